@@ -1,0 +1,40 @@
+"""Kernel rows: one object against all stored ones. Objects are stored by feature, (d, capacity)."""
+
+import math
+
+from venn._compiled.jit import compiled
+
+
+@compiled
+def rbf_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = exp(-gamma |x_i - x|^2); differences first, so that K(x, x) is exactly 1."""
+    out[:n] = 0.0
+    for f in range(x.shape[0]):
+        column, value = columns[f], x[f]
+        for i in range(n):
+            difference = column[i] - value
+            out[i] += difference * difference
+    for i in range(n):
+        out[i] = math.exp(-gamma * out[i])
+
+
+@compiled
+def dot_row(columns, n, x, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = <x_i, x>."""
+    out[:n] = 0.0
+    for f in range(x.shape[0]):
+        column, value = columns[f], x[f]
+        for i in range(n):
+            out[i] += column[i] * value
+
+
+@compiled
+def power_row(columns, n, x, degree, gamma, coef0, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = (gamma <x_i, x> + coef0)^degree."""
+    dot_row(columns, n, x, out)
+    for i in range(n):
+        base = gamma * out[i] + coef0
+        value = 1.0
+        for _ in range(degree):
+            value *= base
+        out[i] = value

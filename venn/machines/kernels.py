@@ -1,0 +1,98 @@
+"""Mercer kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from venn._compiled.rows import dot_row, power_row, rbf_row
+from venn.prediction import Floats, Parameters
+
+
+class Kernel(Protocol):
+    """What a machine asks of a kernel: symmetric, positive semidefinite, deterministic."""
+
+    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` (d,) with the objects `columns[:, :n]` (d, n)."""
+
+
+def positive(name: str, value: float, *, zero: bool = False) -> float:
+    """Return `value` as a float, or say what is wrong with it."""
+    requirement = f"{name} must be a finite number {'>=' if zero else '>'} 0, got {value!r}"
+    if isinstance(value, bool):
+        raise TypeError(requirement)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(requirement) from None
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise ValueError(requirement)
+    return number
+
+
+class RBF(Parameters):
+    """Gaussian kernel K(x, z) = exp(-gamma |x - z|^2).
+
+    Parameters
+    ----------
+    gamma : float > 0
+
+    Raises
+    ------
+    ValueError, TypeError
+        When `gamma` is not a finite positive number.
+
+    Examples
+    --------
+    >>> RBF(0.5)
+    RBF(gamma=0.5)
+    """
+
+    def __init__(self, gamma: float) -> None:
+        self.gamma = positive("gamma", gamma)
+
+    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
+        rbf_row(columns, n, x, self.gamma, out)
+
+
+class Linear(Parameters):
+    """Linear kernel K(x, z) = <x, z>.
+
+    Examples
+    --------
+    >>> Linear()
+    Linear()
+    """
+
+    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
+        dot_row(columns, n, x, out)
+
+
+class Polynomial(Parameters):
+    """Polynomial kernel K(x, z) = (gamma <x, z> + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int >= 1
+    gamma : float > 0, default 1
+    coef0 : float >= 0, default 1
+        A negative value would not be a Mercer kernel.
+
+    Examples
+    --------
+    >>> Polynomial(2)
+    Polynomial(degree=2, gamma=1.0, coef0=1.0)
+    """
+
+    def __init__(self, degree: int, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 1:
+            raise ValueError(f"degree must be an integer >= 1, got {degree!r}")
+        self.degree = degree
+        self.gamma = positive("gamma", gamma)
+        self.coef0 = positive("coef0", coef0, zero=True)
+
+    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
+        power_row(columns, n, x, self.degree, self.gamma, self.coef0, out)

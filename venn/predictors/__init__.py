@@ -1,0 +1,1 @@
+"""Predictors: readers of one machine's answer."""
