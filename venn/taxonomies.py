@@ -73,5 +73,7 @@ class Argmax(ByScores):
         if hypotheses.extras:
             keys = np.array(list(hypotheses.extras), np.int64)
             examples = np.array(list(hypotheses.extras.values()), np.int64)
-            move_extras(counts, negative, positive, labels, keys[:, 0].copy(), keys[:, 1].copy(), examples, test)
+            move_extras(
+                counts, negative, positive, labels, keys[:, 0].copy(), keys[:, 1].copy(), examples, test
+            )
         return counts

@@ -9,22 +9,24 @@ def add_rows(out, n, matrix, rows, weights, m):  # type: ignore[no-untyped-def]
 
     Eight rows at a time: `out` is then read and written once for eight rows.
     """
-    j = 0
-    while j + 8 <= m:
-        r0, r1, r2, r3 = matrix[rows[j]], matrix[rows[j + 1]], matrix[rows[j + 2]], matrix[rows[j + 3]]
-        r4, r5, r6, r7 = matrix[rows[j + 4]], matrix[rows[j + 5]], matrix[rows[j + 6]], matrix[rows[j + 7]]
-        w0, w1, w2, w3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-        w4, w5, w6, w7 = weights[j + 4], weights[j + 5], weights[j + 6], weights[j + 7]
+    for j in range(0, m, 8):
+        # Rows past the end: the last one again, with weight 0.
+        j1, j2, j3 = min(j + 1, m - 1), min(j + 2, m - 1), min(j + 3, m - 1)
+        j4, j5, j6, j7 = min(j + 4, m - 1), min(j + 5, m - 1), min(j + 6, m - 1), min(j + 7, m - 1)
+        w0 = weights[j]
+        w1 = weights[j1] if j + 1 < m else 0.0
+        w2 = weights[j2] if j + 2 < m else 0.0
+        w3 = weights[j3] if j + 3 < m else 0.0
+        w4 = weights[j4] if j + 4 < m else 0.0
+        w5 = weights[j5] if j + 5 < m else 0.0
+        w6 = weights[j6] if j + 6 < m else 0.0
+        w7 = weights[j7] if j + 7 < m else 0.0
+        r0, r1, r2, r3 = matrix[rows[j]], matrix[rows[j1]], matrix[rows[j2]], matrix[rows[j3]]
+        r4, r5, r6, r7 = matrix[rows[j4]], matrix[rows[j5]], matrix[rows[j6]], matrix[rows[j7]]
         for i in range(n):
             out[i] += (w0 * r0[i] + w1 * r1[i] + w2 * r2[i] + w3 * r3[i]) + (
                 w4 * r4[i] + w5 * r5[i] + w6 * r6[i] + w7 * r7[i]
             )
-        j += 8
-    while j < m:
-        row, w = matrix[rows[j]], weights[j]
-        for i in range(n):
-            out[i] += w * row[i]
-        j += 1
 
 
 @compiled

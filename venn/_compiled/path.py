@@ -26,7 +26,8 @@ from venn._compiled.jit import compiled
 ABOVE, PLUS, MIDDLE, MINUS, BELOW = 2, 1, 0, -1, -2
 
 FLAT = 1e-11  # a rate below this is no motion
-EVENTS = 96  # events of one path that are kept as rank-one terms
+REACH, NEAR = 1.5, 0.03  # how far an object may move more than its first rate says, and stay unwatched
+EVENTS = 256  # events of one path that are kept as rank-one terms
 
 # What a path returns.
 SOLVED, FAILED = 0, 1
@@ -53,12 +54,10 @@ def level_below(state, positive, negative):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def violation(state, score, positive, negative):  # type: ignore[no-untyped-def]
-    """Return by how much the score lies on the wrong side of its state, in score units."""
-    if state == PLUS or state == MINUS:
-        return abs(score - state)
-    worst = score - level_above(state, positive, negative)
-    return max(0.0, worst, level_below(state, positive, negative) - score)
+def set_levels(i, state, positive, negative, up, down):  # type: ignore[no-untyped-def]
+    """Write the levels between which object i's score is free: infinite for a member, which has its own test."""
+    up[i] = level_above(state, positive, negative)
+    down[i] = level_below(state, positive, negative)
 
 
 @compiled
@@ -71,10 +70,19 @@ def segment(sign, positive, negative, C):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def bordered_product(out, B, m, z, shape):  # type: ignore[no-untyped-def]
-    """Set out[:m + 1] = B[:m + 1, :m + 1] @ z, for symmetric B."""
-    out[: m + 1] = 0.0
-    add_rows(out, m + 1, B, shape, z, m + 1)
+def first_event(value, rate, low, high, n, sign, flat, ratio):  # type: ignore[no-untyped-def]
+    """Return (step, who): which value, moving at its rate, meets its bound first; `ratio` is scratch."""
+    for i in range(n):
+        r = sign * rate[i]
+        gap = high[i] - value[i] if r > 0.0 else low[i] - value[i]
+        ratio[i] = gap / r if abs(r) > flat else np.inf
+    best = np.inf
+    who = -1
+    for i in range(n):
+        if ratio[i] < best:
+            best = ratio[i]
+            who = i
+    return max(0.0, best), who
 
 
 @compiled
@@ -83,11 +91,12 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
 
     Slot 0 is the bias, slots 1..m the base margin, later slots joined on the way.
     """
-    out[m + 1 : slots] = 0.0
-    bordered_product(out, B, m, z, shape)
+    for a in range(slots):
+        out[a] = 0.0
+    add_rows(out, m + 1, B, shape, z, m + 1)
     for e in range(events):
-        weight = dot(U[e], z, slots) / kappa[e]
         row = U[e]
+        weight = dot(row, z, slots) / kappa[e]
         for a in range(slots):
             out[a] += weight * row[a]
     for a in range(1, slots):
@@ -97,54 +106,33 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
 
 @compiled
 def follow(  # type: ignore[no-untyped-def]
-    sign,
-    p,
-    budget,
-    widen,
-    K,
-    count,
-    positive,
-    total,
-    C,
-    members,
-    m,
-    B,
-    direction,
-    response,
-    beta,
-    score,
-    state,
-    index,
-    alive,
-    U,
-    kappa,
-    shape,
-    work,
+    sign, p, budget, widen, scale, K, count, positive, total, C, members, m, B, direction, response,
+    beta, score, state, up, down, index, alive, U, kappa, shape, work, around, near, pack,
 ):
     """Drive beta[p] by up to `budget` in direction `sign` from a solved base with a nonempty margin.
 
-    Reads the base margin `members[:m]` with bordered inverse B, the base direction (m + 1,) of the
-    margin and the response (count,) of all scores to beta[p]. Updates beta, score, state in place for
-    `count` objects. Slots that are alive afterwards are the new margin; `U`, `kappa` hold the events
-    as rank-one terms.
+    Reads the base margin `members[:m]` with bordered inverse B, the motion `direction` (m + 1,) of the
+    margin and `response` (count,) of all scores per unit of beta[p]. Updates beta, score, state, up, down in
+    place. Only objects that an event could reach are watched on the way: those whose distance to a level
+    is at most `widen` times a bound on their motion (all, for widen = 0).
 
-    Returns (outcome, budget left, slots, events, p joined).
+    Returns (outcome, budget left, slots, events, p joined). Slots alive afterwards are the new
+    margin; the rows of `U` over `kappa` are its inverse's rank-one terms.
     """
     limit = U.shape[1]
-    v = work[0]
-    z = work[1]
-    u = work[2]
-    now = work[3]
-    lowest = work[4]
-    highest = work[5]
-    for a in range(m + 1):
-        v[a] = direction[a]
+    v, z, u, now, lowest, highest, rhs, ratio = (
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
     z[0] = 1.0
     now[0] = 0.0
+    v[0] = direction[0]
+    # The bias has no bound; a rate of 0 keeps dead slots out of the ratio test, so does infinity here.
+    lowest[0] = -np.inf
+    highest[0] = np.inf
     index[0] = -1
     alive[0] = True
     for a in range(1, m + 1):
         i = members[a - 1]
+        v[a] = direction[a]
         index[a] = i
         alive[a] = True
         z[a] = K[p, i]
@@ -153,100 +141,71 @@ def follow(  # type: ignore[no-untyped-def]
     slots = m + 1
     live = m
     events = 0
+    flat = FLAT * scale
 
+    goal = float(sign)
     f_p = score[p]
     rate_p = response[p]
     driven = 0.0
     p_joined = False
-    packed = False
-    q = 0
-    # Screened objects: those that an event could reach, with a margin of safety.
+    up[p] = np.inf
+    down[p] = -np.inf
+    # Watch the objects that an event could reach.
     reach = budget
-    goal = float(sign)
-    if rate_p > FLAT:
+    if rate_p > flat:
         reach = min(budget, sign * (goal - f_p) / rate_p)
-    capacity = 64
-    near = np.empty(count + EVENTS + 8, np.int64)
+    slack = around[0]
+    f_q, rate_q, up_q, down_q, lift, ratio_q = around[1], around[2], around[3], around[4], around[5], around[6]
     if widen > 0.0:
         for i in range(count):
-            st = state[i]
-            if st == PLUS or st == MINUS or i == p:
-                continue
-            f = score[i]
-            distance = min(level_above(st, positive[i], total[i] - positive[i]) - f,
-                           f - level_below(st, positive[i], total[i] - positive[i]))
-            if distance <= widen * (1.5 * abs(response[i]) * reach + 0.03):
-                near[q] = i
-                q += 1
+            distance = min(up[i] - score[i], score[i] - down[i])
+            slack[i] = distance - widen * (REACH * abs(response[i]) * reach + NEAR)
     else:
         for i in range(count):
-            st = state[i]
-            if st != PLUS and st != MINUS and i != p:
-                near[q] = i
-                q += 1
+            slack[i] = -1.0 if up[i] < np.inf or down[i] > -np.inf else 1.0
+    q = 0
+    for i in range(count):
+        if slack[i] <= 0.0:
+            near[q] = i
+            q += 1
     width = q + EVENTS + 4
-    f_q = np.empty(width)
-    rate_q = np.empty(width)
-    up_q = np.empty(width)
-    down_q = np.empty(width)
-    on_q = np.empty(width, np.bool_)
     for t in range(q):
         i = near[t]
         f_q[t] = score[i]
         rate_q[t] = response[i]
-        up_q[t] = level_above(state[i], positive[i], total[i] - positive[i])
-        down_q[t] = level_below(state[i], positive[i], total[i] - positive[i])
-        on_q[t] = True
-    block = np.empty((0, 0))
-    lift = np.empty(width)
+        up_q[t] = up[i]
+        down_q[t] = down[i]
+    block = pack[: (m + EVENTS + 2) * width].reshape((m + EVENTS + 2, width))
+    packed = False
     outcome = SOLVED
     steps = 0
     absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
 
     while True:
         steps += 1
-        if steps > 50 * (m + 4) + 4 * count + 100:
+        if steps > 4 * EVENTS:
             outcome = FAILED
             break
-        # Ratio tests: which event comes first?
+        # Which event comes first?
         step = budget - driven
         kind = 0  # 0 budget spent, 1 p arrives, 2 a member leaves, 3 an object joins
-        who = -1
-        target_p = -goal if absorbing else goal
-        if rate_p > FLAT:
-            ratio = max(0.0, sign * (target_p - f_p) / rate_p)
-            if ratio <= step:
-                step = ratio
+        if rate_p > flat:
+            target_p = -goal if absorbing else goal
+            arrival = max(0.0, sign * (target_p - f_p) / rate_p)
+            if arrival <= step:
+                step = arrival
                 kind = 1
-        for a in range(1, slots):
-            if alive[a]:
-                rate = sign * v[a]
-                if rate > FLAT:
-                    ratio = (highest[a] - now[a]) / rate
-                elif rate < -FLAT:
-                    ratio = (lowest[a] - now[a]) / rate
-                else:
-                    continue
-                if ratio < step:
-                    step = max(0.0, ratio)
-                    kind = 2
-                    who = a
-        for t in range(q):
-            if on_q[t]:
-                rate = sign * rate_q[t]
-                if rate > FLAT:
-                    ratio = (up_q[t] - f_q[t]) / rate
-                elif rate < -FLAT:
-                    ratio = (down_q[t] - f_q[t]) / rate
-                else:
-                    continue
-                if ratio < step:
-                    step = max(0.0, ratio)
-                    kind = 3
-                    who = t
-        # Move.
+        leave, who = first_event(now, v, lowest, highest, slots, goal, FLAT, ratio)
+        if leave < step:
+            step = leave
+            kind = 2
+        join, watched = first_event(f_q, rate_q, down_q, up_q, q, goal, flat, ratio_q)
+        if join < step:
+            step = join
+            kind = 3
+            who = watched
         if step > 0.0:
-            move = sign * step
+            move = goal * step
             for a in range(slots):
                 now[a] += move * v[a]
             for t in range(q):
@@ -259,17 +218,14 @@ def follow(  # type: ignore[no-untyped-def]
         if kind == 1:
             if absorbing:
                 # p's own step at -sign must be climbed first: the budget pays for it and nothing else moves.
-                opposite = total[p] - positive[p] if sign > 0 else positive[p]
-                height = C * opposite
-                left = budget - driven
-                if left > height:
+                height = C * (total[p] - positive[p] if sign > 0 else positive[p])
+                if budget - driven > height:
                     budget -= height
                     absorbing = False
                     state[p] = MIDDLE
                     continue
                 budget = driven
-            # p joins the margin.
-            if events >= kappa.shape[0] or slots >= limit:
+            if events >= EVENTS or slots >= limit:
                 outcome = FAILED
                 break
             row = U[events]
@@ -282,19 +238,19 @@ def follow(  # type: ignore[no-untyped-def]
             events += 1
             index[slots] = p
             alive[slots] = True
-            state[p] = (MINUS if sign > 0 else PLUS) if absorbing else (PLUS if sign > 0 else MINUS)
-            f_p = float(state[p])
+            if absorbing:
+                state[p] = MINUS if sign > 0 else PLUS
+            else:
+                state[p] = PLUS if sign > 0 else MINUS
             now[slots] = beta[p] + sign * driven
             slots += 1
-            live += 1
             p_joined = True
             break
-        if events >= kappa.shape[0] - 1 or slots >= limit - 2 or q >= width - 1:
+        if events >= EVENTS - 1 or slots >= limit - 2:
             outcome = FAILED
             break
         if not packed:
-            # Rows of the margin at the screened objects, gathered once.
-            block = np.empty((m + EVENTS + 2, width))
+            # Rows of the margin at the watched objects, gathered once.
             for a in range(1, m + 1):
                 source = K[index[a]]
                 into = block[a]
@@ -305,77 +261,56 @@ def follow(  # type: ignore[no-untyped-def]
             i = index[who]
             at_high = sign * v[who] > 0.0
             now[who] = highest[who] if at_high else lowest[who]
+            level = float(state[i])
             if state[i] == PLUS:
-                new_state = MIDDLE if at_high else ABOVE
+                state[i] = MIDDLE if at_high else ABOVE
             else:
-                new_state = BELOW if at_high else MIDDLE
-            if live == 1:
-                state[i] = new_state
-                alive[who] = False
-                live = 0
+                state[i] = BELOW if at_high else MIDDLE
+            set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
+            alive[who] = False
+            live -= 1
+            if live == 0:
                 break
-            # Column `who` of the current inverse.
-            if who <= m:
-                for a in range(m + 1):
-                    u[a] = B[who, a]
-                u[m + 1 : slots] = 0.0
-            else:
-                u[:slots] = 0.0
+            # u: column `who` of the current inverse.
+            for a in range(slots):
+                u[a] = B[who, a] if who <= m and a <= m else 0.0
             for e in range(events):
-                weight = U[e, who] / kappa[e]
                 row = U[e]
+                weight = row[who] / kappa[e]
                 for a in range(slots):
                     u[a] += weight * row[a]
+            pivot = u[who]
+            if not pivot > 1e-14 / scale:
+                outcome = FAILED
+                break
             for a in range(1, slots):
                 if not alive[a]:
                     u[a] = 0.0
-            pivot = u[who]
-            if not pivot > 1e-14:
-                outcome = FAILED
-                break
+            u[who] = pivot
             row = U[events]
             for a in range(slots):
                 row[a] = u[a]
             kappa[events] = -pivot
-            events += 1
             weight = -v[who] / pivot
-            # The object stands at its level and may come back.
-            level = float(state[i])
-            state[i] = new_state
+            # The object stands at its level and may come back: watch it.
             near[q] = i
             for a in range(1, slots):
                 block[a, q] = K[i, index[a]]
             f_q[q] = level
             rate_q[q] = 0.0
-            up_q[q] = level_above(new_state, positive[i], total[i] - positive[i])
-            down_q[q] = level_below(new_state, positive[i], total[i] - positive[i])
-            on_q[q] = True
+            up_q[q] = up[i]
+            down_q[q] = down[i]
             q += 1
-            lift[:q] = u[0]
-            add_rows(lift, q, block[1:], shape, u[1:], slots - 1)
-            rise = dot(z, u, slots)
-            for a in range(slots):
-                v[a] += weight * u[a]
-            v[who] = 0.0
-            alive[who] = False
-            live -= 1
-            for t in range(q):
-                rate_q[t] += weight * lift[t]
-            rate_q[q - 1] = weight
-            rate_p += weight * rise
         else:
             i = near[who]
             rising = sign * rate_q[who] > 0.0
             level = up_q[who] if rising else down_q[who]
-            rhs = work[6]
-            rhs[0] = 1.0
+            rhs[0] = -1.0
             for a in range(1, slots):
-                rhs[a] = block[a, who] if alive[a] else 0.0
+                rhs[a] = -block[a, who] if alive[a] else 0.0
             apply_inverse(u, B, m, slots, rhs, U, kappa, events, alive, shape)
-            for a in range(slots):
-                u[a] = -u[a]
-            pivot = K[i, i] + dot(u, rhs, slots)
-            if not pivot > 1e-12 * K[i, i]:
+            pivot = K[i, i] - dot(u, rhs, slots)
+            if not pivot > 1e-12 * scale:
                 outcome = FAILED
                 break
             u[slots] = 1.0
@@ -385,10 +320,9 @@ def follow(  # type: ignore[no-untyped-def]
             for e in range(events):
                 U[e, slots] = 0.0
             kappa[events] = pivot
-            events += 1
             weight = -rate_q[who] / pivot
-            into = block[slots]
             source = K[i]
+            into = block[slots]
             for t in range(q):
                 into[t] = source[near[t]]
             index[slots] = i
@@ -396,51 +330,56 @@ def follow(  # type: ignore[no-untyped-def]
             z[slots] = K[p, i]
             v[slots] = 0.0
             # Its coefficient is an end of the segment that it enters (beta[i] may be older: who left may return).
-            entered_high = (state[i] == MIDDLE) if level > 0 else (state[i] == BELOW)
+            entered_high = state[i] == MIDDLE if level > 0 else state[i] == BELOW
             state[i] = PLUS if level > 0 else MINUS
+            up[i] = np.inf
+            down[i] = -np.inf
             lowest[slots], highest[slots] = segment(state[i], positive[i], total[i] - positive[i], C)
             now[slots] = highest[slots] if entered_high else lowest[slots]
             slots += 1
             live += 1
-            lift[:q] = u[0]
-            add_rows(lift, q, block[1:], shape, u[1:], slots - 1)
-            rise = dot(z, u, slots)
-            for a in range(slots):
-                v[a] += weight * u[a]
-            for t in range(q):
-                rate_q[t] += weight * lift[t]
-            on_q[who] = False
+        events += 1
+        # All rates change by `weight` times the response to u.
+        shift = u[0]
+        for t in range(q):
+            lift[t] = shift
+        add_rows(lift, q, block[1:], shape, u[1:], slots - 1)
+        for t in range(q):
+            rate_q[t] += weight * lift[t]
+        rate_p += weight * dot(z, u, slots)
+        for a in range(slots):
+            v[a] += weight * u[a]
+        if kind == 2:
+            v[who] = 0.0
+            rate_q[q - 1] = weight
+        else:
             rate_q[who] = 0.0
-            rate_p += weight * rise
+            up_q[who] = np.inf
+            down_q[who] = -np.inf
 
-    # Bring all scores up to date.
     if outcome == SOLVED:
-        change = work[6]
-        rows = np.empty(slots + 1, np.int64)
-        if events == 0:
-            move = sign * driven
+        move = sign * driven
+        if events == 0 and live == m:
             for i in range(count):
                 score[i] += move * response[i]
             for a in range(1, slots):
                 beta[index[a]] = now[a]
-            beta[p] += move
         else:
             used = 0
             for a in range(1, slots):
-                if index[a] == p:
-                    continue
-                delta = now[a] - beta[index[a]]
-                if delta != 0.0:
-                    rows[used] = index[a]
-                    change[used] = delta
+                i = index[a]
+                if i != p:
+                    # An object that left and came back has two slots; the later one ends right.
+                    near[used] = i
+                    rhs[used] = now[a] - beta[i]
                     used += 1
-                    beta[index[a]] = now[a]
-            rows[used] = p
-            change[used] = sign * driven
+                    beta[i] = now[a]
+            near[used] = p
+            rhs[used] = move
             used += 1
-            beta[p] += sign * driven
             shift = now[0]
             for i in range(count):
                 score[i] += shift
-            add_rows(score, count, K, rows, change, used)
+            add_rows(score, count, K, near, rhs, used)
+        beta[p] += move
     return outcome, budget - driven, slots, events, p_joined

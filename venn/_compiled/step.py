@@ -16,26 +16,28 @@ from venn._compiled.path import (
     follow,
     level_above,
     level_below,
-    violation,
+    segment,
+    set_levels,
 )
-from venn._compiled.smo import batch_solve, kkt_gap, levels, scores_from
+from venn._compiled.smo import bias_interval, levels, scores_from
 
-# How a solved branch is committed.
-KEEP, UPDATE, REBUILD = 0, 1, 2
+# How a solved branch is committed: the margin stays, changes by the path's events, or is built anew.
+# UNSOLVED asks the caller for a batch solve.
+KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
 
-ACCEPT = 1e-9  # worst violation accepted from a path; above it the path is walked again, or a batch solve made
+ACCEPT = 1e-9  # worst violation accepted from a path; above it more objects are watched, then a batch solve made
+LANES = 16
 
 
 @compiled
 def respond(K, count, members, m, B, p, direction, response, shape, z):  # type: ignore[no-untyped-def]
     """Set the motion of the margin (m + 1,) and of all scores (count,) per unit of beta[p]."""
-    z[0] = 1.0
+    z[0] = -1.0
     for a in range(m):
-        z[a + 1] = K[p, members[a]]
-    direction[: m + 1] = 0.0
-    add_rows(direction, m + 1, B, shape, z, m + 1)
+        z[a + 1] = -K[p, members[a]]
     for a in range(m + 1):
-        direction[a] = -direction[a]
+        direction[a] = 0.0
+    add_rows(direction, m + 1, B, shape, z, m + 1)
     row = K[p]
     shift = direction[0]
     for i in range(count):
@@ -44,77 +46,125 @@ def respond(K, count, members, m, B, p, direction, response, shape, z):  # type:
 
 
 @compiled
-def shift_bias(sign, p, absorbing, count, positive, total, score, state):  # type: ignore[no-untyped-def]
+def shift_bias(sign, p, absorbing, count, score, up, down):  # type: ignore[no-untyped-def]
     """Find what an empty margin's bias meets first, moving by `sign`: (distance, object)."""
-    best = sign * ((-float(sign) if absorbing else float(sign)) - score[p])
+    best = sign * ((-sign if absorbing else sign) - score[p])
     who = p
     for i in range(count):
-        if i == p:
-            continue
-        if sign > 0:
-            distance = level_above(state[i], positive[i], total[i] - positive[i]) - score[i]
-        else:
-            distance = score[i] - level_below(state[i], positive[i], total[i] - positive[i])
-        if distance < best:
-            best = distance
-            who = i
+        if i != p:
+            distance = up[i] - score[i] if sign > 0 else score[i] - down[i]
+            if distance < best:
+                best = distance
+                who = i
     return max(0.0, best), who
 
 
 @compiled
-def centre(beta, score, state, positive, total, C, count):  # type: ignore[no-untyped-def]
+def centre(beta, score, positive, total, C, count):  # type: ignore[no-untyped-def]
     """With an empty margin the bias is free in an interval: move it to the midpoint."""
-    low, high = kkt_gap(beta, score, positive, total, C, count)
+    low, high = bias_interval(beta, score, positive, total, C, count)
     shift = 0.5 * (low + high)
     for i in range(count):
         score[i] += shift
 
 
 @compiled
+def largest_violation(score, up, down, count, lanes):  # type: ignore[no-untyped-def]
+    """Return how far a score lies outside its levels at worst; in lanes, which the compiler can widen."""
+    for a in range(LANES):
+        lanes[a] = 0.0
+    whole = count - count % LANES
+    for start in range(0, whole, LANES):
+        for a in range(LANES):
+            i = start + a
+            outside = max(score[i] - up[i], down[i] - score[i])
+            lanes[a] = outside if outside > lanes[a] else lanes[a]
+    worst = 0.0
+    for a in range(LANES):
+        worst = max(worst, lanes[a])
+    for i in range(whole, count):
+        worst = max(worst, score[i] - up[i], down[i] - score[i])
+    return worst
+
+
+@compiled
+def total_of(beta, count):  # type: ignore[no-untyped-def]
+    """Return the sum of the coefficients, in four interleaved sums."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        s0 += beta[i]
+        s1 += beta[i + 1]
+        s2 += beta[i + 2]
+        s3 += beta[i + 3]
+    for i in range(whole, count):
+        s0 += beta[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+@compiled
+def correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa, events, shape, work):  # type: ignore[no-untyped-def]
+    """Put the members back on their levels where rounding moved them off; return what is left."""
+    error = 0.0
+    rhs, fix = work[6], work[7]
+    for attempt in range(3):
+        rhs[0] = -total_of(beta, count)
+        error = abs(rhs[0])
+        for a in range(1, slots):
+            i = index[a]
+            rhs[a] = state[i] - score[i] if alive[a] else 0.0
+            error = max(error, abs(rhs[a]))
+        if error <= 2e-11 or attempt == 2:
+            break
+        apply_inverse(fix, B, size, slots, rhs, U, kappa, events, alive, shape)
+        for a in range(1, slots):
+            if alive[a]:
+                beta[index[a]] += fix[a]
+        for i in range(count):
+            score[i] += fix[0]
+        add_rows(score, count, K, index[1:], fix[1:], slots - 1)
+    return error
+
+
+@compiled
 def suppose(  # type: ignore[no-untyped-def]
-    sign, p, K, count, positive, total, C, members, m, B, direction, response, known, budget,
-    beta0, score0, state0, beta, score, state, index, alive, U, kappa, shape, work,
+    sign, p, budget, scale, K, count, positive, total, C, members, m, B, direction, response,
+    beta0, score0, state0, up0, down0, beta, score, state, index, alive, U, kappa, shape, work, around, near, pack,
 ):
     """Solve one machine with one more label of sign `sign` at p, whose counts include it already.
 
-    `beta0`, `score0`, `state0` are the solved base with p at its place, not in the margin.
-    Returns (outcome, how to commit, slots, events, worst violation).
+    The base `beta0`, ... is solved, with p at its place but not in the margin.
+    Returns (how to commit, slots, events, worst violation).
     """
     worst = np.inf
+    up, down = around[7], around[8]
+    alone = np.empty(1, np.int64)
+    alone_B = np.empty((2, 2))
     widen = 1.0
     for attempt in range(4):
+        if attempt > 0:
+            widen *= 4.0
         if attempt == 3:
             widen = 0.0
-        elif attempt > 0:
-            widen *= 4.0
         for i in range(count):
             beta[i] = beta0[i]
             score[i] = score0[i]
             state[i] = state0[i]
+            up[i] = up0[i]
+            down[i] = down0[i]
         commit = UPDATE
         left = budget
-        size = m
-        current_members = members
-        current_B = B
-        slots = 1
-        events = 0
-        joined = False
-        outcome = SOLVED
-        first = True
-        own_members = np.empty(1, np.int64)
-        own_B = np.empty((2, 2))
-        rounds = 0
-        while True:
-            rounds += 1
-            if rounds > 4 * count + 50:
-                outcome = FAILED
-                break
-            absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
+        size, base_members, base_B = m, members, B
+        slots, events, outcome = 1, 0, SOLVED
+        for leg in range(4 * count + 50):
             if size == 0:
+                # Nobody stands on the margin: only the bias can move, until somebody does.
                 commit = REBUILD
-                distance, who = shift_bias(sign, p, absorbing, count, positive, total, score, state)
+                absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
+                distance, who = shift_bias(float(sign), p, absorbing, count, score, up, down)
                 for i in range(count):
                     score[i] += sign * distance
+                slots, events = 1, 0
                 if who == p:
                     if absorbing:
                         height = C * (total[p] - positive[p] if sign > 0 else positive[p])
@@ -125,36 +175,23 @@ def suppose(  # type: ignore[no-untyped-def]
                         state[p] = MINUS if sign > 0 else PLUS
                     else:
                         state[p] = PLUS if sign > 0 else MINUS
-                    score[p] = float(state[p])
-                    slots = 1
-                    events = 0
                     break
-                # The met object becomes the only member.
-                level = level_above(state[who], positive[who], total[who] - positive[who]) if sign > 0 else (
-                    level_below(state[who], positive[who], total[who] - positive[who]))
-                state[who] = PLUS if level > 0 else MINUS
-                score[who] = level
-                own_members[0] = who
-                own_B[0, 0] = -K[who, who]
-                own_B[0, 1] = 1.0
-                own_B[1, 0] = 1.0
-                own_B[1, 1] = 0.0
-                current_members = own_members
-                current_B = own_B
-                size = 1
-                first = False
-            if first and known:
-                outcome, left, slots, events, joined = follow(
-                    sign, p, left, widen, K, count, positive, total, C, current_members, size, current_B,
-                    direction, response, beta, score, state, index, alive, U, kappa, shape, work)
-            else:
-                own_direction = np.empty(size + 1)
-                own_response = np.empty(count)
-                respond(K, count, current_members, size, current_B, p, own_direction, own_response, shape, work[6])
-                outcome, left, slots, events, joined = follow(
-                    sign, p, left, 0.0, K, count, positive, total, C, current_members, size, current_B,
-                    own_direction, own_response, beta, score, state, index, alive, U, kappa, shape, work)
-            first = False
+                state[who] = PLUS if (up[who] if sign > 0 else down[who]) > 0 else MINUS
+                score[who] = state[who]
+                up[who] = np.inf
+                down[who] = -np.inf
+                alone[0] = who
+                alone_B[0, 0] = -K[who, who]
+                alone_B[0, 1] = 1.0
+                alone_B[1, 0] = 1.0
+                alone_B[1, 1] = 0.0
+                size, base_members, base_B = 1, alone, alone_B
+            if leg > 0 or size != m or m == 0:
+                respond(K, count, base_members, size, base_B, p, direction, response, shape, work[6])
+            outcome, left, slots, events, joined = follow(
+                sign, p, left, widen if leg == 0 else 0.0, scale, K, count, positive, total, C,
+                base_members, size, base_B, direction, response, beta, score, state, up, down,
+                index, alive, U, kappa, shape, work, around, near, pack)
             if outcome == FAILED:
                 break
             living = 0
@@ -163,81 +200,61 @@ def suppose(  # type: ignore[no-untyped-def]
                     living += 1
             if living == 0:
                 commit = REBUILD
-                slots = 1
-                events = 0
+                slots, events = 1, 0
             if joined or living > 0 or left <= 0.0:
                 break
             size = 0
         if outcome == FAILED:
-            return FAILED, commit, slots, events, worst
-        # Members stand at their level; what rounding left is removed by one or two corrections.
+            break
+        error = 0.0
         if slots > 1:
-            for _ in range(3):
-                error = 0.0
-                rhs = work[3]
-                rhs[0] = 0.0
-                for i in range(count):
-                    rhs[0] -= beta[i]
-                error = abs(rhs[0])
-                for a in range(1, slots):
-                    rhs[a] = (float(state[index[a]]) - score[index[a]]) if alive[a] else 0.0
-                    error = max(error, abs(rhs[a]))
-                if error <= 2e-11:
-                    break
-                fix = work[4]
-                apply_inverse(fix, current_B, size, slots, rhs, U, kappa, events, alive, shape)
-                for a in range(1, slots):
-                    if alive[a]:
-                        beta[index[a]] += fix[a]
-                for i in range(count):
-                    score[i] += fix[0]
-                add_rows(score, count, K, index[1:], fix[1:], slots - 1)
+            error = correct(
+                K, count, slots, size, base_B, beta, score, state, index, alive, U, kappa, events, shape, work)
         inside = 0
-        breach = 0.0
+        near_end = 1e-10 * C
         for a in range(1, slots):
             if alive[a]:
                 i = index[a]
-                negative = total[i] - positive[i]
-                middle = C * (positive[i] - negative)
-                low = -C * negative if state[i] == PLUS else middle
-                high = middle if state[i] == PLUS else C * positive[i]
-                near = 1e-10 * C
-                if beta[i] > low + near and beta[i] < high - near:
+                low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+                if beta[i] > low + near_end and beta[i] < high - near_end:
                     inside += 1
-                breach = max(breach, low - beta[i], beta[i] - high)
-        if breach > 1e-9 * C:
-            return FAILED, commit, slots, events, breach
+                error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
+        if not error <= ACCEPT:
+            break
         if inside == 0:
-            # No coefficient strictly inside: the margin is empty and the bias an interval.
+            # No coefficient strictly inside its segment: the margin is empty and the bias an interval.
             commit = REBUILD
             for i in range(count):
                 if state[i] == PLUS or state[i] == MINUS:
-                    negative = total[i] - positive[i]
-                    middle = C * (positive[i] - negative)
-                    if abs(beta[i] - middle) <= 1e-9 * C:
-                        beta[i] = middle
-                        state[i] = MIDDLE
-                    elif state[i] == PLUS and abs(beta[i] + C * negative) <= 1e-9 * C:
-                        beta[i] = -C * negative
-                        state[i] = ABOVE
-                    elif state[i] == MINUS and abs(beta[i] - C * positive[i]) <= 1e-9 * C:
-                        beta[i] = C * positive[i]
-                        state[i] = BELOW
+                    low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+                    if beta[i] <= low + near_end:
+                        beta[i] = low
+                        state[i] = ABOVE if state[i] == PLUS else MIDDLE
+                    elif beta[i] >= high - near_end:
+                        beta[i] = high
+                        state[i] = MIDDLE if state[i] == PLUS else BELOW
                     else:
-                        inside += 1
-            slots = 1
-            events = 0
+                        inside += 1  # alone on the margin, at an object of several examples
+                    set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
+            slots, events = 1, 0
             if inside == 0:
-                centre(beta, score, state, positive, total, C, count)
-        worst = 0.0
-        for i in range(count):
-            worst = max(worst, violation(state[i], score[i], positive[i], total[i] - positive[i]))
-        if worst <= ACCEPT:
-            for i in range(count):
-                if state[i] == PLUS or state[i] == MINUS:
-                    score[i] = float(state[i])
-            return SOLVED, commit, slots, events, worst
-    return FAILED, commit, slots, events, worst
+                centre(beta, score, positive, total, C, count)
+        for a in range(1, slots):
+            if alive[a]:
+                i = index[a]
+                score[i] = state[i]
+                up[i] = np.inf
+                down[i] = -np.inf
+        if state[p] == PLUS or state[p] == MINUS:
+            score[p] = state[p]
+            up[p] = np.inf
+            down[p] = -np.inf
+        else:
+            set_levels(p, state[p], positive[p], total[p] - positive[p], up, down)
+        worst = max(error, largest_violation(score, up, down, count, work[6]))
+        if worst <= ACCEPT and abs(score[p]) < np.inf:
+            return commit, slots, events, worst
+    return UNSOLVED, 1, 0, worst
 
 
 @compiled
@@ -258,149 +275,117 @@ def without_member(B, m, a, into):  # type: ignore[no-untyped-def]
 
 @compiled
 def solve_step(  # type: ignore[no-untyped-def]
-    p, count, examples, sizes, K, counts, total, C, members, size, B, spare, beta, score, state,
-    betas, scores, states, index, alive, U, kappa, commit, slots, events, alternate, shape, work, statistics,
+    p, new, count, examples, sizes, scale, K, counts, total, C, members, size, B, spare, beta, score, state, bias,
+    betas, scores, states, index, alive, U, kappa, commit, slots, events, alternate, shape, work, around, near,
+    pack, statistics,
 ):
-    """Answer, for every machine, both suppositions about object p; return the worst violation.
+    """Answer, for every machine, both suppositions about object p.
 
     `count` objects with p included; `examples` examples and `sizes` (c,) per class, without the
     supposed one. Base arrays (c, .) are read; `betas`, `scores`, `states` (c, 2, .) are written: [k, 0] supposes
-    that p is not of class k, [k, 1] that it is.
+    that p is not of class k, [k, 1] that it is. Branches marked UNSOLVED are left to the caller.
+    Returns the worst violation of the solved ones.
     """
+    if new:
+        place(p, examples, sizes, K, counts, total, beta, score, state, bias)
     worst_of_all = 0.0
-    classes = counts.shape[0]
-    direction = work[7]
-    response = np.empty(count)
-    base_beta = np.empty(count)
-    base_score = np.empty(count)
+    direction = work[8]
+    response, up, down = around[9], around[10], around[11]
     base_state = np.empty(count, np.int8)
-    small = np.empty(count + 1, np.int64)
-    for k in range(classes):
+    others = np.empty(members.shape[1], np.int64)
+    for k in range(counts.shape[0]):
         positive = counts[k]
-        m = size[k]
         one_class = sizes[k] == 0 or sizes[k] == examples
-        known = False
-        base_ready = False
+        ready = False
         for side in range(2):
             sign = 1 if side == 1 else -1
-            beta_v = betas[k, side]
-            score_v = scores[k, side]
-            state_v = states[k, side]
-            total[p] += 1
-            positive[p] += side
-            commit[k, side] = KEEP
+            beyond = ABOVE if side == 1 else BELOW
             alternate[k, side] = False
             slots[k, side] = 1
             events[k, side] = 0
+            at_level = abs(state[k, p]) == 1
             if one_class:
-                still = sizes[k] + side == 0 or sizes[k] + side == examples + 1
-                if still:
-                    for i in range(count):
-                        beta_v[i] = 0.0
-                        score_v[i] = float(sign)
-                        state_v[i] = ABOVE if sign > 0 else BELOW
-                else:
-                    beta_v[:count] = 0.0
-                    worst = batch_solve(K, count, positive, total, C, beta_v, score_v, state_v, 1e-8)
-                    worst_of_all = max(worst_of_all, worst)
-                    for i in range(count):
-                        if state_v[i] == PLUS or state_v[i] == MINUS:
-                            score_v[i] = float(state_v[i])
-                    statistics[3] += 1
                 commit[k, side] = REBUILD
-                total[p] -= 1
-                positive[p] -= side
+                if sizes[k] + side == 0 or sizes[k] + side == examples + 1:
+                    for i in range(count):
+                        betas[k, side, i] = 0.0
+                        scores[k, side, i] = sign
+                        states[k, side, i] = beyond
+                else:
+                    commit[k, side] = UNSOLVED
                 continue
-            st = state[k, p]
+            total[p] += 1
+            positive[p] += side
             same = (positive[p] if side == 1 else total[p] - positive[p]) - 1
-            beyond = ABOVE if side == 1 else BELOW
-            at_level = st == PLUS or st == MINUS
-            drive = True
             budget = C
             if at_level:
-                if st == sign:
-                    drive = False
-                else:
-                    # p's segment moves by C; as long as the coefficient stays inside nothing changes.
-                    low = -C * (total[p] - positive[p])
+                budget = 0.0
+                if state[k, p] != sign:
+                    # p's segment moves by C; while the coefficient stays inside, nothing changes.
                     middle = C * (2 * positive[p] - total[p])
-                    high = C * positive[p]
-                    if sign > 0:
-                        short = middle - beta[k, p]
-                    else:
-                        short = beta[k, p] - middle
-                    if short <= 0.0:
-                        drive = False
-                    else:
-                        budget = short
-            elif st == beyond or (same == 0 and sign * score[k, p] >= 1.0 - 1e-10):
-                drive = False
-            if not drive:
+                    budget = sign * (middle - beta[k, p])
+            elif state[k, p] == beyond or (same == 0 and sign * score[k, p] >= 1.0 - 1e-10):
+                budget = 0.0
+            if budget <= 0.0:
                 for i in range(count):
-                    beta_v[i] = beta[k, i]
-                    score_v[i] = score[k, i]
-                    state_v[i] = state[k, i]
+                    betas[k, side, i] = beta[k, i]
+                    scores[k, side, i] = score[k, i]
+                    states[k, side, i] = state[k, i]
                 if not at_level:
-                    state_v[p] = beyond
-                if m == 0:
-                    centre(beta_v, score_v, state_v, positive, total, C, count)
+                    states[k, side, p] = beyond
+                if size[k] == 0:
+                    centre(betas[k, side], scores[k, side], positive, total, C, count)
+                commit[k, side] = KEEP
                 statistics[0] += 1
-                total[p] -= 1
-                positive[p] -= side
-                continue
-            statistics[1] += 1
-            B_k = B[k]
-            members_k = members[k]
-            m_k = m
-            if not base_ready:
-                for i in range(count):
-                    base_beta[i] = beta[k, i]
-                    base_score[i] = score[k, i]
-                    base_state[i] = state[k, i]
-                base_ready = True
-            base_state[p] = st
-            if at_level:
-                base_state[p] = MIDDLE
-                if m > 1:
-                    where = 0
-                    for a in range(m):
-                        small[a] = members[k, a]
-                        if members[k, a] == p:
-                            where = a
-                    without_member(B[k], m, where + 1, spare[k])
-                    small[where] = small[m - 1]
-                B_k = spare[k]
-                members_k = small
-                m_k = m - 1
-                alternate[k, side] = True
-            if m_k > 0 and not (known and not at_level):
-                respond(K, count, members_k, m_k, B_k, p, direction, response, shape, work[6])
-                known = not at_level
-            outcome, how, n_slots, n_events, worst = suppose(
-                sign, p, K, count, positive, total, C, members_k, m_k, B_k, direction, response, m_k > 0, budget,
-                base_beta, base_score, base_state, beta_v, score_v, state_v,
-                index[k, side], alive[k, side], U[k, side], kappa[k, side], shape, work)
-            statistics[2] += n_events
-            if outcome == FAILED:
-                statistics[4] += 1
-                for i in range(count):
-                    beta_v[i] = beta[k, i]
-                worst = batch_solve(K, count, positive, total, C, beta_v, score_v, state_v, 1e-8)
-                for i in range(count):
-                    if state_v[i] == PLUS or state_v[i] == MINUS:
-                        score_v[i] = float(state_v[i])
-                how = REBUILD
-            worst_of_all = max(worst_of_all, worst)
-            commit[k, side] = how
-            slots[k, side] = n_slots
-            events[k, side] = n_events
+            else:
+                m = size[k]
+                base_members = members[k]
+                base_B = B[k]
+                if not ready:
+                    for i in range(count):
+                        base_state[i] = state[k, i]
+                        if abs(base_state[i]) == 1:
+                            up[i] = np.inf
+                            down[i] = -np.inf
+                        else:
+                            set_levels(i, base_state[i], positive[i], total[i] - positive[i], up, down)
+                if at_level:
+                    alternate[k, side] = True
+                    base_state[p] = MIDDLE
+                    if m > 1:
+                        where = 0
+                        for a in range(m):
+                            others[a] = members[k, a]
+                            if others[a] == p:
+                                where = a
+                        without_member(B[k], m, where + 1, spare[k])
+                        others[where] = others[m - 1]
+                    m -= 1
+                    base_members = others
+                    base_B = spare[k]
+                if m > 0 and not ready:
+                    respond(K, count, base_members, m, base_B, p, direction, response, shape, work[6])
+                # The two suppositions share direction and response, unless the first one overwrote them.
+                ready = m > 0
+                how, n_slots, n_events, worst = suppose(
+                    sign, p, budget, scale, K, count, positive, total, C, base_members, m, base_B, direction, response,
+                    beta[k], score[k], base_state, up, down, betas[k, side], scores[k, side], states[k, side],
+                    index[k, side], alive[k, side], U[k, side], kappa[k, side], shape, work, around, near, pack)
+                ready = ready and how == UPDATE
+                commit[k, side] = how
+                slots[k, side] = n_slots
+                events[k, side] = n_events
+                statistics[1] += 1
+                statistics[2] += n_events
+                if how != UNSOLVED:
+                    worst_of_all = max(worst_of_all, worst)
             total[p] -= 1
             positive[p] -= side
     return worst_of_all
 
 
 @compiled
-def rebuild(K, count, positive, total, C, beta, state, members, B):  # type: ignore[no-untyped-def]
+def rebuild(scale, K, count, positive, total, C, beta, state, members, B):  # type: ignore[no-untyped-def]
     """Build the margin and its bordered inverse from the states; return its size, or -1 on failure.
 
     Members whose features depend on the others' (a linear kernel has few independent ones) leave
@@ -410,6 +395,8 @@ def rebuild(K, count, positive, total, C, beta, state, members, B):  # type: ign
     m = 0
     B[0, 0] = 0.0
     shape = np.arange(B.shape[0])
+    z = np.empty(B.shape[0])
+    u = np.empty(B.shape[0])
     for i in range(count):
         if state[i] != PLUS and state[i] != MINUS:
             continue
@@ -422,14 +409,13 @@ def rebuild(K, count, positive, total, C, beta, state, members, B):  # type: ign
                 members[0] = i
                 m = 1
                 break
-            z = np.empty(m + 1)
-            z[0] = 1.0
+            z[0] = -1.0
             for a in range(m):
-                z[a + 1] = K[i, members[a]]
-            u = np.zeros(m + 1)
-            add_rows(u, m + 1, B, shape, -z, m + 1)
-            pivot = K[i, i] + np.dot(u, z)
-            scale = K[i, i] + np.abs(u[1:]).max() * np.abs(z[1:]).max()
+                z[a + 1] = -K[i, members[a]]
+            for a in range(m + 1):
+                u[a] = 0.0
+            add_rows(u, m + 1, B, shape, z, m + 1)
+            pivot = K[i, i] - dot(u, z, m + 1)
             if pivot > 1e-10 * scale:
                 for a in range(m + 1):
                     for e in range(m + 1):
@@ -488,7 +474,9 @@ def rebuild(K, count, positive, total, C, beta, state, members, B):  # type: ign
                 continue
             reduced = np.empty((m + 1, m + 1))
             without_member(B, m, who + 1, reduced)
-            B[:m, :m] = reduced[:m, :m]
+            for a in range(m):
+                for e in range(m):
+                    B[a, e] = reduced[a, e]
             members[who] = members[m - 1]
             m -= 1
     return m
@@ -496,71 +484,66 @@ def rebuild(K, count, positive, total, C, beta, state, members, B):  # type: ign
 
 @compiled
 def commit_step(  # type: ignore[no-untyped-def]
-    p, label, count, K, counts, total, C, members, size, B, spare, beta, score, state,
+    p, label, count, members, size, B, spare, beta, score, state,
     betas, scores, states, index, alive, U, kappa, commit, slots, events, alternate,
-):
-    """Keep, in every machine, the branch of the revealed label; counts include it already."""
-    for k in range(counts.shape[0]):
+):  # fmt: skip
+    """Keep, in every machine, the branch of the revealed label; margins marked REBUILD are left to the caller."""
+    for k in range(size.shape[0]):
         side = 1 if k == label else 0
-        beta[k, :count] = betas[k, side, :count]
-        score[k, :count] = scores[k, side, :count]
-        state[k, :count] = states[k, side, :count]
+        for i in range(count):
+            beta[k, i] = betas[k, side, i]
+            score[k, i] = scores[k, side, i]
+            state[k, i] = states[k, side, i]
         how = commit[k, side]
-        if how == KEEP:
-            continue
-        B_k = B[k]
-        if how == REBUILD:
-            size[k] = rebuild(K, count, counts[k], total, C, beta[k], state[k], members[k], B_k)
+        if how == KEEP or how == REBUILD:
             continue
         n = slots[k, side]
         m = size[k]
+        B_k = B[k]
         if alternate[k, side]:
             m -= 1
-            B_k[: m + 1, : m + 1] = spare[k, : m + 1, : m + 1]
-        for r in range(m + 1):
-            B_k[r, m + 1 : n] = 0.0
-        for r in range(m + 1, n):
-            B_k[r, :n] = 0.0
-        U_k = U[k, side]
+            for r in range(m + 1):
+                for s in range(m + 1):
+                    B_k[r, s] = spare[k, r, s]
+        for r in range(n):
+            for s in range(0 if r > m else m + 1, n):
+                B_k[r, s] = 0.0
         for e in range(events[k, side]):
-            row = U_k[e]
+            row = U[k, side, e]
             for r in range(n):
                 weight = row[r] / kappa[k, side, e]
                 if weight != 0.0:
                     into = B_k[r]
                     for s in range(n):
                         into[s] += weight * row[s]
-        index_k = index[k, side]
-        alive_k = alive[k, side]
+        # The last living slots take the places of the dead ones.
         last = n - 1
         a = 1
         while a <= last:
-            if alive_k[a]:
-                members[k, a - 1] = index_k[a]
-                a += 1
-                continue
-            while last > a and not alive_k[last]:
+            while last >= a and not alive[k, side, last]:
                 last -= 1
-            if last == a:
-                last -= 1
+            if last < a:
                 break
-            for s in range(n):
-                B_k[a, s] = B_k[last, s]
-            for r in range(n):
-                B_k[r, a] = B_k[r, last]
-            B_k[a, a] = B_k[last, last]
-            members[k, a - 1] = index_k[last]
-            last -= 1
+            if not alive[k, side, a]:
+                for s in range(n):
+                    B_k[a, s] = B_k[last, s]
+                for r in range(n):
+                    B_k[r, a] = B_k[r, last]
+                B_k[a, a] = B_k[last, last]
+                index[k, side, a] = index[k, side, last]
+                last -= 1
+            members[k, a - 1] = index[k, side, a]
             a += 1
         size[k] = last
 
 
 @compiled
-def place(p, examples, sizes, K, counts, beta, score, state, bias):  # type: ignore[no-untyped-def]
+def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
     """Set the base entries of the new object p: no examples, coefficient 0, score by every machine."""
     row = K[p]
     for i in range(p):
         K[i, p] = row[i]
+    total[p] = 0
     for k in range(counts.shape[0]):
         counts[k, p] = 0
         beta[k, p] = 0.0

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.path import EVENTS
-from venn._compiled.step import REBUILD, biases, commit_step, place, refresh_scores, solve_step, worst_residual
+from venn._compiled.step import (
+    REBUILD,
+    UNSOLVED,
+    biases,
+    commit_step,
+    rebuild,
+    refresh_scores,
+    solve_step,
+    worst_residual,
+)
+from venn.machines.batch import batch_solve
 from venn.machines.kernels import Kernel, positive
 from venn.machines.machine import Bag, NotConverged, class_codes, clean_object
 from venn.prediction import Floats, Integers, Label
@@ -115,6 +125,7 @@ class OneVsAllSVM:
         self._events = np.zeros((c, 2), np.int64)
         self._alternate = np.zeros((c, 2), np.bool_)
         self._statistics = np.zeros(8, np.int64)
+        self._scale = 0.0  # largest K(x, x)
         self._room = 0
         self._margin_room = 0
 
@@ -144,6 +155,9 @@ class OneVsAllSVM:
             self._resize(f"_{name}", (c, room), dtype)
             self._resize(f"_{name}s", (c, 2, room), dtype)
         self._room = room
+        self._around = np.empty((12, room + EVENTS + 8))
+        self._near = np.empty(room + EVENTS + 8, np.int64)
+        self._pack = np.empty((self._margin_room + 1) * (room + EVENTS + 8))
 
     def _make_margin_room(self, size: int) -> None:
         need = size + EVENTS + 4
@@ -160,7 +174,8 @@ class OneVsAllSVM:
         self._resize("_alive", (c, 2, room), np.bool_)
         self._resize("_U", (c, 2, EVENTS, room))
         self._resize("_kappa", (c, 2, EVENTS))
-        self._resize("_work", (8, room))
+        self._resize("_work", (9, room))
+        self._pack = np.empty(room * (self._room + EVENTS + 8))
         self._shape = np.arange(room)
         self._margin_room = room
 
@@ -213,20 +228,41 @@ class OneVsAllSVM:
             row = self._kernel[p]
             self.kernel.row(self._columns, count, x, row)
             if not np.isfinite(row[:count]).all():
-                raise ValueError(f"x must give finite kernel values, got {row[:count].max()} by {self.kernel!r}")
-            self._total[p] = 0
+                raise ValueError(
+                    f"x must give finite kernel values, got {row[:count].max()} by {self.kernel!r}"
+                )
             self._first[p] = -1
-            place(p, self.n, self._sizes, self._kernel, self._counts, self._beta, self._score, self._state, self._bias)
+            self._scale = max(self._scale, float(row[p]))
         worst = solve_step(
-            p, count, self.n, self._sizes, self._kernel, self._counts, self._total, self.C,
-            self._members, self._size, self._B, self._spare, self._beta, self._score, self._state,
-            self._betas, self._scores, self._states, self._index, self._alive, self._U, self._kappa,
-            self._commit, self._slots, self._events, self._alternate, self._shape, self._work, self._statistics,
+            p, p == self._objects, count, self.n, self._sizes, self._scale, self._kernel, self._counts, self._total,
+            self.C, self._members, self._size, self._B, self._spare, self._beta, self._score, self._state, self._bias,
+            self._betas, self._scores, self._states, self._index, self._alive, self._U, self._kappa, self._commit,
+            self._slots, self._events, self._alternate, self._shape, self._work, self._around, self._near,
+            self._pack, self._statistics,
         )  # fmt: skip
+        unsolved = np.argwhere(self._commit == UNSOLVED)
+        for k, side in unsolved:
+            worst = max(worst, self._solve_afresh(int(k), int(side), p, count))
         if not worst <= TOLERANCE:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {self.n}")
         self._asked = OneVsAllHypotheses(self, key, p, count)
         return self._asked
+
+    def _solve_afresh(self, k: int, side: int, p: int, count: int) -> float:
+        """Solve one branch without the path; return its worst violation."""
+        positive, total = self._counts[k, :count].copy(), self._total[:count].copy()
+        positive[p] += side
+        total[p] += 1
+        beta, score, state, worst = batch_solve(
+            self._kernel[:count], positive, total, self.C, self._beta[k, :count], TOLERANCE
+        )
+        members = np.abs(state) == 1
+        score[members] = state[members]
+        self._betas[k, side, :count] = beta
+        self._scores[k, side, :count] = score
+        self._states[k, side, :count] = state
+        self._commit[k, side] = REBUILD
+        return worst
 
     def _forget(self) -> None:
         if self._asked is not None:
@@ -260,7 +296,8 @@ class OneVsAllSVM:
         answer = self.hypotheses(x)
         p, count = answer.test, answer.count
         sides = (np.arange(len(self.classes)) == label).astype(np.int64)
-        for k in np.flatnonzero(self._commit[np.arange(len(sides)), sides] == REBUILD):
+        anew = np.flatnonzero(self._commit[np.arange(len(sides)), sides] == REBUILD)
+        for k in anew:
             self._make_margin_room(int((abs(self._states[k, sides[k], :count]) == 1).sum()))
         self._forget()
         self._features = self._columns.shape[0]
@@ -278,14 +315,26 @@ class OneVsAllSVM:
         self._history[:, self.n] = p, label
         self.n += 1
         commit_step(
-            p, label, count, self._kernel, self._counts, self._total, self.C, self._members, self._size,
-            self._B, self._spare, self._beta, self._score, self._state, self._betas, self._scores, self._states,
-            self._index, self._alive, self._U, self._kappa, self._commit, self._slots, self._events,
-            self._alternate,
+            p, label, count, self._members, self._size, self._B, self._spare, self._beta, self._score, self._state,
+            self._betas, self._scores, self._states, self._index, self._alive, self._U, self._kappa, self._commit,
+            self._slots, self._events, self._alternate,
         )  # fmt: skip
+        for k in anew:
+            self._size[k] = rebuild(
+                self._scale, self._kernel, count, self._counts[k], self._total, self.C, self._beta[k],
+                self._state[k], self._members[k], self._B[k],
+            )  # fmt: skip
         if self.n % REFRESH == 0:
             refresh_scores(
-                count, self.n, self._sizes, self._kernel, self._beta, self._score, self._state, self._size, self._members
+                count,
+                self.n,
+                self._sizes,
+                self._kernel,
+                self._beta,
+                self._score,
+                self._state,
+                self._size,
+                self._members,
             )
         biases(count, self._kernel, self._beta, self._score, self._bias)
 

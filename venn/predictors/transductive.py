@@ -47,7 +47,11 @@ class TransductiveVenn:
     """
 
     def __init__(self, machine: Machine, taxonomy: Taxonomy | None = None, rule: Rule | None = None) -> None:
-        for name, value, method in (("machine", machine, "hypotheses"), ("taxonomy", taxonomy, "count"), ("rule", rule, "quality")):
+        for name, value, method in (
+            ("machine", machine, "hypotheses"),
+            ("taxonomy", taxonomy, "count"),
+            ("rule", rule, "quality"),
+        ):
             if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
                 raise TypeError(f"{name} must be a {name} object, with a method {method!r}, got {value!r}")
         if machine is None:

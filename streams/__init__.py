@@ -1,0 +1,34 @@
+"""Streams of labelled examples: named data sets, CSV files and arrays, one example at a time.
+
+>>> import streams
+>>> stream = streams.load("car", shuffle=0)
+>>> stream
+<Stream 'car'.shuffle(0): 1728 examples, 6 features, 4 classes>
+>>> for x, y in stream.take(2):
+...     print(x.shape, y)
+(6,) good
+(6,) good
+
+A stream is re-iterable and knows its `.classes`, `.features` and length; the objects `x` are read-only
+rows of float64 and the labels `y` Python objects. Scaling and encoding are fixed beforehand or computed
+over the whole stream, never fitted on its past (see `Scaling`).
+"""
+
+from streams.catalogue import DatasetInfo
+from streams.datasets import datasets, load
+from streams.example import Nominal, Numeric, Ordinal, Scaling, Skip, Stream
+from streams.sources import from_arrays, from_csv
+
+__all__ = [
+    "DatasetInfo",
+    "Nominal",
+    "Numeric",
+    "Ordinal",
+    "Scaling",
+    "Skip",
+    "Stream",
+    "datasets",
+    "from_arrays",
+    "from_csv",
+    "load",
+]

@@ -1,0 +1,224 @@
+"""Named data sets: generated, packaged with scikit-learn, or published files found and checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from streams.catalogue import PUBLISHED, DatasetInfo, Published
+from streams.example import Label, Scaling, Stream
+from streams.files import Progress
+from streams.sources import finish
+from streams.tables import Table
+
+
+def load(
+    name: str,
+    shuffle: int | None = None,
+    *,
+    scale: bool | Scaling = True,
+    base_url: str | None = None,
+    progress: Progress | None = None,
+) -> Stream:
+    """Return the stream of a named data set.
+
+    Nominal attributes are one-hot, those with a natural order are coded 0, 1, 2, ... (Car Evaluation).
+    Published files are taken from the folder $STREAMS_DATA, else from the cache, else downloaded
+    into it; their sha256 is always checked.
+
+    Parameters
+    ----------
+    name : str
+        One of the names that `datasets` lists.
+    shuffle : int, optional
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the file's order,
+        which in many sets is sorted by class and so far from exchangeable: see their notes.
+    scale : bool or Scaling, default True
+        True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
+        ever fitted on the past of the stream: see `Scaling` for why.
+    base_url : str, optional
+        Address (file, http or https) that serves the files, instead of $STREAMS_URL.
+    progress : callable, optional
+        Called with (bytes received, bytes expected) during a download.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, or a file whose checksum is wrong.
+    FileNotFoundError
+        When the file is not here and no address is known; the message says what to do.
+    OSError
+        When a download fails.
+
+    Examples
+    --------
+    >>> stream = load("car", scale=False)
+    >>> stream.classes
+    ('unacc', 'acc', 'good', 'vgood')
+    >>> next(iter(stream))
+    (array([3., 3., 0., 0., 0., 0.]), 'unacc')
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str, got {name!r}")
+    if name not in _SETS:
+        close = difflib.get_close_matches(name, _SETS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"name must be one of {', '.join(_SETS)}, got {name!r}{hint}")
+    return finish(_SETS[name].read(base_url, progress), name, shuffle, scale)
+
+
+def datasets() -> list[DatasetInfo]:
+    """Return what is known of every named data set; reads no data.
+
+    Examples
+    --------
+    >>> [info.name for info in datasets()][:4]
+    ['car', 'digits', 'breast_cancer', 'wine_red']
+    """
+    return [known.info() for known in _SETS.values()]
+
+
+# Generated ------------------------------------------------------------------------------------------
+
+CAR = {
+    "buying": ("low", "med", "high", "vhigh"),
+    "maint": ("low", "med", "high", "vhigh"),
+    "doors": ("2", "3", "4", "5more"),
+    "persons": ("2", "4", "more"),
+    "lug_boot": ("small", "med", "big"),
+    "safety": ("low", "med", "high"),
+}
+CAR_CLASSES = ("unacc", "acc", "good", "vgood")
+
+# The DEX model judges a car in three steps. Rows and columns run from the low code to the high code.
+_PRICE = np.array([[3, 3, 2, 1], [3, 2, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0]])  # buying, maint; 3 is cheap
+_TECH = np.array([[0, 0, 0], [0, 1, 2], [0, 2, 3]])  # comfort, safety; 3 is best
+_CAR = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 3], [0, 1, 2, 3]])  # price, tech; class code
+
+
+def car_rows() -> Iterator[tuple[str, ...]]:
+    """Yield the 1728 rows of Car Evaluation, six attributes and the class, in the file's order.
+
+    The set is a complete enumeration, labelled by a decision model of Bohanec and Rajkovic (1988);
+    its tables are recovered from the published data.
+
+    Examples
+    --------
+    >>> next(car_rows())
+    ('vhigh', 'vhigh', '2', '2', 'small', 'low', 'unacc')
+    """
+    # The file lists prices from very high to low, everything else upwards.
+    orders = [values[::-1] if column in ("buying", "maint") else values for column, values in CAR.items()]
+    for row in product(*orders):
+        buying, maint, doors, persons, boot, safety = (
+            values.index(value) for values, value in zip(CAR.values(), row, strict=True)
+        )
+        tech = _TECH[_comfort(doors, persons, boot), safety]
+        yield *row, CAR_CLASSES[_CAR[_PRICE[buying, maint], tech]]
+
+
+def _comfort(doors: int, persons: int, boot: int) -> int:
+    """Return 0 (poor), 1 or 2 (good) from the codes of the three attributes."""
+    two_seats, crowd_in_two_doors = persons == 0, persons == 2 and doors == 0
+    if two_seats or (boot == 0 and crowd_in_two_doors):
+        return 0
+    roomy = doors >= 2 or (doors == 1 and persons == 2)
+    return 2 if boot == 2 or (boot == 1 and roomy) else 1
+
+
+def _car() -> Table:
+    codes = [
+        [values.index(value) for values, value in zip((*CAR.values(), CAR_CLASSES), row, strict=True)]
+        for row in car_rows()
+    ]
+    numbers = np.array(codes, dtype=np.int64)
+    return Table(numbers[:, :-1].astype(np.float64), numbers[:, -1].copy(), CAR_CLASSES, tuple(CAR))
+
+
+# Packaged with scikit-learn -------------------------------------------------------------------------
+
+
+def _digits() -> Table:
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    return _from_bunch(bunch.data, bunch.target, tuple(range(10)), tuple(bunch.feature_names))
+
+
+def _breast_cancer() -> Table:
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer()
+    names = tuple(str(name) for name in bunch.target_names)
+    return _from_bunch(bunch.data, bunch.target, names, tuple(map(str, bunch.feature_names)))
+
+
+def _from_bunch(data: object, target: object, classes: tuple[Label, ...], features: tuple[str, ...]) -> Table:
+    return Table(
+        np.array(data, dtype=np.float64, order="C"), np.array(target, dtype=np.int64), classes, features
+    )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A set that needs no file."""
+
+    known: DatasetInfo
+    make: Callable[[], Table]
+
+    def info(self) -> DatasetInfo:
+        return self.known
+
+    def read(self, base_url: str | None, progress: Progress | None) -> Table:
+        return self.make()
+
+
+_SETS: dict[str, _Made | Published] = {
+    made.known.name: made
+    for made in (
+        _Made(
+            DatasetInfo(
+                name="car",
+                rows=1728,
+                features=6,
+                classes=4,
+                notes="Acceptability of a car. Complete enumeration in lexicographic order: shuffle.",
+                origin="UCI 19 Car Evaluation; M. Bohanec, V. Rajkovic (DEX model 1988), donated 1997; "
+                "doi 10.24432/C5JP48",
+                licence="CC BY 4.0 (UCI)",
+                where="generated",
+            ),
+            _car,
+        ),
+        _Made(
+            DatasetInfo(
+                name="digits",
+                rows=1797,
+                features=64,
+                classes=10,
+                notes="Handwritten digits, 8 x 8 counts 0..16: the last 1797 rows of optdigits.",
+                origin="scikit-learn load_digits; UCI 80, E. Alpaydin, C. Kaynak 1998; doi 10.24432/C50P49",
+                licence="CC BY 4.0 (UCI)",
+                where="packaged",
+            ),
+            _digits,
+        ),
+        _Made(
+            DatasetInfo(
+                name="breast_cancer",
+                rows=569,
+                features=30,
+                classes=2,
+                notes="Malignant or benign tumour: the same rows as wdbc.",
+                origin="scikit-learn load_breast_cancer; UCI 17, W. Wolberg et al. 1993; doi 10.24432/C5DW2B",
+                licence="CC BY 4.0 (UCI)",
+                where="packaged",
+            ),
+            _breast_cancer,
+        ),
+    )
+} | {published.name: published for published in PUBLISHED}

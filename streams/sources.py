@@ -1,0 +1,236 @@
+"""Streams from what a user has: arrays, data frames, CSV files. Every error says where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streams.example import Floats, Kind, Label, Scaling, Stream
+from streams.tables import Table, distinct_names, label_set, python_label, read_csv, sort_labels
+
+
+def from_arrays(
+    X: object,
+    y: object,
+    *,
+    classes: Sequence[Label] | None = None,
+    features: Sequence[str] | None = None,
+    name: str = "arrays",
+    shuffle: int | None = None,
+    scale: bool | Scaling = False,
+) -> Stream:
+    """Return a stream over rows of numbers and their labels.
+
+    Parameters
+    ----------
+    X : (n, d) array, nested sequence or data frame (pandas, polars)
+        Finite numbers, n >= 1, d >= 1. A data frame is read by its values and gives the feature names.
+    y : (n,) array, sequence or data frame column
+        Hashable labels; numpy scalars become Python scalars.
+    classes : sequence of distinct labels, optional
+        The label set, in class order; may hold labels that never occur. By default the labels
+        of the whole stream, sorted.
+    features : sequence of d distinct str, optional
+        By default the column names of a data frame, or x0, x1, ...
+    name : str
+    shuffle : int, optional
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
+    scale : bool or Scaling, default False
+        True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
+        ever fitted on the past of the stream: see `Scaling` for why.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a wrong shape, NaN, infinity, text, an undeclared label or parameter out of range; the
+        message gives the row and the column, counted from 0.
+
+    Examples
+    --------
+    >>> stream = from_arrays([[1.0, 5.0], [2.0, 6.0]], ["no", "yes"])
+    >>> stream
+    <Stream 'arrays': 2 examples, 2 features, 2 classes>
+    >>> next(iter(stream))
+    (array([1., 5.]), 'no')
+    """
+    columns = _column_names(X)
+    data = _matrix(X, columns)
+    n, d = data.shape
+    if features is None:
+        features = columns if columns is not None else [f"x{j}" for j in range(d)]
+    features = distinct_names("features", features)
+    if len(features) != d:
+        raise ValueError(f"features must name the {d} columns of X, got {len(features)} names")
+    bad = np.argwhere(~np.isfinite(data))
+    if bad.size:
+        i, j = bad[0].tolist()
+        raise ValueError(f"X must be finite, got {data[i, j]} at row {i}, column {j} ({features[j]!r})")
+    labels = _labels(y)
+    if len(labels) != n:
+        raise ValueError(f"y must hold one label for each of the {n} rows of X, got {len(labels)}")
+    known = label_set(classes) if classes is not None else sort_labels(set(labels))
+    code = {label: k for k, label in enumerate(known)}
+    for i, label in enumerate(labels):
+        if label not in code:
+            raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}")
+    codes = np.array([code[label] for label in labels], dtype=np.int64)
+    return finish(Table(data, codes, known, features), name, shuffle, scale)
+
+
+def from_csv(
+    path: str | os.PathLike[str],
+    label: str | int,
+    *,
+    name: str | None = None,
+    schema: Mapping[str, Kind] | None = None,
+    classes: Sequence[str] | None = None,
+    shuffle: int | None = None,
+    scale: bool | Scaling = True,
+    delimiter: str = ",",
+) -> Stream:
+    """Return a stream over the rows of a CSV file, plain or gzip, whose first row names the columns.
+
+    Columns are numeric unless `schema` says otherwise; no kind is guessed. Labels are text. Fields may
+    be quoted with "; empty lines are skipped; an empty field or "?" is a missing value and an error
+    unless the schema of its column provides for it.
+
+    Parameters
+    ----------
+    path : path of the file, UTF-8
+    label : str or int
+        Name of the label's column, or its position (-1 is the last).
+    name : str, optional
+        By default the file's name without .csv and .gz.
+    schema : mapping from column name to Numeric, Nominal, Ordinal or Skip, optional
+    classes : sequence of distinct str, optional
+        The label set, in class order. By default the labels of the whole stream, sorted (by value
+        where all are numbers).
+    shuffle : int, optional
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the file's order.
+    scale : bool or Scaling, default True
+        True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
+        ever fitted on the past of the stream: see `Scaling` for why.
+    delimiter : str of one character
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    ValueError, TypeError
+        For everything else; what is wrong inside the file is named by file, row (line of the file,
+        from 1) and column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from streams import Nominal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "fruit.csv"
+    ...     _ = path.write_text("weight,colour,fruit\\n150,green,apple\\n120,yellow,lemon\\n")
+    ...     stream = from_csv(path, "fruit", schema={"colour": Nominal()}, scale=False)
+    >>> stream.features
+    ('weight', 'colour=green', 'colour=yellow')
+    >>> list(stream)
+    [(array([150.,   1.,   0.]), 'apple'), (array([120.,   0.,   1.]), 'lemon')]
+    """
+    path = Path(path)
+    table = read_csv(path, label, schema, classes, delimiter)
+    return finish(table, name or path.name.removesuffix(".gz").removesuffix(".csv"), shuffle, scale)
+
+
+def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) -> Stream:
+    """Return the stream of a table, scaled and in order; takes over the table's arrays."""
+    scaling: Scaling | None
+    if isinstance(scale, bool | np.bool_):
+        scaling = Scaling.whole(table.X, table.features) if scale else None
+    elif isinstance(scale, Scaling):
+        scaling = scale
+    else:
+        raise TypeError(f"scale must be True, False or a Scaling, got {scale!r}")
+    if scaling is not None:
+        with np.errstate(over="ignore"):
+            table.X = scaling(table.X)
+        bad = np.flatnonzero(~np.isfinite(table.X).all(axis=0))
+        if bad.size:
+            raise ValueError(
+                f"scale must keep values finite, but feature {table.features[bad[0]]!r} overflows"
+            )
+    stream = Stream(table.X, table.y, table.classes, table.features, name, scaling)
+    return stream if shuffle is None else stream.shuffle(shuffle)
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """Return the column names of a data frame, None for anything else."""
+    return [str(column) for column in X.columns] if _is_frame(X) else None
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "to_numpy") and hasattr(X, "columns")
+
+
+def _matrix(X: Any, columns: list[str] | None) -> Floats:
+    """Return X as a new (n, d) float64 array."""
+    if hasattr(X, "toarray"):
+        raise TypeError("X must be a dense array, got a sparse one: pass X.toarray()")
+    if np.ma.is_masked(X):
+        raise ValueError("X must have no masked values; drop those rows or fill them by a fixed rule")
+    try:
+        # Iterating a data frame gives its column names, so it is asked for its values.
+        values = np.asarray(X if columns is None else X.to_numpy())
+    except ValueError:
+        raise ValueError("X must be a 2-D array (examples, features): its rows differ in length") from None
+    if values.ndim == 1:
+        raise ValueError(
+            f"X must be 2-D (examples, features), got shape {values.shape}: one feature is X.reshape(-1, 1), "
+            "one example is X.reshape(1, -1)"
+        )
+    if values.ndim != 2:
+        raise ValueError(
+            f"X must be 2-D (examples, features), got shape {values.shape} from {type(X).__name__}"
+        )
+    if 0 in values.shape:
+        raise ValueError(f"X must hold at least one example and one feature, got shape {values.shape}")
+    if values.dtype.kind not in "biuf":
+        values = np.asarray(X if columns is None else values, dtype=object)
+        for (i, j), cell in np.ndenumerate(values):
+            if not isinstance(cell, Real | np.bool_):
+                named = f" ({columns[j]!r})" if columns is not None else ""
+                raise TypeError(
+                    f"X must hold numbers, got {cell!r} at row {i}, column {j}{named}: encode or drop the "
+                    "column, or write a CSV file and declare the column in the schema of from_csv"
+                )
+    with np.errstate(over="ignore"):
+        return np.array(values, dtype=np.float64, order="C")
+
+
+def _labels(y: Any) -> list[Label]:
+    """Return the labels as Python objects."""
+    if _is_frame(y):
+        raise ValueError(
+            f"y must be 1-D, got a data frame: pass one column, as in y[{str(next(iter(y.columns)))!r}]"
+        )
+    if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
+        raise TypeError(f"y must be a 1-D sequence of labels, got {y!r}")
+    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise ValueError(f"y must be 1-D, one label for each example, got shape {values.shape}")
+    labels = [python_label(label) for label in values]
+    for i, label in enumerate(labels):
+        if not isinstance(label, Hashable):
+            raise TypeError(f"y must be 1-D and hold hashable labels, got {label!r} at row {i}")
+        if label is None or not _equals_itself(label):
+            raise ValueError(f"y must have no missing label, got {label!r} at row {i}")
+    return labels
+
+
+def _equals_itself(label: Hashable) -> bool:
+    """Return False for NaN, NaT and pandas.NA, the last of which has no truth value."""
+    try:
+        return bool(label == label)
+    except TypeError:
+        return False

@@ -1,0 +1,115 @@
+"""What the tests of the machine and its readers share: small streams full of ties, kernels in both worlds."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import venn
+from naive import svm
+
+# One kernel in both worlds: the engine's object and the oracle's function.
+KERNELS = {
+    "rbf": (venn.RBF(0.5), svm.rbf(0.5)),
+    "rbf flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
+    "rbf sharp": (venn.RBF(50.0), svm.rbf(50.0)),
+    "linear": (venn.Linear(), svm.linear()),
+    "quadratic": (venn.Polynomial(2), svm.polynomial(2)),
+    "cubic": (venn.Polynomial(3, 0.5, 0.0), svm.polynomial(3, 0.5, 0.0)),
+}
+
+
+def objects(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return n objects: in general position, on a grid, few distinct ones, with a constant feature, repeated."""
+    if kind == "normal":
+        return rng.normal(size=(n, 2))
+    if kind == "grid":
+        return rng.integers(0, 3, size=(n, 2)).astype(float)
+    if kind == "few":
+        return rng.integers(0, 4, size=(n, 1)).astype(float)
+    if kind == "binary":
+        return rng.integers(0, 2, size=(n, 3)).astype(float)
+    if kind == "constant":
+        X = rng.normal(size=(n, 3))
+        X[:, 1] = 2.0
+        return X
+    if kind == "repeats":
+        return rng.normal(size=(n, 2))[rng.integers(0, max(1, n // 3), n)]
+    raise ValueError(kind)
+
+
+OBJECTS = ("normal", "grid", "few", "binary", "constant", "repeats")
+
+
+def labels(kind: str, rng: np.random.Generator, X: np.ndarray, c: int) -> np.ndarray:
+    """Return codes 0..c-1: noise, a noisy function of the object, or classes that come late or take turns."""
+    n = len(X)
+    if kind == "noise":
+        return rng.integers(0, c, n)
+    if kind == "signal":
+        return np.clip(np.floor(1.3 * X[:, 0] + 0.3 * rng.normal(size=n) + 1), 0, c - 1).astype(int)
+    if kind == "turns":  # two classes alternate, the others never come
+        return np.arange(n) % 2
+    if kind == "late":
+        return np.where(np.arange(n) < n // 2, 0, rng.integers(0, c, n))
+    if kind == "one":
+        return np.full(n, c - 1)
+    raise ValueError(kind)
+
+
+LABELS = ("noise", "signal", "turns", "late")
+
+
+def learned(machine, X, y):
+    """Teach a machine or predictor the examples and return it."""
+    for x, label in zip(X, y, strict=True):
+        machine.learn_one(x, label)
+    return machine
+
+
+def same_answer(first, second) -> bool:
+    """True when two answers about one object agree to the last bit, under every hypothesis."""
+    c = len(first.classes)
+    return all(
+        np.array_equal(a, b)
+        for j in range(c)
+        for a, b in ((first.scores(j), second.scores(j)), (first.duals(j), second.duals(j)))
+    ) and np.array_equal(first.test_scores, second.test_scores)
+
+
+def published(name: str) -> list[dict[str, str]]:
+    """Return the rows of a published set in $STREAMS_DATA, or skip the test."""
+    folder = os.environ.get("STREAMS_DATA")
+    path = Path(folder or "", f"{name}.csv")
+    if not folder or not path.exists():
+        pytest.skip(f"STREAMS_DATA names no folder with {name}.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def car(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Car data, shuffled: ordinal codes, standardised over the whole file; class codes."""
+    rows = published("car_evaluation")
+    orders = [
+        ("low", "med", "high", "vhigh"), ("low", "med", "high", "vhigh"), ("2", "3", "4", "5more"),
+        ("2", "4", "more"), ("small", "med", "big"), ("low", "med", "high"),
+    ]  # fmt: skip
+    values = [list(row.values()) for row in rows]
+    X = np.array([[order.index(v) for order, v in zip(orders, row, strict=False)] for row in values], float)
+    return shuffled(X, [row[-1] for row in values], seed)
+
+
+def wine(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return red wine, shuffled and standardised over the whole file; class codes."""
+    values = [list(row.values()) for row in published("wine_quality_red")]
+    return shuffled(np.array([row[:-1] for row in values], float), [row[-1] for row in values], seed)
+
+
+def shuffled(X: np.ndarray, names: list[str], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    order = np.random.default_rng(seed).permutation(len(X))
+    codes = np.unique(names, return_inverse=True)[1]
+    return ((X - X.mean(axis=0)) / X.std(axis=0))[order], codes[order]

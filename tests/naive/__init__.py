@@ -1,0 +1,1 @@
+"""Oracles: the definitions, written slowly, importing nothing of the engine."""

@@ -1,0 +1,299 @@
+"""The command line: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import streams
+import venn
+from venn import cli
+from venn.online.record import Record
+from venn.prediction import Forecast, Multiprobability
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A small CSV file with a nominal column."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "fruit.csv"
+    rows = [
+        f"{rng.normal():.3f},{rng.normal():.3f},{rng.choice(['red', 'green'])},{label}"
+        for label in rng.choice(["apple", "lemon"], size=30)
+    ]
+    path.write_text("\n".join(["weight,width,colour,fruit", *rows]) + "\n")
+    return path
+
+
+def test_version_and_help(run):
+    assert run("--version").output == f"venn, version {venn.__version__}\n"
+    help_text = run("--help").output
+    assert "replay" in help_text
+    assert "datasets" in help_text
+    options = run("replay", "--help").output
+    for option in (
+        "gamma",
+        "C",
+        "kernel",
+        "degree",
+        "coef0",
+        "shuffle",
+        "steps",
+        "predictors",
+        "label",
+        "out",
+        "json",
+    ):
+        assert f"--{option} " in options
+    assert "--no-progress" in options
+
+
+def test_module_runs():
+    done = subprocess.run(
+        [sys.executable, "-m", "venn", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"venn, version {venn.__version__}\n"
+
+
+def test_datasets_lists_every_set(run):
+    result = run("datasets")
+    assert result.exit_code == 0
+    head, *rows = result.stdout.splitlines()
+    assert head.split() == ["name", "rows", "features", "classes", "where"]
+    assert [row.split()[0] for row in rows] == [info.name for info in streams.datasets()]
+    assert rows[0].split() == ["car", "1728", "6", "4", "generated"]
+
+
+def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    result = run("replay", "car", "--steps", 40, "--predictors", "venn")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    first, *lines = result.stdout.splitlines()
+    assert first == "one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
+    assert lines[0] == "car: 40 examples, 4 classes, shuffle 0"
+    assert lines[2].split()[0] == "venn"
+    assert lines[4].startswith("venn: the accuracy, ")
+    assert lines[-1].endswith("s; wrote runs/car/record.npz and runs/car/curves.png")
+    assert (tmp_path / "runs/car/curves.png").stat().st_size > 10_000
+    record = Record.load(tmp_path / "runs/car/record.npz")
+    assert (len(record), record.data, record.shuffle) == (40, "car", 0)
+    assert "RBF(gamma=0.1)" in record.parameters["venn"]
+    assert "\n".join(lines).startswith(record.table())
+
+
+def test_default_predictors_share_one_machine(run, tmp_path):
+    result = run("replay", "car", "--steps", 30, "--json", "--out", "here")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert list(found["predictors"]) == ["venn", "platt", "binning", "isotonic"]
+    for name in ("platt", "binning", "isotonic"):
+        assert found["predictors"][name]["width"] == 0
+    alone = json.loads(run("replay", "car", "--steps", 30, "--json", "--predictors", "venn").stdout)
+    assert alone["predictors"]["venn"] == found["predictors"]["venn"]
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["curves.png", "record.npz"]
+
+
+def test_json_is_one_object_and_nothing_else(run, tmp_path):
+    result = run("replay", "car", "--steps", 25, "--shuffle", 3, "--json", "--predictors", "venn")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    found = json.loads(result.stdout)
+    assert list(found) == ["data", "n", "classes", "shuffle", "seconds", "predictors"]
+    assert (found["data"], found["n"], found["shuffle"]) == ("car", 25, 3)
+    assert found["classes"] == ["unacc", "acc", "good", "vgood"]
+    assert found["seconds"] > 0
+    assert found["predictors"] == Record.load(tmp_path / "runs/car/record.npz").means()
+    assert "wrote runs" in result.stderr
+
+
+def test_replay_follows_the_library(run):
+    result = run(
+        *(
+            "replay",
+            "car",
+            "--steps",
+            30,
+            "--shuffle",
+            1,
+            "--gamma",
+            0.5,
+            "--C",
+            2,
+            "--json",
+            "--predictors",
+            "venn",
+        )
+    )
+    assert "by default" not in result.stderr
+    stream = streams.load("car", shuffle=1)
+    model = venn.TransductiveVenn(venn.OneVsAllSVM(venn.RBF(0.5), 2, stream.classes), venn.Argmax())
+    hits, lower = [], []
+    for x, y in stream.take(30):
+        prediction = model.predict_one(x)
+        model.learn_one(x, y)
+        hits.append(prediction.label == y)
+        lower.append(prediction.lower)
+    found = json.loads(result.stdout)["predictors"]["venn"]
+    assert found["accuracy"] == pytest.approx(np.mean(hits), abs=1e-12)
+    assert found["lower"] == pytest.approx(np.mean(lower), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "kernel"),
+    [
+        ((), "RBF(gamma=0.25), C=10, by default: gamma = 1 / 4 features, C"),
+        (("--kernel", "linear"), "Linear(), C=10, by default: C"),
+        (("--kernel", "linear", "--C", "0.5"), "Linear(), C=0.5"),
+        (("--kernel", "poly", "--gamma", "1", "--C", "1"), "Polynomial(degree=3, gamma=1.0, coef0=1.0), C=1"),
+        (
+            ("--kernel", "poly", "--gamma", "1", "--C", "1", "--degree", "2", "--coef0", "0"),
+            "Polynomial(degree=2, gamma=1.0, coef0=0.0), C=1",
+        ),
+    ],
+)
+def test_csv_files_and_kernels(run, table, options, kernel):
+    arguments = (
+        "--label",
+        "fruit",
+        "--nominal",
+        "colour",
+        "--steps",
+        12,
+        "--predictors",
+        "venn",
+        "--no-progress",
+    )
+    result = run("replay", table, *arguments, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == f"one-vs-all SVM with {kernel}"
+    assert "fruit: 12 examples, 2 classes" in result.stdout
+    assert "wrote runs/fruit/record.npz" in result.stdout
+
+
+def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):
+    arguments = ("--label", "fruit", "--nominal", "colour", "--predictors", "venn", "--json")
+    kept = run("replay", table, *arguments, "--shuffle", "none")
+    assert json.loads(kept.stdout)["shuffle"] is None
+    record = Record.load(tmp_path / "runs/fruit/record.npz")
+    labels = [line.rsplit(",")[-1] for line in table.read_text().splitlines()[1:]]
+    assert [record.classes[code] for code in record.truth] == labels
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("replay",), 2, "Missing argument"),
+        (("replay", "carr"), 1, "no data set and no file has the name 'carr' (did you mean car?)"),
+        (("replay", "nowhere.csv"), 1, "no such file: nowhere.csv"),
+        (("replay", "fruit.csv"), 2, "name the column of its label with --label"),
+        (("replay", "fruit.csv", "--label", "kind", "--nominal", "colour"), 1, "kind"),
+        (("replay", "fruit.csv", "--label", "fruit"), 1, "colour"),
+        (("replay", ".", "--label", "fruit"), 1, "is a folder"),
+        (("replay", "car", "--label", "class"), 2, "car is a named data set"),
+        (("replay", "car", "--gamma", "0"), 2, "must be a finite number > 0, got '0'"),
+        (("replay", "car", "--gamma", "nan"), 2, "must be a finite number > 0, got 'nan'"),
+        (("replay", "car", "--gamma", "wide"), 2, "must be a finite number > 0, got 'wide'"),
+        (("replay", "car", "--C", "inf"), 2, "must be a finite number > 0, got 'inf'"),
+        (("replay", "car", "--kernel", "poly", "--coef0", "-1"), 2, "must be a finite number >= 0, got '-1'"),
+        (("replay", "car", "--kernel", "poly", "--degree", "0"), 2, "degree"),
+        (("replay", "car", "--kernel", "sigmoid"), 2, "sigmoid"),
+        (
+            ("replay", "car", "--kernel", "linear", "--gamma", "1"),
+            2,
+            "--gamma belongs to the kernel rbf or poly",
+        ),
+        (("replay", "car", "--degree", "2"), 2, "--degree belongs to the kernel poly, not to rbf"),
+        (("replay", "car", "--coef0", "2"), 2, "--coef0 belongs to the kernel poly, not to rbf"),
+        (("replay", "car", "--shuffle", "-1"), 2, "must be an integer >= 0 or none, got '-1'"),
+        (("replay", "car", "--steps", "0"), 2, "steps"),
+        (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
+        (("replay", "car", "--predictors", ""), 2, "got ''"),
+        (("replay", "car", "--predictors", "venn,venn"), 2, "must have each name once"),
+        (("replay", "car", "--out", "fruit.csv"), 2, "fruit.csv"),
+        (("show",), 2, "No such command"),
+    ],
+)
+def test_errors_are_short_and_say_what_is_wrong(run, table, arguments, code, message):
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    error = result.stderr.partition("Error: ")[2]
+    assert message in error
+    assert error.count("\n") == 1
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(run, table):
+    result = run("replay", "car", "--steps", 2, "--predictors", "venn", "--out", "fruit.csv/inside")
+    assert result.exit_code == 1
+    assert "fruit.csv" in result.stderr
+
+
+class Stubborn:
+    """A predictor that fails at the third step."""
+
+    def __init__(self, machine):
+        self.machine, self.classes = machine, machine.classes
+
+    def predict_one(self, x):
+        if self.machine.n == 2:
+            raise venn.NotConverged("residual must be at most 1e-8,\n got 1")
+        return Forecast(np.full(4, 0.25), self.classes)
+
+    def learn_one(self, x, y):
+        self.machine.learn_one(x, y)
+
+    def after_learning(self, x, y):
+        pass
+
+
+def test_what_fails_midway_is_one_line_with_its_step(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(cli.PREDICTORS, "venn", Stubborn)
+    result = run("replay", "car", "--predictors", "venn")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: residual must be at most 1e-8, got 1 (at step 3 of the replay)\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_matplotlib_the_record_is_still_written(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("replay", "car", "--steps", 5, "--predictors", "venn")
+    assert result.exit_code == 0
+    assert 'no figure: figures need matplotlib: pip install "vennstream[plot]"' in result.stderr
+    assert result.stdout.endswith("wrote runs/car/record.npz\n")
+    assert [path.name for path in (tmp_path / "runs/car").iterdir()] == ["record.npz"]
+
+
+def test_plain_words():
+    classes = ("a", "b")
+    record = Record(classes, ["in", "out", "sure", "unsure"])
+    rows = np.array([[0.5, 0.5], [0.25, 0.75]])
+    for y in ("b", "b", "a"):
+        record.update(
+            {
+                "in": Multiprobability(rows, classes),
+                "out": Multiprobability(np.array([[0.1, 0.9], [0.05, 0.95]]), classes),
+                "sure": Forecast(np.array([0.0, 1.0]), classes),
+                "unsure": Forecast(np.array([0.5, 0.5]), classes),
+            },
+            y,
+        )
+    assert cli.plain_words(record) == [
+        "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; it was inside at 1 of 3 steps.",
+        "out: the accuracy, 0.667, ends OUTSIDE its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
+        "Mean claimed probability minus accuracy: sure +0.333, unsure +0.167.",
+    ]

@@ -1,0 +1,98 @@
+"""Predictions and decision rules: what they derive from their matrix."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from venn import Forecast, Maximin, Multiprobability, RowMean
+
+MATRIX = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
+
+
+def matrix(rows=MATRIX):
+    return np.array(rows, float)
+
+
+def test_interval_of_the_predicted_class():
+    prediction = Multiprobability(matrix(), ("a", "b", "c"))
+    assert prediction.label == "a"
+    assert (prediction.lower, prediction.upper, prediction.width) == (0.25, 0.75, 0.5)
+    assert np.array_equal(prediction.proba, [0.5, 1 / 3, 0.5 / 3])
+    assert prediction.classes == ("a", "b", "c")
+    assert repr(prediction) == "Multiprobability('a': [0.250, 0.750])"
+
+
+def test_rules_pick_different_classes():
+    rows = [[0.9, 0.1], [0.3, 0.7]]
+    assert Multiprobability(matrix(rows), (0, 1)).label == 0
+    rows = [[0.95, 0.05, 0.0], [0.0, 0.5, 0.5], [0.55, 0.4, 0.05]]
+    assert Multiprobability(matrix(rows), (0, 1, 2)).label == 0
+    assert Multiprobability(matrix(rows), (0, 1, 2), Maximin()).label == 1
+    assert np.array_equal(Maximin().quality(matrix(rows)), [0.0, 0.05, 0.0])
+    assert np.allclose(RowMean().quality(matrix(rows)), [0.5, 0.95 / 3, 0.55 / 3])
+
+
+@pytest.mark.parametrize("rule", [RowMean(), Maximin()])
+def test_ties_go_to_the_first_class(rule):
+    prediction = Multiprobability(np.eye(3), ("z", "y", "x"), rule)
+    assert prediction.label == "z"
+    assert (prediction.lower, prediction.upper) == (0, 1)
+
+
+def test_a_rule_of_the_users_own():
+    class Last:
+        def quality(self, probabilities):
+            return np.arange(len(probabilities))
+
+    assert Multiprobability(matrix(), ("a", "b", "c"), Last()).label == "c"
+
+
+@pytest.mark.parametrize(
+    ("rows", "answer"),
+    [
+        (MATRIX, False),
+        ([[0.6, 0.4], [0.6, 0.4]], True),
+        ([[0.6, 0.4], [0.5, 0.5]], True),  # a tie within a row goes to the first class
+        ([[0.4, 0.6], [0.5, 0.5]], False),
+        ([[1.0, 0.0], [0.0, 1.0]], False),
+    ],
+)
+def test_unanimous_means_one_argmax_for_all_rows(rows, answer):
+    prediction = Multiprobability(matrix(rows), range(len(rows)))
+    assert prediction.unanimous is answer
+
+
+def test_forecast_claims_no_interval():
+    forecast = Forecast(np.array([0.25, 0.5, 0.25]), ("a", "b", "c"))
+    assert (forecast.label, forecast.index) == ("b", 1)
+    assert forecast.lower == forecast.upper == 0.5
+    assert forecast.width == 0
+    assert repr(forecast) == "Forecast('b': 0.500)"
+    assert Forecast(np.array([0.5, 0.5]), (1, 2)).label == 1
+
+
+@pytest.mark.parametrize(
+    "prediction", [Forecast(np.array([0.25, 0.75]), ("a", "b")), Multiprobability(np.eye(2), ("a", "b"), Maximin())]
+)
+def test_predictions_are_read_only_and_copy(prediction):
+    array = prediction.proba if isinstance(prediction, Forecast) else prediction.probabilities
+    with pytest.raises(ValueError, match="read-only"):
+        array[...] = 0.5
+    with pytest.raises(ValueError, match="read-only"):
+        prediction.proba[0] = 0.5
+    for twin in (copy.deepcopy(prediction), pickle.loads(pickle.dumps(prediction))):
+        assert twin.label == prediction.label
+        assert twin.classes == prediction.classes
+        assert (twin.lower, twin.upper, twin.width) == (prediction.lower, prediction.upper, prediction.width)
+        assert np.array_equal(twin.proba, prediction.proba)
+
+
+def test_rules_are_equal_by_their_parameters():
+    assert RowMean() == RowMean()
+    assert RowMean() != Maximin()
+    assert len({RowMean(), RowMean(), Maximin()}) == 2
+    assert repr(Maximin()) == "Maximin()"

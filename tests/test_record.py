@@ -1,0 +1,552 @@
+"""The record's numbers follow their definitions; its file survives, or says what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import pickle
+import sys
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from venn.online.record import Record
+from venn.prediction import Forecast, Maximin, Multiprobability
+
+CLASSES = ("no", "yes", "maybe")
+
+
+def random_run(n, seed=0, classes=CLASSES, rule=None):
+    """Return predictions of a Venn and of a point predictor, and labels."""
+    rng = np.random.default_rng(seed)
+    c = len(classes)
+    steps = []
+    for _ in range(n):
+        rows = rng.dirichlet(np.ones(c) / 2, size=c)
+        venn, point = Multiprobability(rows, classes, rule), Forecast(rng.dirichlet(np.ones(c)), classes)
+        steps.append(({"venn": venn, "point": point}, classes[rng.integers(c)]))
+    return steps
+
+
+def recorded(steps, classes=CLASSES, **parameters):
+    record = Record(classes, ("venn", "point"), **parameters)
+    for predictions, y in steps:
+        record.update(predictions, y)
+    return record
+
+
+def assert_same(one, other):
+    assert len(one) == len(other)
+    for attribute in ("classes", "names", "data", "shuffle", "parameters", "clip", "seconds"):
+        assert getattr(one, attribute) == getattr(other, attribute)
+    assert [type(label) for label in one.classes] == [type(label) for label in other.classes]
+    np.testing.assert_array_equal(one.truth, other.truth)
+    for name in one:
+        mine, theirs = one[name], other[name]
+        for field, values in vars(mine).items():
+            if isinstance(values, np.ndarray):
+                assert values.tobytes() == getattr(theirs, field).tobytes()
+        for field, values in vars(mine.per_step).items():
+            assert values.tobytes() == getattr(theirs.per_step, field).tobytes()
+        assert (mine.interval, mine.clipped) == (theirs.interval, theirs.clipped)
+
+
+# ------------------------------------------------------------------------------ definitions
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 700])
+@pytest.mark.parametrize("rule", [None, Maximin()])
+def test_columns_follow_their_definitions(n, rule):
+    steps = random_run(n, seed=n, rule=rule)
+    record = recorded(steps)
+    for name in record:
+        curves, per_step = record[name], record[name].per_step
+        assert curves.interval is (name == "venn")
+        for i, (predictions, y) in enumerate(steps):
+            prediction, true = predictions[name], CLASSES.index(y)
+            p = prediction.proba
+            row = prediction.probabilities[true] if name == "venn" else p
+            assert per_step.hit[i] == (prediction.label == y)
+            assert per_step.lower[i] == prediction.lower
+            assert per_step.upper[i] == prediction.upper
+            assert per_step.width[i] == prediction.width
+            assert per_step.probability[i] == p[true]
+            assert per_step.log_loss[i] == pytest.approx(-math.log(max(p[true], 1e-15)))
+            assert per_step.brier[i] == pytest.approx(sum((float(k == true) - p[k]) ** 2 for k in range(3)))
+            assert per_step.realised_hit[i] == (row.argmax() == true)
+            assert per_step.realised[i] == row.max()
+            assert per_step.unanimous[i] == (prediction.unanimous if name == "venn" else True)
+
+
+def test_curves_are_means_so_far_and_agree_with_the_error_form():
+    record = recorded(random_run(500))
+    steps = np.arange(1, 501)
+    for name in record:
+        curves, per_step = record[name], record[name].per_step
+        assert len(curves) == 500
+        for n in (1, 17, 500):
+            assert curves.accuracy[n - 1] == pytest.approx(per_step.hit[:n].mean(), abs=1e-12)
+            assert curves.log_loss[n - 1] == pytest.approx(per_step.log_loss[:n].mean(), abs=1e-12)
+            assert curves.brier[n - 1] == pytest.approx(per_step.brier[:n].mean(), abs=1e-12)
+            assert curves.realised[n - 1] == pytest.approx(per_step.realised[:n].mean(), abs=1e-12)
+            realised_accuracy = per_step.realised_hit[:n].mean()
+            assert curves.realised_accuracy[n - 1] == pytest.approx(realised_accuracy, abs=1e-12)
+        np.testing.assert_allclose(curves.lower, 1 - curves.uep / steps, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(curves.upper, 1 - curves.lep / steps, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(curves.accuracy, 1 - curves.errors / steps, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(curves.width, curves.upper - curves.lower, rtol=0, atol=1e-12)
+
+
+def test_means_are_the_ends_of_the_curves():
+    record = recorded(random_run(300))
+    means = record.means()
+    assert list(means) == ["venn", "point"]
+    for name, row in means.items():
+        assert list(row) == ["accuracy", "lower", "upper", "width", "log_loss", "brier"]
+        for field, value in row.items():
+            assert value == pytest.approx(getattr(record[name], field)[-1], abs=1e-12)
+        assert record.running(name) == pytest.approx((row["accuracy"], row["lower"], row["upper"]), abs=1e-12)
+
+
+def test_inside_forgives_the_rounding_of_sums():
+    record = Record(("a",), ["venn"])
+    for _ in range(1000):
+        record.update({"venn": Multiprobability(np.array([[1.0]]), ("a",))}, "a")
+    assert record["venn"].inside.all()
+    record = Record(("a", "b"), ["point"])
+    record.update({"point": Forecast(np.array([0.9, 0.1]), ("a", "b"))}, "b")
+    assert not record["point"].inside.any()
+
+
+@pytest.mark.parametrize(
+    ("clip", "loss", "clipped"), [(1e-15, -math.log(1e-15), 1), (0.1, -math.log(0.1), 1), (0, math.inf, 0)]
+)
+def test_clip_is_stated_and_counted(clip, loss, clipped):
+    record = Record(("a", "b"), ["point"], clip=clip)
+    record.update({"point": Forecast(np.array([1.0, 0.0]), ("a", "b"))}, "b")
+    record.update({"point": Forecast(np.array([0.5, 0.5]), ("a", "b"))}, "b")
+    curves = record["point"]
+    assert curves.per_step.log_loss[0] == pytest.approx(loss)
+    assert curves.clipped == clipped
+    assert f"below at {clip:g}" in record.table()
+    assert ("point 1" in record.table()) is (clipped == 1)
+
+
+def test_reading_between_updates_changes_nothing():
+    steps = random_run(600, seed=5)
+    quiet, read = recorded(steps), Record(CLASSES, ("venn", "point"))
+    for n, (predictions, y) in enumerate(steps):
+        read.update(predictions, y)
+        if n % 7 == 0:
+            read.means()
+            assert len(read["venn"]) == n + 1
+    assert_same(quiet, read)
+
+
+def test_what_is_read_cannot_change_the_record():
+    record = recorded(random_run(10))
+    record["venn"].per_step.lower[:] = -1
+    assert (record["venn"].per_step.lower >= 0).all()
+    with pytest.raises(ValueError, match="read-only"):
+        record.truth[0] = 1
+
+
+def test_many_classes_shrink_the_block():
+    classes = tuple(range(600))
+    record = Record(classes, ["venn"])
+    for y in (3, 4, 5):
+        record.update({"venn": Multiprobability(np.full((600, 600), 1 / 600), classes)}, y)
+    assert record["venn"].per_step.lower == pytest.approx(1 / 600)
+
+
+def test_repr_and_mapping():
+    record = recorded(random_run(4), data="toy")
+    assert repr(record) == "Record(toy, 4 steps: venn, point)"
+    assert repr(record["venn"]).startswith("Curves(4 steps: accuracy ")
+    assert list(record) == ["venn", "point"]
+    assert "venn" in record
+    assert "platt" not in record
+    assert repr(Record(CLASSES, ["venn"])["venn"]) == "Curves(0 steps)"
+    with pytest.raises(KeyError, match="no predictor 'platt' in this record; it has venn, point"):
+        record["platt"]
+
+
+# ------------------------------------------------------------------------------ refusals
+
+
+def test_bad_updates_are_not_recorded():
+    record = recorded(random_run(3))
+    (predictions, y), *_ = random_run(1)
+    good, point = predictions["venn"], predictions["point"]
+    third = np.full((3, 3), 1 / 3)
+    for bad, error, match in (
+        ({"venn": good}, ValueError, "must have the names"),
+        ({"venn": good, "platt": point}, ValueError, "must have the names"),
+        ({"venn": good, "point": point, "platt": point}, ValueError, "must have the names"),
+        ({"venn": point, "point": point}, TypeError, "one kind of prediction"),
+        ({"venn": good, "point": 0.5}, TypeError, "point must predict a Forecast or a Multiprobability"),
+        (
+            {"venn": Multiprobability(third, ("a", "b", "c")), "point": point},
+            ValueError,
+            "venn must predict the classes",
+        ),
+        ({"venn": Multiprobability(third[:2], CLASSES), "point": point}, ValueError, "of sum 1"),
+        ({"venn": Multiprobability(third * np.nan, CLASSES), "point": point}, ValueError, "of sum 1"),
+        ({"venn": Multiprobability(third * 2, CLASSES), "point": point}, ValueError, "of sum 1"),
+        ({"venn": good, "point": Forecast(np.array([-0.5, 0.5, 1.0]), CLASSES)}, ValueError, "of sum 1"),
+    ):
+        with pytest.raises(error, match=match):
+            record.update(bad, y)
+    with pytest.raises(ValueError, match="y must be one of the classes"):
+        record.update(predictions, "perhaps")
+    assert len(record) == 3
+    assert_same(record, recorded(random_run(3)))
+    record.update(predictions, y)
+    assert len(record["venn"]) == 4
+
+
+def test_bad_parameters():
+    for classes in ((), ("a", "a")):
+        with pytest.raises(ValueError, match="classes must be at least one label"):
+            Record(classes, ["venn"])
+    for names in ((), ("venn", "venn")):
+        with pytest.raises(ValueError, match="names must be at least one name"):
+            Record(CLASSES, names)
+    with pytest.raises(TypeError, match="names must be a sequence of str"):
+        Record(CLASSES, "venn")
+    for clip in (-1e-9, 1, math.nan):
+        with pytest.raises(ValueError, match=r"clip must lie in \[0, 1\)"):
+            Record(CLASSES, ["venn"], clip=clip)
+
+
+def test_empty_record_has_no_means_and_no_curves():
+    for ask in ("means", "table", "plot"):
+        with pytest.raises(ValueError, match="a record without steps"):
+            getattr(Record(CLASSES, ["venn"]), ask)()
+
+
+# ------------------------------------------------------------------------------ table, figure
+
+
+def test_table_is_plain_text():
+    record = recorded(random_run(50), data="toy", shuffle=3)
+    title, head, venn, point, foot = record.table().splitlines()
+    assert title == "toy: 50 examples, 3 classes, shuffle 3"
+    assert head.split() == ["predictor", "accuracy", "lower", "upper", "width", "log", "loss", "Brier"]
+    means = record.means()
+    assert venn.split() == ["venn", *(f"{value:.4f}" for value in means["venn"].values())]
+    assert point.split()[0] == "point"
+    assert "no step clipped" in foot
+
+
+def test_rich_console_prints_the_record():
+    from rich.console import Console
+
+    record = recorded(random_run(5), data="toy")
+    out = io.StringIO()
+    Console(file=out, width=120).print(record)
+    for text in ("toy: 5 examples", "venn", f"{record.means()['point']['brier']:.4f}", "log loss"):
+        assert text in out.getvalue()
+
+
+@pytest.mark.parametrize("n", [1, 5, 120, 5000])
+def test_plot_writes_a_figure(tmp_path, n):
+    matplotlib = pytest.importorskip("matplotlib")
+    before = dict(matplotlib.rcParams)
+    record = recorded(random_run(n), data="toy")
+    path = tmp_path / "new" / "curves.png"
+    figure = record.plot(path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 10_000
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert pyplot is None or not pyplot.get_fignums()
+    assert dict(matplotlib.rcParams) == before
+    first, second = figure.axes
+    curves = record["venn"]
+    assert [axis.get_title(loc="left") for axis in (first, second)] == ["venn", "point"]
+    title = f"accuracy {curves.accuracy[-1]:.3f} in [{curves.lower[-1]:.3f}, {curves.upper[-1]:.3f}]"
+    assert first.get_title(loc="right") == title
+    assert second.get_title(loc="right").endswith(f"claimed {record['point'].lower[-1]:.3f}")
+    low, high = first.get_ylim()
+    for name in record:  # the last 90 % are never cropped
+        for curve in (record[name].accuracy, record[name].lower, record[name].upper):
+            assert low < curve[n // 10 :].min()
+            assert curve[n // 10 :].max() < high
+    (accuracy,) = (line for line in first.lines if line.get_label() == "accuracy")
+    assert accuracy.get_xdata()[-1] == n
+    assert accuracy.get_ydata()[-1] == curves.accuracy[-1]
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_plot_has_one_panel_per_predictor(k):
+    pytest.importorskip("matplotlib")
+    names = [f"p{i}" for i in range(k)]
+    record = Record(CLASSES, names)
+    for predictions, y in random_run(20):
+        record.update(dict.fromkeys(names, predictions["venn"]), y)
+    figure = record.plot()
+    assert [axis.get_title(loc="left") for axis in figure.axes] == names
+
+
+def test_plot_without_matplotlib_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r'pip install "vennstream\[plot\]"'):
+        recorded(random_run(5)).plot()
+
+
+# ------------------------------------------------------------------------------ file
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 300, 1000])
+def test_round_trip_is_exact(tmp_path, n):
+    record = recorded(random_run(n), data="toy", shuffle=4, parameters={"venn": "Venn()", "point": "Point()"})
+    record.seconds = 1.25
+    record.save(tmp_path / "new" / "record")
+    assert_same(Record.load(tmp_path / "new" / "record"), record)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["record"]  # no temporary file, no suffix
+
+
+@pytest.mark.parametrize("n", [0, 3, 300])
+def test_a_loaded_record_goes_on(tmp_path, n):
+    steps = random_run(700)
+    recorded(steps[:n]).save(tmp_path / "r.npz")
+    record = Record.load(tmp_path / "r.npz")
+    for predictions, y in steps[n:]:
+        record.update(predictions, y)
+    assert_same(record, recorded(steps))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=5),
+            st.integers(),
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    ),
+    st.text(max_size=10),
+)
+def test_labels_and_names_survive(tmp_path_factory, classes, name):
+    classes = tuple(classes)
+    path = tmp_path_factory.mktemp("labels") / "r.npz"
+    record = Record(classes, [name], data=name)
+    for y in classes:
+        record.update({name: Forecast(np.full(len(classes), 1 / len(classes)), classes)}, y)
+    try:
+        record.save(path)
+    except UnicodeEncodeError:
+        pytest.fail("a name could not be written")
+    assert_same(Record.load(path), record)
+
+
+def test_numpy_labels_come_back_as_python_values(tmp_path):
+    classes = tuple(np.array([3, 4]))
+    record = Record(classes, ["p"])
+    record.update({"p": Forecast(np.array([0.5, 0.5]), classes)}, 3)
+    record.save(tmp_path / "r.npz")
+    assert Record.load(tmp_path / "r.npz").classes == (3, 4)
+
+
+@pytest.mark.parametrize("classes", [(None, 1), (("a", 1), "b"), (b"a", b"b")])
+def test_labels_that_json_cannot_hold_are_refused(tmp_path, classes):
+    with pytest.raises(TypeError, match="classes must be str, int, float or bool to be saved"):
+        Record(classes, ["p"]).save(tmp_path / "r.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_infinite_label_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        Record((math.inf, 1.0), ["p"]).save(tmp_path / "r.npz")
+
+
+def test_numpy_reads_the_file_without_pickles_and_equal_records_make_equal_bytes(tmp_path):
+    for name in ("a", "b"):
+        recorded(random_run(20), data="toy").save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    with np.load(tmp_path / "a", allow_pickle=False) as members:
+        assert sorted(members) == ["header", "predictor_0", "predictor_1", "truth"]
+        assert json.loads(members["header"].tobytes())["data"] == "toy"
+        assert members["predictor_0"]["lower"].shape == (20,)
+
+
+def test_save_replaces_whole_files_only(tmp_path, monkeypatch):
+    path = tmp_path / "r.npz"
+    record = recorded(random_run(5))
+    record.save(path)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        recorded(random_run(50)).save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["r.npz"]
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.npz"):
+        Record.load(tmp_path / "nowhere.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a record", pickle.dumps([1, 2])])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "r.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"r\.npz is not a readable record"):
+        Record.load(path)
+
+
+def test_truncated_files_are_refused(tmp_path):
+    path = tmp_path / "r.npz"
+    recorded(random_run(20)).save(path)
+    content = path.read_bytes()
+    for size in range(0, len(content), 37):
+        path.write_bytes(content[:size])
+        with pytest.raises(ValueError, match=r"r\.npz is not a readable record"):
+            Record.load(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_flipped_bit_is_caught_or_harmless(tmp_path):
+    """Bits outside the contents (dates, attributes) may flip; no other record may come back."""
+    path = tmp_path / "r.npz"
+    record = recorded(random_run(5), data="toy")
+    record.save(path)
+    content = path.read_bytes()
+    caught = 0
+    for position in range(0, len(content), 3):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << (position % 8)
+        path.write_bytes(damaged)
+        try:
+            loaded = Record.load(path)
+        except ValueError:
+            caught += 1
+        else:
+            assert_same(loaded, record)
+    assert caught > len(content) / 3 / 2
+
+
+def forged(path, *, header=(), members=(), remove=(), compress=False):
+    """Write a record with some header fields or members replaced; checksums of the zip are right."""
+    record = recorded(random_run(6))
+    record.save(path)
+    with np.load(path, allow_pickle=False) as old:
+        arrays = {name: old[name] for name in old}
+    fields = json.loads(arrays["header"].tobytes()) | dict(header)
+    arrays = {name: array for name, array in (arrays | dict(members)).items() if name not in remove}
+    contents = {}
+    for name, array in arrays.items():
+        content = io.BytesIO()
+        if isinstance(array, bytes):
+            content.write(array)
+        else:
+            np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=True)
+        contents[name] = content.getvalue()
+    if "header" in contents and "header" not in dict(members):
+        if "crc32" not in dict(header):
+            fields["crc32"] = {name: zlib.crc32(contents[name]) for name in contents if name != "header"}
+        content = io.BytesIO()
+        np.lib.format.write_array(
+            content, np.frombuffer(json.dumps(fields).encode(), np.uint8), version=(1, 0)
+        )
+        contents["header"] = content.getvalue()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as file:
+        for name, content in contents.items():
+            file.writestr(f"{name}.npy", content)
+
+
+class Bomb:
+    """Shows that it was unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a pickled object was opened",))
+
+
+def npy(shape, body=b"", dtype="<i4"):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return file.getvalue() + body
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"header": {"version": 2}}, "version 2, this program reads 1"),
+        ({"header": {"format": "other"}}, "header does not say"),
+        ({"header": {"steps": 10**15}}, "6 rows where the header says"),
+        ({"header": {"steps": -6}}, "6 rows where the header says"),
+        ({"header": {"steps": "6"}}, "'6' as steps"),
+        ({"header": {"steps": True}}, "True as steps"),
+        ({"header": {"names": ["venn"]}}, "not those its header names"),
+        ({"header": {"names": ["venn", 3]}}, "3 where text belongs"),
+        ({"header": {"names": ["venn", "venn"]}}, "each once"),
+        ({"header": {"parameters": {"venn": 3}}}, "3 where text belongs"),
+        ({"header": {"classes": ["no", "yes", None]}}, "classes must be str"),
+        ({"header": {"classes": ["no"]}}, "labels outside its classes"),
+        ({"header": {"intervals": [True, 7]}}, "7 where true or false belongs"),
+        ({"header": {"intervals": [True, None]}}, "None where true or false belongs"),
+        ({"header": {"crc32": {}}}, "not those its header names"),
+        ({"header": {"crc32": {"truth": 1, "predictor_0": 2, "predictor_1": 3}}}, "checksum"),
+        ({"header": {"clip": math.nan}}, "clip must lie"),
+        ({"header": {"shuffle": 1.5}}, "1.5 as shuffle"),
+        ({"members": {"header": np.frombuffer(b"[1]", np.uint8)}}, "no JSON object"),
+        ({"members": {"header": np.frombuffer(b"[" * 100_000, np.uint8)}}, "recursion"),
+        ({"members": {"header": np.array([Bomb()], dtype=object)}}, "dtype object"),
+        ({"members": {"truth": np.array([Bomb()] * 6, dtype=object)}}, "dtype object"),
+        ({"members": {"truth": np.zeros(6, np.int64)}}, "dtype int64"),
+        ({"members": {"truth": np.zeros((6, 1), np.int32)}}, "shape"),
+        ({"members": {"truth": npy((10**15,), b"\0" * 24)}}, "over 24 bytes"),
+        ({"members": {"truth": npy((-1,), b"\0" * 24)}}, "over 24 bytes"),
+        ({"members": {"truth": b"\x93NUMPY\x03\x00" + bytes(100)}}, "another npy version"),
+        ({"members": {"more": np.zeros(3)}}, "not those its header names"),
+        ({"remove": ["truth"]}, "not those its header names"),
+        ({"remove": ["header"]}, "not those of an archive"),
+        ({"compress": True}, "compressed"),
+    ],
+)
+def test_forged_files_are_refused(tmp_path, changes, message):
+    path = tmp_path / "r.npz"
+    forged(path, **changes)
+    if message is None:
+        assert len(Record.load(path)) == 6
+        return
+    with pytest.raises(ValueError, match=r"r\.npz is not a readable record: .*" + message):
+        Record.load(path)
+
+
+def test_forged_numbers_are_refused(tmp_path):
+    path = tmp_path / "r.npz"
+    record = recorded(random_run(6))
+    record.save(path)
+    with np.load(path) as members:
+        rows = members["predictor_0"]
+    for field, value, message in (
+        ("lower", -0.5, "no probabilities"),
+        ("upper", 1.5, "no probabilities"),
+        ("probability", math.nan, "no probabilities"),
+        ("brier", -1.0, "no probabilities"),
+        ("lower", 0.999, "no probabilities"),
+        ("predicted", 3, "labels outside"),
+        ("realised_class", -1, "labels outside"),
+    ):
+        changed = rows.copy()
+        changed["upper"][0] = 0.5
+        changed[field][0] = value
+        forged(path, members={"predictor_0": changed})
+        with pytest.raises(ValueError, match=message):
+            Record.load(path)

@@ -1,0 +1,400 @@
+"""Streams: what a stream is, its scaling, and making one from arrays; every error with its place."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import streams
+from streams import Scaling
+
+# The stream -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toy():
+    return streams.from_arrays(np.arange(20.0).reshape(10, 2), list("abcabcabca"), name="toy")
+
+
+def test_stream_is_re_iterable_and_agrees_with_its_arrays(toy):
+    first, second = list(toy), list(toy)
+    assert len(first) == len(toy) == 10
+    for (x, y), (again, same), row, code in zip(first, second, toy.X, toy.y, strict=True):
+        assert np.array_equal(x, row)
+        assert np.array_equal(x, again)
+        assert y == same == toy.classes[code]
+    assert x.dtype == np.float64
+    assert x.shape == (2,)
+    assert toy.y.dtype == np.int64
+    assert toy.X.flags.c_contiguous
+
+
+def test_two_loops_over_one_stream_do_not_disturb_each_other(toy):
+    assert [(x[0], v[0]) for (x, _), (v, _) in zip(toy, toy, strict=True)] == [
+        (2.0 * i, 2.0 * i) for i in range(10)
+    ]
+
+
+def test_rows_and_arrays_are_read_only(toy):
+    x, _ = next(iter(toy))
+    for array in (x, toy.X, toy.y, toy.shuffle(1).X, toy.take(3).X, pickle.loads(pickle.dumps(toy)).X):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_shuffle_is_the_stated_permutation(toy):
+    order = np.random.default_rng(3).permutation(10)
+    shuffled = toy.shuffle(3)
+    assert np.array_equal(shuffled.X, toy.X[order])
+    assert np.array_equal(shuffled.y, toy.y[order])
+    assert np.array_equal(streams.from_arrays(toy.X, [y for _, y in toy], shuffle=3).X, shuffled.X)
+    assert np.array_equal(toy.X, np.arange(20.0).reshape(10, 2))
+
+
+def test_take_keeps_the_first_and_all_classes(toy):
+    assert [y for _, y in toy.take(2)] == ["a", "b"]
+    assert toy.take(2).classes == ("a", "b", "c")
+    assert len(toy.take(10)) == 10
+
+
+def test_repr_says_what_and_how_much(toy):
+    assert repr(toy) == "<Stream 'toy': 10 examples, 2 features, 3 classes>"
+    assert (
+        repr(toy.take(1).shuffle(4)) == "<Stream 'toy'.take(1).shuffle(4): 1 example, 2 features, 3 classes>"
+    )
+
+
+def test_pickle_keeps_everything(toy):
+    again = pickle.loads(pickle.dumps(toy.shuffle(2)))
+    assert repr(again) == repr(toy.shuffle(2))
+    assert np.array_equal(again.X, toy.shuffle(2).X)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda s: s.take(0), ValueError, "n must be an integer >= 1, got 0"),
+        (lambda s: s.take(11), ValueError, "n must be at most the 10 examples of the stream, got 11"),
+        (lambda s: s.take(2.0), TypeError, "n must be an integer >= 1, got 2.0"),
+        (lambda s: s.take(True), TypeError, "n must be an integer >= 1, got True"),
+        (lambda s: s.shuffle(-1), ValueError, "shuffle must be an integer >= 0, got -1"),
+        (lambda s: s.shuffle(None), TypeError, "shuffle must be an integer >= 0, got None"),
+        (lambda s: s.shuffle("0"), TypeError, "shuffle must be an integer >= 0, got '0'"),
+    ],
+)
+def test_stream_refuses(toy, call, kind, message):
+    with pytest.raises(kind) as caught:
+        call(toy)
+    assert str(caught.value) == message
+
+
+# Scaling --------------------------------------------------------------------------------------------
+
+
+def test_whole_scaling_standardises_and_zeroes_constants():
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(5, 3, 200), np.full(200, 0.1), rng.normal(0, 1e-200, 200), rng.normal(0, 1e200, 200)]
+    )
+    stream = streams.from_arrays(X, [0] * 200, scale=True)
+    assert np.allclose(stream.X.mean(axis=0), 0, atol=1e-12)
+    assert np.allclose(stream.X.std(axis=0), [1, 0, 1, 1])
+    assert not stream.X[:, 1].any()
+    assert np.array_equal(stream.scaling(X), stream.X)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_scaling_is_symmetric_to_the_last_bit(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(97, 3)) * 10.0 ** rng.integers(-8, 8, size=(97, 3))
+    assert Scaling.whole(X) == Scaling.whole(X[rng.permutation(97)])
+
+
+def test_blocks_of_columns_do_not_matter():
+    X = np.random.default_rng(1).normal(size=(3, 40))
+    whole = Scaling.whole(np.repeat(X, 50_000, axis=0))
+    assert np.allclose(whole.mean, X.mean(axis=0))
+    assert np.allclose(whole.deviation, X.std(axis=0))
+
+
+def test_given_scaling_is_applied_as_given():
+    stream = streams.from_arrays([[3.0], [5.0]], [0, 1], scale=Scaling([1.0], [2.0]))
+    assert stream.X.tolist() == [[1.0], [2.0]]
+    assert stream.scaling == Scaling((1,), (2,))
+    assert streams.from_arrays([[3.0]], [0]).scaling is None
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Scaling([0.0], [0.0]), "deviation must be positive, got 0.0"),
+        (lambda: Scaling([0.0], [np.nan]), r"deviation must be a 1-D array of finite numbers, got \[nan\]"),
+        (lambda: Scaling([[0.0]], [1.0]), "mean must be a 1-D array of finite numbers"),
+        (lambda: Scaling([0.0, 1.0], [1.0]), "mean and deviation must have equal length, got 2 and 1"),
+        (lambda: Scaling([0.0], [1.0])(np.ones((2, 3))), "X must have 1 features, as the scaling has, got 3"),
+        (
+            lambda: streams.from_arrays([[1.0, 2.0]], [0], scale=Scaling([0.0], [1.0])),
+            "X must have 1 features",
+        ),
+        (
+            lambda: streams.from_arrays(
+                [[1.7e308], [1.7e308], [-1e308]], [0, 1, 1], features=["load"], scale=True
+            ),
+            "feature 'load' cannot be standardised: its values are too far apart",
+        ),
+        (
+            lambda: streams.from_arrays([[1e300]], [0], features=["load"], scale=Scaling([0.0], [1e-300])),
+            "scale must keep values finite, but feature 'load' overflows",
+        ),
+    ],
+)
+def test_scaling_refuses(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_scale_must_be_a_scaling():
+    with pytest.raises(TypeError, match="scale must be True, False or a Scaling, got 'standard'"):
+        streams.from_arrays([[1.0]], [0], scale="standard")
+
+
+# Arrays ---------------------------------------------------------------------------------------------
+
+
+class Frame:
+    """What pandas and polars frames have in common; iterating one gives column names."""
+
+    def __init__(self, columns, values):
+        self.columns, self.values = columns, values
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def to_numpy(self):
+        return self.values
+
+
+def test_a_frame_is_read_by_its_values_not_its_column_names():
+    frame = Frame(["height", "width"], np.arange(160.0).reshape(80, 2))
+    stream = streams.from_arrays(frame, [0, 1] * 40)
+    assert len(stream) == sum(1 for _ in stream) == 80
+    assert stream.features == ("height", "width")
+    assert stream.X[79].tolist() == [158.0, 159.0]
+
+
+def test_a_frame_of_mixed_numbers_is_read():
+    values = np.array([[1, True, 0.5], [2, False, 1.5]], dtype=object)
+    assert streams.from_arrays(Frame(["a", "b", "c"], values), [0, 1]).X.tolist() == [
+        [1, 1, 0.5],
+        [2, 0, 1.5],
+    ]
+
+
+def test_pandas():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "colour": ["red", "blue", "red"]})
+    stream = streams.from_arrays(frame[["a", "b"]], frame["colour"])
+    assert stream.features == ("a", "b")
+    assert [y for _, y in stream] == ["red", "blue", "red"]
+    with pytest.raises(TypeError, match="X must hold numbers, got 'red' at row 0, column 2 \\('colour'\\)"):
+        streams.from_arrays(frame, frame["colour"])
+    with pytest.raises(
+        ValueError, match="y must be 1-D, got a data frame: pass one column, as in y\\['colour'\\]"
+    ):
+        streams.from_arrays(frame[["a", "b"]], frame[["colour"]])
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([2, 1, 2], (1, 2)),
+        ([-1, 1, 1], (-1, 1)),
+        ([5, 5, 5], (5,)),
+        (np.array([1.5, 0.5, 1.5], dtype=np.float32), (0.5, 1.5)),
+        (np.array(["b", "a", "b"]), ("a", "b")),
+        (["10", "9", "9"], ("9", "10")),
+        ([True, False, True], (False, True)),
+        ([np.int64(3), np.str_("x"), 3], ("x", 3)),
+        ([("a", 1), ("a", 0), ("a", 1)], (("a", 0), ("a", 1))),
+    ],
+)
+def test_labels_are_any_python_objects(labels, classes):
+    declared = classes if len({type(k) for k in classes}) > 1 else None
+    stream = streams.from_arrays(np.zeros((3, 1)), labels, classes=declared)
+    assert stream.classes == classes
+    assert [y for _, y in stream] == list(labels)
+    assert not any(isinstance(y, np.generic) for _, y in stream)
+
+
+def test_declared_classes_keep_their_order_and_may_be_wider():
+    stream = streams.from_arrays(np.zeros((2, 1)), ["yes", "no"], classes=np.array(["yes", "no", "maybe"]))
+    assert stream.classes == ("yes", "no", "maybe")
+    assert stream.y.tolist() == [0, 1]
+    assert type(stream.classes[0]) is str
+
+
+def test_the_stream_does_not_share_memory_with_the_caller():
+    X = np.zeros((2, 2))
+    stream = streams.from_arrays(X, [0, 1])
+    X[0, 0] = 9.0
+    assert stream.X[0, 0] == 0.0
+
+
+two = [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda: streams.from_arrays([[1.0, np.nan]], [0]),
+            ValueError,
+            "X must be finite, got nan at row 0, column 1 ('x1')",
+        ),
+        (
+            lambda: streams.from_arrays(Frame(["a", "b"], np.array([[1, 2], [-np.inf, 0]])), [0, 1]),
+            ValueError,
+            "X must be finite, got -inf at row 1, column 0 ('a')",
+        ),
+        (
+            lambda: streams.from_arrays([1.0, 2.0], [0, 1]),
+            ValueError,
+            "X must be 2-D (examples, features), got shape (2,): one feature is X.reshape(-1, 1), "
+            "one example is X.reshape(1, -1)",
+        ),
+        (
+            lambda: streams.from_arrays(np.zeros((2, 2, 2)), [0, 1]),
+            ValueError,
+            "got shape (2, 2, 2) from ndarray",
+        ),
+        (lambda: streams.from_arrays(object(), [0]), ValueError, "got shape () from object"),
+        (lambda: streams.from_arrays([[1.0], [1.0, 2.0]], [0, 1]), ValueError, "its rows differ in length"),
+        (
+            lambda: streams.from_arrays(np.zeros((0, 3)), []),
+            ValueError,
+            "at least one example and one feature, got shape (0, 3)",
+        ),
+        (lambda: streams.from_arrays(np.zeros((3, 0)), [0] * 3), ValueError, "got shape (3, 0)"),
+        (
+            lambda: streams.from_arrays([[1, "2"]], [0]),
+            TypeError,
+            "X must hold numbers, got '2' at row 0, column 1: encode",
+        ),
+        (
+            lambda: streams.from_arrays([[1j]], [0]),
+            TypeError,
+            "X must hold numbers, got 1j at row 0, column 0",
+        ),
+        (
+            lambda: streams.from_arrays([[None]], [0]),
+            TypeError,
+            "X must hold numbers, got None at row 0, column 0",
+        ),
+        (
+            lambda: streams.from_arrays(Frame(["a", "day"], np.array([[1, "mon"]], dtype=object)), [0]),
+            TypeError,
+            "X must hold numbers, got 'mon' at row 0, column 1 ('day'): encode or drop the column, "
+            "or write a CSV file and declare the column in the schema of from_csv",
+        ),
+        (
+            lambda: streams.from_arrays(np.ma.masked_equal(two, 4.0), [0, 1]),
+            ValueError,
+            "X must have no masked values",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0]),
+            ValueError,
+            "y must hold one label for each of the 2 rows of X, got 1",
+        ),
+        (
+            lambda: streams.from_arrays(two, np.zeros((2, 1))),
+            ValueError,
+            "y must be 1-D, one label for each example, got shape (2, 1)",
+        ),
+        (
+            lambda: streams.from_arrays(two, [[0], [1]]),
+            TypeError,
+            "y must be 1-D and hold hashable labels, got [0] at row 0",
+        ),
+        (lambda: streams.from_arrays(two, "ab"), TypeError, "y must be a 1-D sequence of labels, got 'ab'"),
+        (lambda: streams.from_arrays(two, 7), TypeError, "y must be a 1-D sequence of labels, got 7"),
+        (
+            lambda: streams.from_arrays(two, ["a", None]),
+            ValueError,
+            "y must have no missing label, got None at row 1",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0.0, np.nan]),
+            ValueError,
+            "y must have no missing label, got nan at row 1",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, "a"]),
+            TypeError,
+            "classes must be declared, since these labels have no order: 'a', 0",
+        ),
+        (
+            lambda: streams.from_arrays(two, ["a", "z"], classes=["a", "b"]),
+            ValueError,
+            "y must hold labels of classes ('a', 'b'), got 'z' at row 1",
+        ),
+        (
+            lambda: streams.from_arrays(two, ["a", "b"], classes="ab"),
+            TypeError,
+            "classes must be a sequence of labels, in class order, got 'ab'",
+        ),
+        (
+            lambda: streams.from_arrays(two, ["a", "b"], classes={"a", "b"}),
+            TypeError,
+            "classes must be a sequence of labels",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, 1], classes=[0, 1, 1]),
+            ValueError,
+            "classes must be distinct and at least one, got (0, 1, 1)",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, 1], classes=[]),
+            ValueError,
+            "classes must be distinct and at least one, got ()",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, 1], classes=[[0], [1]]),
+            TypeError,
+            "classes must be hashable labels, got [0]",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, 1], features=["a"]),
+            ValueError,
+            "features must name the 2 columns of X, got 1 names",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, 1], features=["a", "a"]),
+            ValueError,
+            "features must be distinct, got 'a' twice",
+        ),
+        (
+            lambda: streams.from_arrays(two, [0, 1], features="ab"),
+            TypeError,
+            "features must be a sequence of str, got 'ab'",
+        ),
+        (lambda: streams.from_arrays(two, [0, 1], features=[1, 2]), TypeError, "features must be str, got 1"),
+        (
+            lambda: streams.from_arrays(two, [0, 1], shuffle=-2),
+            ValueError,
+            "shuffle must be an integer >= 0, got -2",
+        ),
+    ],
+)
+def test_from_arrays_refuses(call, kind, message):
+    with pytest.raises(kind) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_a_sparse_matrix_is_refused_with_advice():
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(TypeError, match=r"X must be a dense array, got a sparse one: pass X.toarray\(\)"):
+        streams.from_arrays(sparse.eye(3), [0, 1, 2])

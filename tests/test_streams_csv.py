@@ -1,0 +1,305 @@
+"""Streams from CSV files: schema, dialects, the two readers, and errors with file, row and column."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streams
+from streams import Nominal, Numeric, Ordinal, Scaling, Skip, tables
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="data.csv"):
+        path = tmp_path / name
+        raw = text if isinstance(text, bytes) else text.encode()
+        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        return path
+
+    return write
+
+
+FRUIT = (
+    "weight,colour,size,id,fruit\n150,green,big,k1,apple\n120,yellow,small,k2,lemon\n90,green,small,k3,lime\n"
+)
+FRUIT_SCHEMA = {"colour": Nominal(), "size": Ordinal(("small", "big")), "id": Skip()}
+
+
+@pytest.mark.parametrize("name", ["fruit.csv", "fruit.csv.gz"])
+@pytest.mark.parametrize("label", ["fruit", 4, -1])
+def test_schema(write, name, label):
+    stream = streams.from_csv(write(FRUIT, name), label, schema=FRUIT_SCHEMA, scale=False)
+    assert stream.name == "fruit"
+    assert stream.features == ("weight", "colour=green", "colour=yellow", "size")
+    assert stream.classes == ("apple", "lemon", "lime")
+    assert stream.X.tolist() == [[150, 1, 0, 1], [120, 0, 1, 0], [90, 1, 0, 0]]
+    assert [y for _, y in stream] == ["apple", "lemon", "lime"]
+
+
+def test_declared_values_fix_the_features_whatever_occurs(write):
+    schema = FRUIT_SCHEMA | {"colour": Nominal(("red", "yellow", "green"), missing="?")}
+    stream = streams.from_csv(write(FRUIT), "fruit", schema=schema, scale=False)
+    assert stream.features[1:5] == ("colour=red", "colour=yellow", "colour=green", "colour=?")
+    assert stream.X[:, 1:5].tolist() == [[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_csv_is_standardised_by_default(write):
+    stream = streams.from_csv(write("a,b,y\n1,7,n\n3,7,p\n"), "y")
+    assert stream.X.tolist() == [[-1, 0], [1, 0]]
+    assert stream.scaling == Scaling((2, 7), (1, 1))
+
+
+def test_missing_values_are_filled_as_declared(write):
+    path = write("a,b,c,y\n1,?,u,n\n?,2,?,p\n5,4,v,n\n9,4,v,n\n")
+    schema = {
+        "a": Numeric(missing="?", fill="median"),
+        "b": Numeric(missing="?", fill=-1),
+        "c": Nominal(missing="?"),
+    }
+    stream = streams.from_csv(path, "y", schema=schema, scale=False)
+    assert stream.features == ("a", "b", "c=?", "c=u", "c=v")
+    assert stream.X.tolist() == [[1, -1, 0, 1, 0], [5, 2, 1, 0, 0], [5, 4, 0, 0, 1], [9, 4, 0, 0, 1]]
+
+
+def test_median_does_not_depend_on_the_order(write):
+    lines = ["1,n", "?,p", "5,n", "9,n"]
+    medians = {
+        streams.from_csv(
+            write("a,y\n" + "\n".join(order)),
+            "y",
+            schema={"a": Numeric(missing="?", fill="median")},
+            scale=False,
+        ).X.sum()
+        for order in (lines, lines[::-1])
+    }
+    assert medians == {20.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("a;y\n1;n\n2;p\n", ";"),
+        ("a\ty\n1\tn\n2\tp\n", "\t"),
+        ("\ufeffa,y\r\n1,n\r\n2,p", ","),
+        ('"a","y"\n"1","n"\n\n2,"p"\n\n', ","),
+        ("\na,y\n 1 ,n\n2e0,p\n", ","),
+    ],
+)
+def test_dialects(write, text, delimiter):
+    stream = streams.from_csv(write(text), "y", delimiter=delimiter, scale=False)
+    assert stream.features == ("a",)
+    assert [(x.tolist(), y) for x, y in stream] == [([1.0], "n"), ([2.0], "p")]
+
+
+def test_quoted_fields_hold_anything(write):
+    text = 'a,y\n1,"yes, ""really"""\n2,"two\nlines"\n3,"yes, ""really"""\n'
+    stream = streams.from_csv(write(text), "y", scale=False)
+    assert stream.classes == ("two\nlines", 'yes, "really"')
+    assert stream.y.tolist() == [1, 0, 1]
+
+
+def test_one_row_and_one_class_are_enough(write):
+    stream = streams.from_csv(write("a,y\n1,only\n"), "y", classes=["only", "other"])
+    assert (len(stream), stream.classes) == (1, ("only", "other"))
+
+
+def test_numeric_labels_are_text_in_order_of_value(write):
+    stream = streams.from_csv(write("a,y\n1,10\n2,9\n3,-1\n"), "y")
+    assert stream.classes == ("-1", "9", "10")
+
+
+MEDIAN, ZERO = Numeric(missing="?", fill="median"), Numeric(missing="?", fill=0)
+RED = "must be a number, got 'red': declare the column as Nominal(), Ordinal(values), Skip() "
+RED += "or Numeric(missing='red', fill=...)"
+UNKNOWN = "is missing, got '?': declare Numeric(missing='?', fill='median' or a number), or Skip()"
+OWN = "is missing, got '?': to count it as a value of its own, declare it in the schema"
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "place", "reason"),
+    [
+        ("a,y\n1,n\nred,p\n", {}, "row 3, column 'a'", RED),
+        ("a,y\n1_0,p\n", {}, "row 2, column 'a'", "must be a number, got '1_0'"),
+        ("a,y\n1,n\n\n\n٣,p\n", {}, "row 5, column 'a'", "must be a number, got '٣'"),
+        ('c,a,y\n"two\nlines",1,n\nx,red,n\n', {"c": Skip()}, "row 4, column 'a'", RED),
+        ("a,y\n1,n\n?,p\n", {}, "row 3, column 'a'", UNKNOWN),
+        ("a,b,y\n1,,n\n", {}, "row 2, column 'b'", "is missing, got ''"),
+        ("a,y\n1,n\n2,\n", {}, "row 3, column 'y'", "is the label and is missing, got ''"),
+        ("a,y\nred,n\n?,n\n", {"a": Nominal()}, "row 3, column 'a'", OWN),
+        ("a,y\n?,n\n", {"a": MEDIAN}, "column 'a'", "has no value to take a median of"),
+        ("a,y\n1,n\nnan,p\n", {}, "row 3, column 'a'", "must be a finite number, got 'nan'"),
+        ("a,y\n1,n\nnan,p\n", {"a": ZERO}, "row 3, column 'a'", "must be a finite number, got 'nan'"),
+        ("a,y\n-inf,n\n", {}, "row 2, column 'a'", "must be a finite number, got '-inf'"),
+        ("a,y\n1e999,n\n", {}, "row 2, column 'a'", "must be a finite number, got '1e999'"),
+        (
+            "a,y\nred,n\nblue,n\n",
+            {"a": Nominal(("red",))},
+            "row 3, column 'a'",
+            "must be one of the declared values ('red',), got 'blue'",
+        ),
+        (
+            "a,y\nlow,n\nmid,n\n",
+            {"a": Ordinal(("low", "high"))},
+            "row 3, column 'a'",
+            "must be one of the declared values ('low', 'high'), got 'mid'",
+        ),
+        ("a,b,y\n1,2,n\n1,n\n", {}, "row 3", "must have 3 fields, got 2"),
+        ("a,b,y\n1,2,n\n1,2,3,n\n", {}, "row 3", "must have 3 fields, got 4"),
+        ("a,b,y\n1,2\n1,2\n", {}, "row 2", "must have 3 fields, got 2"),
+        ("a,b,y\n1,2,n\n1,n\n", {"a": Skip()}, "row 3", "must have 3 fields, got 2"),
+        ("a,y\n1,n\n   \n", {}, "row 3", "must have 2 fields, got 1"),
+        ("a,a,y\n1,2,n\n", {}, "row 1:", "column names must be distinct, got 'a' twice"),
+        (",a,y\n0,1,n\n", {}, "row 1:", "column 1 has no name; name it, or drop it if it is an index"),
+        ("5.1,y\n4.9,n\n", {}, "row 1", "must hold column names, got the number '5.1': add a header"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_place(write, text, schema, place, reason):
+    path = write(text)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011, the whole message is compared below
+        streams.from_csv(path, "y", schema=schema)
+    assert str(caught.value).startswith(f"{path}, {place} {reason}")
+
+
+TWO = "a,y\n1,n\n2,p\n"
+KINDS = "schema['a'] must be Numeric, Nominal, Ordinal or Skip, "
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "message"),
+    [
+        ("", {}, ValueError, "{path} is empty: it must start with a row of column names"),
+        ("\n\n", {}, ValueError, "{path} is empty"),
+        ("a,y\n", {}, ValueError, "{path} holds a header and no examples"),
+        ("y\nn\n", {}, ValueError, "{path} has no feature: every column but the label is skipped"),
+        (b"a,y\n1,\xff\n", {}, ValueError, "{path} must be UTF-8 text"),
+        (b"\x1f\x8b\x08broken", {}, ValueError, "{path} is a damaged gzip file"),
+        ("a,b\n1,n\n", {}, ValueError, "label must be a column of {path}, got 'y'; it has 'a', 'b'"),
+        (TWO, {"label": 2}, ValueError, "label must be a position among the 2 columns of {path}, got 2"),
+        (TWO, {"label": 1.0}, TypeError, "label must be a column name or position, got 1.0"),
+        (TWO, {"classes": [0, 1]}, TypeError, "classes must be str, as a CSV file holds text, got 0"),
+        (
+            TWO,
+            {"classes": ["n", "z"]},
+            ValueError,
+            "{path}, row 3, column 'y' must be a label of classes ('n', 'z'), got 'p'",
+        ),
+        (
+            TWO,
+            {"schema": {"b": Nominal()}},
+            ValueError,
+            "schema names a column 'b' that {path} lacks; it has 'a', 'y'",
+        ),
+        (
+            TWO,
+            {"schema": {"y": Nominal()}},
+            ValueError,
+            "schema must not name the label's column 'y'; declare classes instead",
+        ),
+        (TWO, {"schema": {"a": "nominal"}}, TypeError, KINDS + "got 'nominal'"),
+        (TWO, {"schema": {"a": Nominal}}, TypeError, KINDS + "got <class"),
+        (TWO, {"delimiter": ", "}, ValueError, "delimiter must be one character, neither"),
+        (TWO, {"scale": "whole"}, TypeError, "scale must be True, False or a Scaling, got 'whole'"),
+        (TWO, {"shuffle": 0.5}, TypeError, "shuffle must be an integer >= 0, got 0.5"),
+    ],
+)
+def test_from_csv_refuses(write, text, options, kind, message):
+    path = write(text)
+    with pytest.raises(kind) as caught:
+        streams.from_csv(path, **{"label": "y", **options})
+    assert str(caught.value).startswith(message.format(path=path))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*absent\.csv"):
+        streams.from_csv(tmp_path / "absent.csv", "y")
+
+
+def test_a_cut_gzip_file_is_named(write, tmp_path):
+    whole = gzip.compress(("a,y\n" + "1,n\n" * 5000).encode())
+    path = write(whole[:-20])
+    with pytest.raises(ValueError, match=r"data.csv is a damaged gzip file"):
+        streams.from_csv(path, "y")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (
+            lambda: Numeric(missing="?"),
+            ValueError,
+            "missing and fill must be given together, got missing='?', fill=None",
+        ),
+        (
+            lambda: Numeric(fill=0.0),
+            ValueError,
+            "missing and fill must be given together, got missing=None, fill=0.0",
+        ),
+        (lambda: Numeric("?", np.nan), ValueError, 'fill must be a finite number or "median", got nan'),
+        (lambda: Numeric("?", "mean"), ValueError, "fill must be a finite number or \"median\", got 'mean'"),
+        (lambda: Nominal("abc"), TypeError, "values must be a sequence of str, got 'abc'"),
+        (lambda: Nominal((1, 2)), TypeError, "values must be str, as a CSV file holds text, got 1"),
+        (lambda: Nominal(("a", "a")), ValueError, "values must be distinct and at least one, got ('a', 'a')"),
+        (lambda: Ordinal(()), ValueError, "values must be distinct and at least one, got ()"),
+    ],
+)
+def test_schema_refuses(make, kind, message):
+    with pytest.raises(kind) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_the_two_readers_agree(write, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = zip(
+        rng.normal(size=50),
+        rng.choice(list("rgb?"), 50),
+        rng.choice(["1e-3", " 7", "?"], 50),
+        "np" * 25,
+        strict=True,
+    )
+    text = "a,b,c,y\n" + "\n".join(",".join(map(str, row)) for row in rows)
+    schema = {"b": Nominal(missing="?"), "c": MEDIAN}
+    fast = streams.from_csv(write(text), "y", schema=schema)
+
+    def give_up(*arguments):
+        raise tables._NotParsed
+
+    monkeypatch.setattr(tables, "_parse", give_up)
+    slow = streams.from_csv(write(text), "y", schema=schema)
+    assert np.array_equal(fast.X, slow.X)
+    assert np.array_equal(fast.y, slow.y)
+    assert (fast.features, fast.classes, fast.scaling) == (slow.features, slow.classes, slow.scaling)
+
+
+def test_schema_objects_are_frozen_values():
+    assert Nominal(["a", "b"]) == Nominal(("a", "b"))
+    assert hash(Ordinal(["a"])) == hash(Ordinal(("a",)))
+    with pytest.raises(AttributeError):
+        Skip().anything = 1
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1).filter(
+    lambda t: t != "?"
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(rows=st.lists(st.tuples(numbers, texts, numbers, texts), min_size=1, max_size=8))
+def test_csv_round_trip(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("round") / "trip.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer.writerows([("a", "b", "c", "y"), *rows])
+    stream = streams.from_csv(path, "y", schema={"b": Nominal()}, scale=False)
+    assert [y for _, y in stream] == [row[3] for row in rows]
+    for x, row in zip(stream.X, rows, strict=True):
+        assert (x[0], x[-1]) == (row[0], row[2])
+        assert stream.features[1 + int(x[1:-1].argmax())] == f"b={row[1]}"
+        assert x[1:-1].sum() == 1

@@ -1,0 +1,393 @@
+"""Named data sets: their rows and classes, and the way of their files: folder, cache, download."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import http.server
+import io
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import streams
+from streams import Ordinal
+from streams.catalogue import PUBLISHED
+from streams.datasets import CAR, CAR_CLASSES, car_rows
+from streams.files import DataFile, _verified, cache_folder
+
+DATA = os.environ.get("STREAMS_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="STREAMS_DATA names no folder with the published files")
+
+
+# Named sets -----------------------------------------------------------------------------------------
+
+
+def car_bytes():
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([(*CAR, "label"), *car_rows()])
+    return text.getvalue().encode()
+
+
+def test_car_has_the_checksum_of_the_published_file():
+    published = "831154499329ed5f8c13d66ccca749d803f11a0f538565aa058aef9111742588"
+    assert hashlib.sha256(car_bytes()).hexdigest() == published
+
+
+@needs_data
+def test_car_equals_the_published_file():
+    assert car_bytes() == (Path(DATA) / "car_evaluation.csv").read_bytes()
+
+
+def test_car_is_the_ordinal_coding_standardised(tmp_path):
+    path = tmp_path / "car.csv"
+    path.write_bytes(car_bytes())
+    schema = {column: Ordinal(values) for column, values in CAR.items()}
+    for scale in (False, True):
+        read = streams.from_csv(path, "label", schema=schema, classes=CAR_CLASSES, scale=scale)
+        stream = streams.load("car", scale=scale)
+        assert np.array_equal(stream.X, read.X)
+        assert np.array_equal(stream.y, read.y)
+        assert (stream.features, stream.classes) == (read.features, read.classes)
+    assert np.allclose(stream.X.mean(axis=0), 0)
+    assert np.allclose(stream.X.std(axis=0), 1)
+
+
+def test_shuffled_car_is_the_same_rows_in_the_stated_order():
+    stream, order = streams.load("car"), np.random.default_rng(7).permutation(1728)
+    assert np.array_equal(streams.load("car", shuffle=7).X, stream.X[order])
+
+
+def test_packaged_sets():
+    pytest.importorskip("sklearn")
+    digits, cancer = streams.load("digits"), streams.load("breast_cancer")
+    assert (digits.X.shape, digits.classes) == ((1797, 64), tuple(range(10)))
+    assert (cancer.X.shape, cancer.classes) == ((569, 30), ("malignant", "benign"))
+    assert np.bincount(cancer.y).tolist() == [212, 357]
+    for stream in (digits, cancer):
+        _, y = next(iter(stream))
+        assert type(y) in (int, str)
+        assert not any(isinstance(name, np.generic) for name in stream.features)
+
+
+COUNTS = {
+    "wine_red": ({"3": 10, "4": 53, "5": 681, "6": 638, "7": 199, "8": 18}, 11),
+    "pima": ({"0": 500, "1": 268}, 8),
+    "optdigits": (
+        dict(zip("0123456789", (554, 571, 557, 572, 568, 558, 558, 566, 554, 562), strict=True)),
+        64,
+    ),
+    "ionosphere": ({"b": 126, "g": 225}, 34),
+    "liver": ({"1": 145, "2": 200}, 6),
+    "mushroom": ({"e": 4208, "p": 3916}, 117),
+    "promoters": ({"+": 53, "-": 53}, 57 * 4),
+    "wdbc": ({"B": 357, "M": 212}, 30),
+    "german": ({"1": 700, "2": 300}, 61),
+    "adult": ({"<=50K": 24720, ">50K": 7841}, 6 + 102),
+    "heart": ({"absent": 150, "present": 120}, 10 + 4 + 3 + 3),
+    "divorce": ({"0": 86, "1": 84}, 54),
+    "cervical": ({"0": 803, "1": 55}, 32),
+    "colon": ({"n": 22, "t": 40}, 2000),
+    "leukemia": ({"ALL": 47, "AML": 25}, 7129),
+    "srbct": ({"BL": 11, "EWS": 29, "NB": 18, "RMS": 25}, 2308),
+    "banknote": ({"0": 762, "1": 610}, 4),
+    "elec2": ({"DOWN": 26075, "UP": 19237}, 8),
+    "covtype": (
+        {"1": 211840, "2": 283301, "3": 35754, "4": 2747, "5": 9493, "6": 17367, "7": 20510},
+        54,
+    ),
+}
+
+
+def test_every_published_set_is_tested():
+    assert set(COUNTS) == {published.name for published in PUBLISHED}
+
+
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.name)
+def test_published_info(published):
+    counts, _ = COUNTS[published.name]
+    assert published.rows == sum(counts.values())
+    assert published.classes == tuple(counts)
+
+
+@needs_data
+@pytest.mark.parametrize("name", COUNTS)
+def test_published_set(name):
+    counts, features = COUNTS[name]
+    stream = streams.load(name)
+    assert stream.classes == tuple(counts)
+    assert np.bincount(stream.y).tolist() == list(counts.values())
+    assert stream.X.shape == (sum(counts.values()), features) == (len(stream), len(stream.features))
+    assert stream.X.flags.c_contiguous
+    deviation = stream.X.std(axis=0)
+    assert np.all(np.isclose(deviation, 1) | (deviation == 0))
+    known = {info.name: info for info in streams.datasets()}[name]
+    assert (known.rows, known.classes, known.where) == (len(stream), len(counts), "local")
+    if name == "ionosphere":
+        assert deviation[1] == 0
+    if name == "mushroom":
+        assert "stalk-root=?" in stream.features
+    if name == "cervical":
+        assert not {"Hinselmann", "Schiller", "Citology"} & set(stream.features)
+
+
+@needs_data
+def test_first_rows_are_those_of_the_file():
+    wine = streams.load("wine_red", scale=False)
+    assert wine.X[0].tolist() == [7.4, 0.7, 0, 1.9, 0.076, 11, 34, 0.9978, 3.51, 0.56, 9.4]
+    elec = streams.load("elec2", scale=False)
+    assert elec.X[1].tolist() == [0, 2, 0.021277, 0.051699, 0.415055, 0.003467, 0.422915, 0.414912]
+
+
+def test_unknown_names_are_refused_with_the_known_ones():
+    with pytest.raises(
+        ValueError, match=r"name must be one of car, .*elec2, got 'wine'; did you mean 'wine_red'\?"
+    ):
+        streams.load("wine")
+
+
+def test_unhashable_name_is_refused():
+    with pytest.raises(TypeError, match=r"name must be a str, got \['car'\]"):
+        streams.load(["car"])
+
+
+def test_import_needs_numpy_only():
+    code = (
+        "import sys, streams; streams.load('car');"
+        "print(sorted({'sklearn', 'scipy', 'pandas', 'numba', 'venn', 'matplotlib'} & set(sys.modules)))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
+
+
+# Finding, checking, downloading ---------------------------------------------------------------------
+
+CONTENT = b"a,label\n1,0\n2,1\n" * 9000
+FILE = DataFile("tiny set.csv", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """An empty cache and no variable of ours; returns the cache folder."""
+    for variable in ("STREAMS_DATA", "STREAMS_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "vennstream"
+
+
+class Server:
+    """What 127.0.0.1 serves: a body, or a status, possibly less than it promises."""
+
+    def __init__(self):
+        self.body, self.status, self.promised, self.location, self.paths = CONTENT, 200, None, None, []
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                owner.paths.append(self.path)
+                self.send_response(owner.status)
+                if owner.location:
+                    self.send_header("Location", owner.location)
+                if owner.promised != "nothing":
+                    self.send_header("Content-Length", str(owner.promised or len(owner.body)))
+                self.end_headers()
+                self.wfile.write(owner.body)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.http = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/data/"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    def close(self):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.close()
+
+
+def test_download_then_the_cache(bare, server):
+    seen = []
+    assert FILE.where() == "download"
+    path = FILE.find("UCI 0", server.url, lambda received, expected: seen.append((received, expected)))
+    assert path == bare / "tiny set.csv"
+    assert path.read_bytes() == CONTENT
+    assert server.paths == ["/data/tiny%20set.csv"]
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+    assert seen == sorted(seen)
+    assert FILE.where() == "cached"
+    assert FILE.find("UCI 0", server.url) == path
+    assert FILE.find("UCI 0") == path
+    assert len(server.paths) == 1
+    assert [entry.name for entry in bare.iterdir()] == ["tiny set.csv"]
+
+
+def test_address_from_the_environment(bare, server, monkeypatch):
+    monkeypatch.setenv("STREAMS_URL", server.url)
+    assert FILE.find("UCI 0").read_bytes() == CONTENT
+
+
+def test_file_address(bare, tmp_path):
+    (tmp_path / FILE.name).write_bytes(CONTENT)
+    assert FILE.find("UCI 0", tmp_path.as_uri()).read_bytes() == CONTENT
+    assert FILE.where() == "cached"
+
+
+def refused(bare, server, kind, message):
+    with pytest.raises(kind, match=message):
+        FILE.find("UCI 0", server.url)
+    assert list(bare.iterdir()) == []
+
+
+def test_wrong_content_names_both_checksums_and_leaves_nothing(bare, server):
+    server.body = CONTENT[:-2] + b"3\n"
+    found = hashlib.sha256(server.body).hexdigest()
+    refused(
+        bare,
+        server,
+        ValueError,
+        f"tiny%20set.csv must have sha256 {FILE.sha256}, got {found}: .*; nothing",
+    )
+
+
+def test_endless_content_is_cut(bare, server):
+    server.body, server.promised = CONTENT * 20, "nothing"
+    refused(bare, server, ValueError, f"must have sha256 {FILE.sha256}")
+
+
+def test_404_leaves_nothing(bare, server):
+    server.status, server.body = 404, b"no"
+    refused(
+        bare,
+        server,
+        OSError,
+        r"cannot download http://127.*set.csv: the server answers 404 Not Found",
+    )
+
+
+def test_an_interrupted_body_leaves_nothing(bare, server):
+    server.body, server.promised = CONTENT[:70_000], len(CONTENT)
+    refused(bare, server, OSError, rf"cannot download .*: it ended after 70000 of {len(CONTENT)} bytes")
+
+
+def test_a_redirection_out_of_http_is_refused(bare, server):
+    server.status, server.location = 302, "ftp://127.0.0.1/tiny"
+    refused(bare, server, OSError, "cannot download .*ftp")
+
+
+def test_a_silent_address_is_named(bare, server):
+    server.close()
+    with pytest.raises(OSError, match=r"cannot download http://127.0.0.1:\d+/data/tiny%20set.csv: "):
+        FILE.find("UCI 0", server.url)
+    assert list(bare.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/data", "/srv/data", "data.example.org"])
+def test_only_some_schemes(bare, address):
+    with pytest.raises(ValueError, match="base_url must start with file://, http:// or https://, got "):
+        FILE.find("UCI 0", address)
+    assert not bare.exists()
+
+
+def test_without_an_address_the_error_says_what_to_do(bare):
+    with pytest.raises(FileNotFoundError) as caught:
+        streams.load("wine_red")
+    message = str(caught.value)
+    assert message.startswith(
+        "wine_quality_red.csv is not on this machine: set the environment variable STREAMS_DATA to a folder "
+        "with wine_quality_red.csv, or STREAMS_URL to an address that serves it. Origin: UCI 186 Wine "
+    )
+    assert "doi 10.24432/C56S3T" in message
+    assert "sha256 cd604e5fbe301b810400d7734cb1bd8dcb0161e37aa904053ea2ef4d1533af53" in message
+
+
+def test_the_local_folder_comes_first_and_is_checked(bare, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMS_DATA", str(tmp_path))
+    local = tmp_path / FILE.name
+    local.write_bytes(CONTENT)
+    assert FILE.where() == "local"
+    assert FILE.find("UCI 0") == local
+    local.write_bytes(CONTENT + b"3,0\n")
+    found = hashlib.sha256(CONTENT + b"3,0\n").hexdigest()
+    with pytest.raises(
+        ValueError, match=f"tiny set.csv must have sha256 {FILE.sha256}, got {found}: .*replace it"
+    ):
+        FILE.find("UCI 0")
+
+
+def test_a_folder_without_the_file_falls_back(bare, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMS_DATA", str(tmp_path))
+    assert FILE.find("UCI 0", server.url).parent == bare
+
+
+def test_a_folder_that_is_none_is_refused(bare, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMS_DATA", str(tmp_path / "absent"))
+    with pytest.raises(FileNotFoundError, match=r"STREAMS_DATA must be a folder, got '.*absent'"):
+        FILE.find("UCI 0")
+
+
+def test_a_damaged_cache_is_refused(bare):
+    bare.mkdir(parents=True)
+    (bare / FILE.name).write_bytes(b"other")
+    with pytest.raises(ValueError, match="delete it, so that it is fetched anew"):
+        FILE.find("UCI 0")
+
+
+def test_a_file_is_checked_once_while_it_stays_as_it_is(bare, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMS_DATA", str(tmp_path))
+    (tmp_path / FILE.name).write_bytes(CONTENT)
+    FILE.find("UCI 0")
+    known = dict(_verified)
+    FILE.find("UCI 0")
+    assert _verified == known
+    assert [digest for (path, _, _), digest in known.items() if path.endswith(FILE.name)][-1] == FILE.sha256
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folder of other systems")
+def test_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "vennstream"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "vennstream"
+
+
+def test_load_from_a_server(bare, server):
+    published = next(published for published in PUBLISHED if published.name == "banknote")
+    server.body = b"variance,label\n1,0\n"
+    with pytest.raises(ValueError, match=rf"banknote.csv must have sha256 {published.file.sha256}"):
+        streams.load("banknote", base_url=server.url)
+    assert server.paths == ["/data/banknote.csv"]
+
+
+@needs_data
+def test_a_real_set_from_a_server(bare, server):
+    server.body = (Path(DATA) / "banknote.csv").read_bytes()
+    assert len(streams.load("banknote", base_url=server.url)) == 1372
+    assert {info.name: info.where for info in streams.datasets()}["banknote"] == "cached"
+
+
+def test_datasets_lists_every_set(bare):
+    infos = streams.datasets()
+    assert len(infos) == 22
+    assert {info.where for info in infos} == {"generated", "packaged", "download"}
+    for info in infos:
+        assert info.origin
+        assert info.licence
+        assert info.notes

@@ -1,0 +1,340 @@
+"""The command line: ``venn replay`` and ``venn datasets``."""
+
+# Everything of ours is imported inside the functions: compiled loops and scikit-learn take seconds, and
+# ``venn --help`` should not.
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from venn import __version__
+
+if TYPE_CHECKING:
+    from streams import Stream
+    from venn.machines.kernels import Kernel
+    from venn.machines.one_vs_all import OneVsAllSVM
+    from venn.online.panel import Predictor
+    from venn.online.record import Record
+
+
+def _venn(machine: OneVsAllSVM) -> Predictor:
+    from venn.predictors.transductive import TransductiveVenn
+    from venn.taxonomies import Argmax
+
+    return TransductiveVenn(machine, Argmax())
+
+
+def _platt(machine: OneVsAllSVM) -> Predictor:
+    from venn.predictors.scaling import Platt
+
+    return Platt(machine)
+
+
+def _binning(machine: OneVsAllSVM) -> Predictor:
+    from venn.predictors.scaling import Binning
+
+    return Binning(machine)
+
+
+def _isotonic(machine: OneVsAllSVM) -> Predictor:
+    from venn.predictors.scaling import Isotonic
+
+    return Isotonic(machine)
+
+
+PREDICTORS: dict[str, Callable[[OneVsAllSVM], Predictor]] = {
+    "venn": _venn,
+    "platt": _platt,
+    "binning": _binning,
+    "isotonic": _isotonic,
+}
+
+# gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
+# width and print no value: these are ours.
+SETTINGS = {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)}
+DEFAULT_C = 10.0
+DEFAULT_DEGREE = 3
+
+
+def _positive(text: str, zero: bool = False) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise click.BadParameter(f"must be a finite number {'>=' if zero else '>'} 0, got {text!r}")
+    return number
+
+
+def _not_negative(text: str) -> float:
+    return _positive(text, zero=True)
+
+
+def _seed(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise click.BadParameter(f"must be an integer >= 0 or none, got {text!r}")
+    return int(text)
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in PREDICTORS:
+            close = _close(name, PREDICTORS)
+            raise click.BadParameter(f"must be of {', '.join(PREDICTORS)}, got {name!r}{close}")
+    if len(set(names)) < len(names):
+        raise click.BadParameter(f"must have each name once, got {text!r}")
+    return names
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="venn")
+def main() -> None:
+    """Online Venn and conformal prediction over exact incremental support vector machines."""
+
+
+@main.command()
+@click.argument("data")
+@click.option("--kernel", type=click.Choice(["rbf", "linear", "poly"]), default="rbf", help="[default: rbf]")
+@click.option(
+    "--gamma",
+    type=_positive,
+    metavar="NUMBER",
+    help="Of the rbf and poly kernels.  [default: 1 / encoded features; 0.1 for rbf on car, wine_red]",
+)
+@click.option(
+    "--degree", type=click.IntRange(min=1), metavar="INTEGER", help="Of the poly kernel.  [default: 3]"
+)
+@click.option("--coef0", type=_not_negative, metavar="NUMBER", help="Of the poly kernel.  [default: 1]")
+@click.option(
+    "--C",
+    "C",
+    type=_positive,
+    metavar="NUMBER",
+    help="Penalty of the machine.  [default: 10; 1 for rbf on wine_red]",
+)
+@click.option(
+    "--shuffle",
+    type=_seed,
+    default="0",
+    metavar="SEED",
+    help="Seed of the order; none keeps the file's order.  [default: 0]",
+)
+@click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples.")
+@click.option(
+    "--predictors",
+    type=_names,
+    default=",".join(PREDICTORS),
+    metavar="NAMES",
+    help=f"Separated by commas.  [default: {','.join(PREDICTORS)}]",
+)
+@click.option("--label", metavar="COLUMN", help="Column of the label, when DATA is a CSV file.")
+@click.option(
+    "--nominal", multiple=True, metavar="COLUMN", help="A nominal column of the CSV file; repeatable."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="For the figure and the record.  [default: runs/DATA]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; all else goes to stderr.")
+@click.option("--no-progress", is_flag=True, help="No progress bar.")
+def replay(
+    data: str,
+    kernel: str,
+    gamma: float | None,
+    degree: int | None,
+    coef0: float | None,
+    C: float | None,
+    shuffle: int | None,
+    steps: int | None,
+    predictors: list[str],
+    label: str | None,
+    nominal: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    no_progress: bool,
+) -> None:
+    """Predict, then learn, every example of DATA; compare the predictors on one shared machine.
+
+    DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
+    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012).
+    """
+    for option, value, kernels in (
+        ("--gamma", gamma, ("rbf", "poly")),
+        ("--degree", degree, ("poly",)),
+        ("--coef0", coef0, ("poly",)),
+    ):
+        if value is not None and kernel not in kernels:
+            raise click.UsageError(f"{option} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
+
+    def say(text: str) -> None:
+        click.echo(text, err=as_json)
+
+    with _one_line_errors():
+        stream = _open(data, label, nominal, shuffle)
+        settings = SETTINGS.get(data) if kernel == "rbf" else None
+        chosen = []
+        if gamma is None and kernel != "linear":
+            gamma = settings[0] if settings else 1 / len(stream.features)
+            chosen.append("gamma" if settings else f"gamma = 1 / {len(stream.features)} features")
+        if C is None:
+            C = settings[1] if settings else DEFAULT_C
+            chosen.append("C")
+
+        from venn.machines.one_vs_all import OneVsAllSVM
+        from venn.online.panel import Panel
+        from venn.online.replay import replay as run
+
+        solver = _kernel(kernel, gamma, degree, coef0)
+        machine = OneVsAllSVM(solver, C, stream.classes)
+        default = f", by default: {', '.join(chosen)}" if chosen else ""
+        say(f"one-vs-all SVM with {solver!r}, C={C:g}{default}")
+        panel = Panel(**{name: PREDICTORS[name](machine) for name in predictors})
+        record = run(stream, panel, progress=False if no_progress else None, steps=steps)
+        record.shuffle = shuffle
+        folder = Path("runs", stream.name) if out is None else out
+        written = [folder / "record.npz"]
+        record.save(folder / "record.npz")
+        try:
+            record.plot(folder / "curves.png")
+            written.append(folder / "curves.png")
+        except ImportError as error:
+            click.echo(f"no figure: {error}", err=True)
+
+    if as_json:
+        click.echo(json.dumps(_summary(record, stream.name), allow_nan=False))
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(record)
+    else:
+        click.echo(record.table())
+    for line in plain_words(record):
+        say(line)
+    say(f"{record.seconds:.1f} s; wrote {' and '.join(map(str, written))}")
+
+
+@main.command()
+def datasets() -> None:
+    """List the named data sets and where each would come from."""
+    import streams
+
+    head = ("name", "rows", "features", "classes", "where")
+    rows = [
+        (info.name, str(info.rows), str(info.features), str(info.classes), str(info.where))
+        for info in streams.datasets()
+    ]
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        cells = [
+            cell.rjust(width) if 0 < i < 4 else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def plain_words(record: Record) -> list[str]:
+    """Say in plain words how the accuracy of each predictor compares with what it claimed."""
+    lines, claims = [], []
+    for name in record:
+        curves = record[name]
+        accuracy, lower, upper = curves.accuracy[-1], curves.lower[-1], curves.upper[-1]
+        if curves.interval:
+            inside = curves.inside
+            share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
+            end = f"{'inside' if inside[-1] else 'OUTSIDE'} its band [{lower:.3f}, {upper:.3f}]"
+            lines.append(f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}.")
+        else:
+            claims.append(f"{name} {lower - accuracy:+.3f}")
+    if claims:
+        lines.append(f"Mean claimed probability minus accuracy: {', '.join(claims)}.")
+    return lines
+
+
+def _summary(record: Record, data: str) -> dict[str, Any]:
+    return {
+        "data": data,
+        "n": len(record),
+        "classes": list(record.classes),
+        "shuffle": record.shuffle,
+        "seconds": record.seconds,
+        "predictors": record.means(),
+    }
+
+
+def _open(data: str, label: str | None, nominal: Sequence[str], shuffle: int | None) -> Stream:
+    import streams
+
+    named = [info.name for info in streams.datasets()]
+    if data in named:
+        if label is not None or nominal:
+            raise click.UsageError(
+                f"--label and --nominal belong to a CSV file, and {data} is a named data set"
+            )
+        return streams.load(data, shuffle=shuffle, progress=_announce_once(data))
+    if not Path(data).exists():
+        if os.sep in data or "." in data:
+            raise click.ClickException(f"no such file: {data}")
+        raise click.ClickException(
+            f"no data set and no file has the name {data!r}{_close(data, named)}; "
+            "`venn datasets` lists the data sets"
+        )
+    if Path(data).is_dir():
+        raise click.ClickException(
+            f"{data} is a folder: give a CSV file or a name that `venn datasets` lists"
+        )
+    if label is None:
+        raise click.UsageError(f"{data} is a CSV file: name the column of its label with --label")
+    schema = {column: streams.Nominal() for column in nominal}
+    return streams.from_csv(data, label, schema=schema, shuffle=shuffle)
+
+
+def _announce_once(data: str) -> Callable[[int, int], None]:
+    told = False
+
+    def announce(received: int, expected: int) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            click.echo(f"downloading {data} ({expected / 1e6:.1f} MB)", err=True)
+
+    return announce
+
+
+def _kernel(name: str, gamma: float | None, degree: int | None, coef0: float | None) -> Kernel:
+    from venn.machines.kernels import RBF, Linear, Polynomial
+
+    if gamma is None:
+        return Linear()
+    if name == "rbf":
+        return RBF(gamma)
+    degree = DEFAULT_DEGREE if degree is None else degree
+    return Polynomial(degree, gamma, 1.0 if coef0 is None else coef0)
+
+
+def _close(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), n=3)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn what our own checks raise into one line for the terminal, exit code 1."""
+    try:
+        yield
+    except (ValueError, OSError, RuntimeError) as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        raise click.ClickException(" ".join(f"{error}{notes}".split())) from error

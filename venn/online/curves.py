@@ -1,0 +1,120 @@
+"""How one predictor fared: step by step, and in the cumulative curves of the field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.prediction import Floats, Integers
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PerStep:
+    """What one predictor said at each of n steps, and how it fared; arrays of length n."""
+
+    hit: Bools
+    """The predicted label was the true one."""
+    lower: Floats
+    """Smallest probability of the predicted label over the hypotheses."""
+    upper: Floats
+    """Largest one; equal to `lower` for a point forecast."""
+    width: Floats
+    """Upper minus lower."""
+    probability: Floats
+    """Probability of the true label by the point forecast."""
+    log_loss: Floats
+    """Minus its natural logarithm, clipped below at `Record.clip`."""
+    brier: Floats
+    """Sum over the classes of (1{y = k} - p_k)^2, in [0, 2]."""
+    realised_hit: Bools
+    """The most probable class in the row of the true label was the true one."""
+    realised: Floats
+    """The probability of that class in that row; calibrated under exchangeability."""
+    unanimous: Bools
+    """All rows had the same most probable class."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves:
+    """Cumulative curves of one predictor over n steps; arrays of length n.
+
+    Entry N - 1 of a mean is the mean of the first N steps. The error form counts instead:
+    ``lower = 1 - uep / N`` and ``upper = 1 - lep / N``.
+    """
+
+    per_step: PerStep
+    """The steps behind the curves."""
+    interval: bool
+    """Whether the predictor gave intervals; False for point forecasts."""
+    clipped: int
+    """Steps whose true label had a probability below `Record.clip`."""
+    accuracy: Floats
+    """Mean of the hits."""
+    lower: Floats
+    """Mean of the lower bounds."""
+    upper: Floats
+    """Mean of the upper bounds."""
+    width: Floats
+    """Mean of the widths."""
+    log_loss: Floats
+    """Mean log loss, natural logarithm."""
+    brier: Floats
+    """Mean Brier loss."""
+    realised_accuracy: Floats
+    """Mean of the realised-row hits."""
+    realised: Floats
+    """Mean realised-row probability, which `realised_accuracy` must approach on exchangeable data."""
+    errors: Integers
+    """Number of errors."""
+    lep: Floats
+    """Lower error probability: sum of (1 - upper)."""
+    uep: Floats
+    """Upper error probability: sum of (1 - lower)."""
+
+    @property
+    def inside(self) -> Bools:
+        """Where the accuracy lies between the lower and the upper curve, rounding of the sums aside."""
+        inside: Bools = (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
+        return inside
+
+    def __len__(self) -> int:
+        return len(self.accuracy)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Curves(0 steps)"
+        return (
+            f"Curves({len(self)} steps: accuracy {self.accuracy[-1]:.3f} "
+            f"in [{self.lower[-1]:.3f}, {self.upper[-1]:.3f}])"
+        )
+
+
+def cumulate(per_step: PerStep, interval: bool, clip: float) -> Curves:
+    """Return the cumulative curves of steps scored with the given clip."""
+    steps = np.arange(1, len(per_step.hit) + 1)
+
+    def mean(values: NDArray[Any]) -> Floats:
+        running: Floats = np.cumsum(values, dtype=np.float64) / steps
+        return running
+
+    return Curves(
+        per_step=per_step,
+        interval=interval,
+        clipped=int((per_step.probability < clip).sum()),
+        accuracy=mean(per_step.hit),
+        lower=mean(per_step.lower),
+        upper=mean(per_step.upper),
+        width=mean(per_step.width),
+        log_loss=mean(per_step.log_loss),
+        brier=mean(per_step.brier),
+        realised_accuracy=mean(per_step.realised_hit),
+        realised=mean(per_step.realised),
+        errors=np.cumsum(~per_step.hit, dtype=np.int64),
+        lep=np.cumsum(1.0 - per_step.upper),
+        uep=np.cumsum(1.0 - per_step.lower),
+    )

@@ -1,0 +1,144 @@
+"""Test, then learn: replay a stream through one predictor or a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sized
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from venn.online.panel import Panel, Predictor
+from venn.online.record import Record
+from venn.prediction import Label
+from venn.show.terminal import Progress
+
+
+def replay(
+    stream: Iterable[tuple[Any, Label]],
+    predictor: Predictor | Panel,
+    *,
+    progress: bool | None = None,
+    steps: int | None = None,
+) -> Record:
+    """Predict every example, then reveal its label, score it and learn it.
+
+    Parameters
+    ----------
+    stream : iterable of (x, y)
+        If it has a `name` (str) or a length, the record and the progress bar use them.
+    predictor : Predictor or Panel
+        Goes on from what it has learned. A single predictor appears in the record under the name of
+        its class.
+    progress : bool, optional
+        Whether to show a progress bar on stderr; by default when stderr is a terminal.
+    steps : int >= 1, optional
+        Stop after so many examples, or at the end of the stream.
+
+    Returns
+    -------
+    Record
+
+    Raises
+    ------
+    TypeError
+        The stream does not iterate (x, y) pairs: a table, an array, a string or a mapping.
+    ValueError
+        The stream is empty, a label is unknown, or the predictor refuses an example. What a predictor
+        or machine raises passes through with a note that names the step; steps before it stay
+        learned. To keep the record of an interrupted run, write the loop by hand as in `Record`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from venn.prediction import Forecast
+    >>> class Frequencies:
+    ...     machine, classes = None, ("no", "yes")
+    ...     def __init__(self):
+    ...         self.counts = np.ones(2)
+    ...     def predict_one(self, x):
+    ...         return Forecast(self.counts / self.counts.sum(), self.classes)
+    ...     def after_learning(self, x, y):
+    ...         self.counts[self.classes.index(y)] += 1
+    ...     learn_one = after_learning
+    >>> stream = [([0.0], "yes"), ([1.0], "yes"), ([2.0], "no")]
+    >>> record = replay(stream, Frequencies())
+    >>> record["Frequencies"]
+    Curves(3 steps: accuracy 0.333 in [0.639, 0.639])
+    """
+    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+        raise ValueError(f"steps must be an integer >= 1, got {steps!r}")
+    _refuse_tables(stream)
+    panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
+    name = getattr(stream, "name", None)
+    record = Record(
+        panel.classes,
+        tuple(panel),
+        data=name if isinstance(name, str) else None,
+        parameters={name: repr(predictor) for name, predictor in panel.items()},
+    )
+    known = frozenset(panel.classes)
+    first = next(iter(panel))
+    total = len(stream) if isinstance(stream, Sized) else None
+    if steps is not None:
+        total = steps if total is None else min(steps, total)
+    start = perf_counter()
+    with Progress(total, progress) as bar:
+        for n, example in enumerate(stream, 1):
+            x, y = _pair(example, n)
+            try:
+                unknown = y not in known
+            except TypeError:
+                unknown = True  # unhashable, so no label
+            if unknown:
+                raise ValueError(
+                    f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}"
+                )
+            try:
+                predictions = panel.predict_one(x)
+                panel.learn_one(x, y)
+                record.update(predictions, y)
+            except Exception as error:
+                error.add_note(f"at step {n} of the replay")
+                raise
+            if bar.due():
+                bar.update(n, first, *record.running(first))
+            if n == steps:
+                break
+        if not len(record):
+            raise ValueError("the stream is empty: there is nothing to replay")
+        bar.update(len(record), first, *record.running(first))
+    record.seconds = perf_counter() - start
+    return record
+
+
+def _refuse_tables(stream: object) -> None:
+    """Raise for what would iterate as something else than (x, y) pairs, most of it silently."""
+    kind = type(stream).__name__
+    if isinstance(stream, str | bytes):
+        raise TypeError(
+            f"stream must iterate (x, y) pairs, got the {kind} {stream!r}: "
+            "streams.load(name) opens a named data set"
+        )
+    if hasattr(stream, "__dataframe__") or hasattr(stream, "iloc"):
+        raise TypeError(
+            f"stream must iterate (x, y) pairs, got a {kind}, which iterates by column: "
+            "pass zip(features.to_numpy(), labels) instead"
+        )
+    if isinstance(stream, Mapping):
+        raise TypeError(
+            f"stream must iterate (x, y) pairs, got a {kind}, which iterates by key: "
+            "pass zip(features, labels) instead"
+        )
+    if isinstance(stream, np.ndarray) or (
+        isinstance(stream, tuple | list) and len(stream) == 2 and isinstance(stream[0], np.ndarray)
+    ):
+        raise TypeError(f"stream must iterate (x, y) pairs, got arrays in a {kind}: pass zip(X, y) instead")
+    if not isinstance(stream, Iterable):
+        raise TypeError(f"stream must iterate (x, y) pairs, got {stream!r}")
+
+
+def _pair(example: object, step: int) -> tuple[Any, Any]:
+    if isinstance(example, tuple | list) and len(example) == 2:
+        return example[0], example[1]
+    raise TypeError(f"step {step}: the stream must give pairs (x, y), got {example!r}")

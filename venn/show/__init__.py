@@ -1,0 +1,1 @@
+"""What a person sees: tables and progress in the terminal, figures on paper."""

@@ -1,0 +1,135 @@
+"""Tables and progress in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.table import Table
+
+Means = Mapping[str, Mapping[str, float]]
+
+COLUMNS = {
+    "accuracy": "accuracy",
+    "lower": "lower",
+    "upper": "upper",
+    "width": "width",
+    "log_loss": "log loss",
+    "brier": "Brier",
+}
+
+
+def table(means: Means, title: str, footnote: str) -> str:
+    """Return a plain text table with one line per predictor.
+
+    Parameters
+    ----------
+    means : mapping of name to mapping
+        With accuracy, lower, upper, width, log_loss and brier.
+    title, footnote : str
+        Lines above and below.
+
+    Examples
+    --------
+    >>> row = {"accuracy": 0.9, "lower": 0.88, "upper": 0.93, "width": 0.05, "log_loss": 0.3, "brier": 0.15}
+    >>> print(table({"venn": row}, "car: 1728 examples", "Means over all steps."))
+    car: 1728 examples
+    predictor  accuracy   lower   upper   width  log loss   Brier
+    venn         0.9000  0.8800  0.9300  0.0500    0.3000  0.1500
+    Means over all steps.
+    """
+    head = ["predictor", *COLUMNS.values()]
+    body = [[name, *(f"{row[column]:.4f}" for column in COLUMNS)] for name, row in means.items()]
+    widths = [max(7, *(len(cells[i]) for cells in (head, *body))) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        for cells in (head, *body)
+    ]
+    return "\n".join([title, *lines, footnote])
+
+
+def rich_table(means: Means, title: str, footnote: str) -> Table:
+    """Return the same table for a rich console."""
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(
+        title=title, caption=footnote, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left"
+    )
+    drawn.add_column("predictor")
+    for heading in COLUMNS.values():
+        drawn.add_column(heading, justify="right")
+    for name, row in means.items():
+        drawn.add_row(name, *(f"{row[column]:.4f}" for column in COLUMNS))
+    return drawn
+
+
+class Progress:
+    """A progress bar on stderr with running accuracy and bounds; a context manager.
+
+    Parameters
+    ----------
+    total : int or None
+        Number of steps; None when the stream does not say.
+    show : bool or None
+        None shows the bar when stderr is a terminal.
+    interval : float
+        Least number of seconds between two drawings.
+    """
+
+    def __init__(self, total: int | None, show: bool | None, interval: float = 0.1) -> None:
+        self._bar: RichProgress | None = None
+        self._interval = interval
+        # rich takes a while to import: not for a silent run
+        if show is False or (show is None and not (sys.stderr is not None and sys.stderr.isatty())):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True),
+            auto_refresh=False,  # no second thread beside the compiled loops
+        )
+        # Until the first steps are through, the time goes into compiling loops.
+
+        self._task = self._bar.add_task("first steps: loops may need compiling", total=total)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        self._next = perf_counter() + self._interval
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def due(self) -> bool:
+        """Whether enough time has passed for another drawing."""
+        return self._bar is not None and perf_counter() >= self._next
+
+    def update(self, step: int, name: str, accuracy: float, lower: float, upper: float) -> None:
+        """Draw the state after `step` steps."""
+        if self._bar is not None:
+            claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
+            self._bar.update(
+                self._task,
+                completed=step,
+                description=f"{name}: accuracy {accuracy:.3f} {claim}",
+                refresh=True,
+            )
+            self._next = perf_counter() + self._interval
