@@ -71,8 +71,11 @@ def baseline_step(name, X, y, c, gamma, C):
         kernel[-1] = kernel[:, -1] = row
         start = time.perf_counter() - spent
     for k in range(c):
-        labels = [np.append(y[:-1], j) for j in range(c)] if name == "A" else [
-            np.append(y[:-1], k), np.append(y[:-1], (k + 1) % c)]
+        labels = (
+            [np.append(y[:-1], j) for j in range(c)]
+            if name == "A"
+            else [np.append(y[:-1], k), np.append(y[:-1], (k + 1) % c)]
+        )
         for supposed in labels:
             fit_and_score(X, np.where(supposed == k, 1, -1), C, gamma, kernel)
     return time.perf_counter() - start

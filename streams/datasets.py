@@ -158,9 +158,7 @@ def _breast_cancer() -> Table:
 
 
 def _from_bunch(data: object, target: object, classes: tuple[Label, ...], features: tuple[str, ...]) -> Table:
-    return Table(
-        np.array(data, dtype=np.float64, order="C"), np.array(target, dtype=np.int64), classes, features
-    )
+    return Table(np.array(data, dtype=np.float64, order="C"), np.array(target, dtype=np.int64), classes, features)
 
 
 @dataclass(frozen=True)

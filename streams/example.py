@@ -59,8 +59,7 @@ class Numeric:
             return float("nan")
         if text in MISSING:
             raise ValueError(
-                f"is missing, got {text!r}: declare Numeric(missing={text!r}, fill='median' or a number), or "
-                "Skip()"
+                f"is missing, got {text!r}: declare Numeric(missing={text!r}, fill='median' or a number), or Skip()"
             )
         try:
             # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
@@ -273,9 +272,7 @@ class Scaling:
         bad = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(deviation) & (deviation > 0)))
         if bad.size:
             name = features[bad[0]] if features is not None else int(bad[0])
-            raise ValueError(
-                f"feature {name!r} cannot be standardised: its values are too far apart for float64"
-            )
+            raise ValueError(f"feature {name!r} cannot be standardised: its values are too far apart for float64")
         return cls(mean, deviation)
 
     def __call__(self, X: Floats) -> Floats:
@@ -424,8 +421,6 @@ def _check_value(text: str, values: tuple[str, ...] | None, missing: str | None)
     if text == missing or (values is not None and text in values):
         return
     if text in MISSING:
-        raise ValueError(
-            f"is missing, got {text!r}: to count it as a value of its own, declare it in the schema"
-        )
+        raise ValueError(f"is missing, got {text!r}: to count it as a value of its own, declare it in the schema")
     if values is not None:
         raise ValueError(f"must be one of the declared values {values!r}, got {text!r}")

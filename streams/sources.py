@@ -157,9 +157,7 @@ def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) 
             table.X = scaling(table.X)
         bad = np.flatnonzero(~np.isfinite(table.X).all(axis=0))
         if bad.size:
-            raise ValueError(
-                f"scale must keep values finite, but feature {table.features[bad[0]]!r} overflows"
-            )
+            raise ValueError(f"scale must keep values finite, but feature {table.features[bad[0]]!r} overflows")
     stream = Stream(table.X, table.y, table.classes, table.features, name, scaling)
     return stream if shuffle is None else stream.shuffle(shuffle)
 
@@ -190,9 +188,7 @@ def _matrix(X: Any, columns: list[str] | None) -> Floats:
             "one example is X.reshape(1, -1)"
         )
     if values.ndim != 2:
-        raise ValueError(
-            f"X must be 2-D (examples, features), got shape {values.shape} from {type(X).__name__}"
-        )
+        raise ValueError(f"X must be 2-D (examples, features), got shape {values.shape} from {type(X).__name__}")
     if 0 in values.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {values.shape}")
     if values.dtype.kind not in "biuf":
@@ -211,9 +207,7 @@ def _matrix(X: Any, columns: list[str] | None) -> Floats:
 def _labels(y: Any) -> list[Label]:
     """Return the labels as Python objects."""
     if _is_frame(y):
-        raise ValueError(
-            f"y must be 1-D, got a data frame: pass one column, as in y[{str(next(iter(y.columns)))!r}]"
-        )
+        raise ValueError(f"y must be 1-D, got a data frame: pass one column, as in y[{str(next(iter(y.columns)))!r}]")
     if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
         raise TypeError(f"y must be a 1-D sequence of labels, got {y!r}")
     values = y.to_numpy() if hasattr(y, "to_numpy") else y

@@ -101,9 +101,7 @@ class _Label:
             if self.classes is not None and text not in self.classes:
                 raise ValueError(f"must be a label of classes {self.classes!r}, got {text!r}")
             if self.classes is None and text in MISSING:
-                raise ValueError(
-                    f"is the label and is missing, got {text!r}; drop the row or declare classes"
-                )
+                raise ValueError(f"is the label and is missing, got {text!r}; drop the row or declare classes")
             code = found[text] = len(found)
         return code
 
@@ -171,9 +169,7 @@ def _columns(
         raise TypeError(f"label must be a column name or position, got {label!r}")
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
-            raise ValueError(
-                f"label must be a position among the {len(names)} columns of {path}, got {label}"
-            )
+            raise ValueError(f"label must be a position among the {len(names)} columns of {path}, got {label}")
         label = names[label]
     if label not in names:
         raise ValueError(f"label must be a column of {path}, got {label!r}; it has {_some(names)}")
@@ -259,9 +255,7 @@ def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
         return tuple(sorted(labels))  # type: ignore[type-var]
     except TypeError:
         some = sorted(map(repr, labels))[:5]
-        raise TypeError(
-            f"classes must be declared, since these labels have no order: {', '.join(some)}"
-        ) from None
+        raise TypeError(f"classes must be declared, since these labels have no order: {', '.join(some)}") from None
 
 
 def label_set(classes: Any) -> tuple[Label, ...]:

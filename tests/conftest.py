@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from naive import svm
 
 import venn
-from naive import svm
 
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {

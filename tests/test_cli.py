@@ -61,9 +61,7 @@ def test_version_and_help(run):
 
 
 def test_module_runs():
-    done = subprocess.run(
-        [sys.executable, "-m", "venn", "--version"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-m", "venn", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"venn, version {venn.__version__}\n"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive.venn import on_grid
 
-from venn._compiled.counting import TILE, category, count_argmax, move_extras
+from venn._compiled.counting import TILE, count_argmax, move_extras
 
 
 def plain(negative, positive, labels, weights, test):
@@ -93,13 +93,14 @@ def test_arguments_are_left_alone():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_grid_is_that_of_numpy_rint(seed):
-    """Adding and taking away a large number rounds to the nearest step, ties to even, as rint does."""
+    """Scores of any size, many of them a fraction of a grid step apart."""
     rng = np.random.default_rng(seed)
-    scores = rng.normal(size=(2, 2000)) * 10.0 ** rng.integers(-7, 4, size=2000)
-    for i in range(2000):
-        expected = int(on_grid(scores[:, i]).argmax())
-        assert category(scores, scores, i, 0) == expected
-        assert category(scores, scores, i, 1) == expected
+    negative, positive = rng.normal(size=(2, 3, 3000)) * 10.0 ** rng.integers(-7, 4, size=3000)
+    positive += rng.integers(-2, 3, size=(3, 3000)) * 3e-7
+    labels, weights = rng.integers(0, 3, 3000), np.ones(3000, int)
+    for test in range(5):
+        counts = count_argmax(negative, positive, 3000, labels, weights, test)
+        assert np.array_equal(counts, plain(negative, positive, labels, weights, test))
 
 
 @pytest.mark.parametrize("c", [2, 3, 9, 20])
@@ -111,9 +112,7 @@ def test_several_classes_at_one_object(c):
         of_class = rng.integers(0, 3, size=(n, c)) * (rng.random((n, c)) < 0.5)
         weights = of_class.sum(axis=1)
         first = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in of_class])
-        extras = {
-            (i, k): int(of_class[i, k]) for i in range(n) for k in range(c) if of_class[i, k] and k != first[i]
-        }
+        extras = {(i, k): int(of_class[i, k]) for i in range(n) for k in range(c) if of_class[i, k] and k != first[i]}
         test = int(rng.integers(n))
         counts = count_argmax(negative, positive, n, first, weights, test)
         if extras:
@@ -121,7 +120,5 @@ def test_several_classes_at_one_object(c):
             examples = np.array(list(extras.values()), np.int64)
             move_extras(counts, negative, positive, first, keys[:, 0].copy(), keys[:, 1].copy(), examples, test)
         where = np.repeat(np.arange(n), c)
-        expected = plain(
-            negative[:, where], positive[:, where], np.tile(np.arange(c), n), of_class.ravel(), test * c
-        )
+        expected = plain(negative[:, where], positive[:, where], np.tile(np.arange(c), n), of_class.ravel(), test * c)
         assert np.array_equal(counts, expected)

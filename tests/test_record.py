@@ -460,9 +460,7 @@ def forged(path, *, header=(), members=(), remove=(), compress=False):
         if "crc32" not in dict(header):
             fields["crc32"] = {name: zlib.crc32(contents[name]) for name in contents if name != "header"}
         content = io.BytesIO()
-        np.lib.format.write_array(
-            content, np.frombuffer(json.dumps(fields).encode(), np.uint8), version=(1, 0)
-        )
+        np.lib.format.write_array(content, np.frombuffer(json.dumps(fields).encode(), np.uint8), version=(1, 0))
         contents["header"] = content.getvalue()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as file:
         for name, content in contents.items():

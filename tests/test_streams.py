@@ -32,9 +32,7 @@ def test_stream_is_re_iterable_and_agrees_with_its_arrays(toy):
 
 
 def test_two_loops_over_one_stream_do_not_disturb_each_other(toy):
-    assert [(x[0], v[0]) for (x, _), (v, _) in zip(toy, toy, strict=True)] == [
-        (2.0 * i, 2.0 * i) for i in range(10)
-    ]
+    assert [(x[0], v[0]) for (x, _), (v, _) in zip(toy, toy, strict=True)] == [(2.0 * i, 2.0 * i) for i in range(10)]
 
 
 def test_rows_and_arrays_are_read_only(toy):
@@ -61,9 +59,7 @@ def test_take_keeps_the_first_and_all_classes(toy):
 
 def test_repr_says_what_and_how_much(toy):
     assert repr(toy) == "<Stream 'toy': 10 examples, 2 features, 3 classes>"
-    assert (
-        repr(toy.take(1).shuffle(4)) == "<Stream 'toy'.take(1).shuffle(4): 1 example, 2 features, 3 classes>"
-    )
+    assert repr(toy.take(1).shuffle(4)) == "<Stream 'toy'.take(1).shuffle(4): 1 example, 2 features, 3 classes>"
 
 
 def test_pickle_keeps_everything(toy):
@@ -139,9 +135,7 @@ def test_given_scaling_is_applied_as_given():
             "X must have 1 features",
         ),
         (
-            lambda: streams.from_arrays(
-                [[1.7e308], [1.7e308], [-1e308]], [0, 1, 1], features=["load"], scale=True
-            ),
+            lambda: streams.from_arrays([[1.7e308], [1.7e308], [-1e308]], [0, 1, 1], features=["load"], scale=True),
             "feature 'load' cannot be standardised: its values are too far apart",
         ),
         (
@@ -200,9 +194,7 @@ def test_pandas():
     assert [y for _, y in stream] == ["red", "blue", "red"]
     with pytest.raises(TypeError, match="X must hold numbers, got 'red' at row 0, column 2 \\('colour'\\)"):
         streams.from_arrays(frame, frame["colour"])
-    with pytest.raises(
-        ValueError, match="y must be 1-D, got a data frame: pass one column, as in y\\['colour'\\]"
-    ):
+    with pytest.raises(ValueError, match="y must be 1-D, got a data frame: pass one column, as in y\\['colour'\\]"):
         streams.from_arrays(frame[["a", "b"]], frame[["colour"]])
 
 

@@ -25,9 +25,7 @@ def write(tmp_path):
     return write
 
 
-FRUIT = (
-    "weight,colour,size,id,fruit\n150,green,big,k1,apple\n120,yellow,small,k2,lemon\n90,green,small,k3,lime\n"
-)
+FRUIT = "weight,colour,size,id,fruit\n150,green,big,k1,apple\n120,yellow,small,k2,lemon\n90,green,small,k3,lime\n"
 FRUIT_SCHEMA = {"colour": Nominal(), "size": Ordinal(("small", "big")), "id": Skip()}
 
 
@@ -285,9 +283,7 @@ def test_schema_objects_are_frozen_values():
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1).filter(
-    lambda t: t != "?"
-)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1).filter(lambda t: t != "?")
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -145,9 +145,7 @@ def test_first_rows_are_those_of_the_file():
 
 
 def test_unknown_names_are_refused_with_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"name must be one of car, .*elec2, got 'wine'; did you mean 'wine_red'\?"
-    ):
+    with pytest.raises(ValueError, match=r"name must be one of car, .*elec2, got 'wine'; did you mean 'wine_red'\?"):
         streams.load("wine")
 
 
@@ -161,10 +159,7 @@ def test_import_needs_numpy_only():
         "import sys, streams; streams.load('car');"
         "print(sorted({'sklearn', 'scipy', 'pandas', 'numba', 'venn', 'matplotlib'} & set(sys.modules)))"
     )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "[]\n"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 # Finding, checking, downloading ---------------------------------------------------------------------
@@ -325,9 +320,7 @@ def test_the_local_folder_comes_first_and_is_checked(bare, tmp_path, monkeypatch
     assert FILE.find("UCI 0") == local
     local.write_bytes(CONTENT + b"3,0\n")
     found = hashlib.sha256(CONTENT + b"3,0\n").hexdigest()
-    with pytest.raises(
-        ValueError, match=f"tiny set.csv must have sha256 {FILE.sha256}, got {found}: .*replace it"
-    ):
+    with pytest.raises(ValueError, match=f"tiny set.csv must have sha256 {FILE.sha256}, got {found}: .*replace it"):
         FILE.find("UCI 0")
 
 

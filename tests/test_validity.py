@@ -134,24 +134,26 @@ def test_in_sample_argmax_says_nothing_on_noise(kernel):
 
 def test_trained_without_the_new_example_fails_on_noise():
     """It claims at least .95 at an accuracy of chance, and the test of the realised row refuses it."""
-    D, intervals, hits = single_steps(broken("linear", 10.0, 2), 200, 25, 60, seed=3)
+    D, intervals, hits = single_steps(broken("linear", 10.0, 2), 120, 60, 150, seed=3)
     assert intervals[:, 0].mean() >= 0.95
     assert stats.binomtest(int(hits.sum()), len(hits), 0.5).pvalue > LEVEL
     assert stats.binomtest(int(hits.sum()), len(hits), 0.95, alternative="less").pvalue < 1e-6
     assert p_values(D)[-1] < 1e-6
 
 
-@pytest.mark.parametrize(("kernel", "C", "d"), [("rbf", 0.05, 2), ("linear", 1.0, 3), ("rbf", 1.0, 1), ("quadratic", 0.1, 2)])
+@pytest.mark.parametrize(
+    ("kernel", "C", "d"), [("rbf", 0.05, 2), ("linear", 1.0, 3), ("rbf", 1.0, 1), ("quadratic", 0.1, 2)]
+)
 def test_realised_row_is_calibrated_where_it_does_say_something(kernel, C, d):
-    D, intervals, _ = single_steps(engine(kernel, C, 3), 1500, 16, d, seed=4, c=3)
+    D, intervals, _ = single_steps(engine(kernel, C, 3), 500, 16, d, seed=4, c=3)
     assert (intervals[:, 1] - intervals[:, 0]).mean() < 0.95
     assert D.std(axis=0).min() > 0.05
     assert (p_values(D) > LEVEL).all()
 
 
 def test_the_same_test_refuses_the_broken_predictor_where_it_accepts_the_engine():
-    accepted, _, _ = single_steps(engine("rbf", 1.0, 2), 500, 20, 4, seed=5)
-    refused, _, _ = single_steps(broken("rbf", 1.0, 2), 500, 20, 4, seed=5)
+    accepted, _, _ = single_steps(engine("rbf", 1.0, 2), 250, 20, 4, seed=5)
+    refused, _, _ = single_steps(broken("rbf", 1.0, 2), 250, 20, 4, seed=5)
     assert (p_values(accepted) > LEVEL).all()
     assert p_values(refused)[-1] < 1e-6
 
@@ -184,10 +186,12 @@ def tied_signal(rng, N=40):
     return X, np.clip(X[:, 0] + rng.integers(-1, 2, N), 0, 2).astype(int)
 
 
-@pytest.mark.parametrize(("sample", "c", "kernel"), [(weak_signal, 2, "rbf"), (tied_signal, 3, "rbf"), (weak_signal, 2, "linear")])
+@pytest.mark.parametrize(
+    ("sample", "c", "kernel"), [(weak_signal, 2, "rbf"), (tied_signal, 3, "rbf"), (weak_signal, 2, "linear")]
+)
 def test_sums_over_streams_have_mean_zero_and_keep_the_bound(sample, c, kernel):
     """|sum over N steps| >= sqrt(N ln(2/delta)/2) has probability at most delta (Azuma and Hoeffding)."""
-    N, streams, delta = 40, 150, 0.05
+    N, streams, delta = 40, 400, 0.05
     sums = sums_of_departures(streams, N, c, sample, kernel, 0.5)
     assert (p_values(sums) > LEVEL).all()
     crossings = (abs(sums) >= math.sqrt(N * math.log(2 / delta) / 2)).sum(axis=0)
@@ -221,9 +225,9 @@ def test_the_predicted_label_carries_no_such_guarantee():
 
     With in-sample scores on noise and a category that says something, it lies below the lower bound.
     """
-    D, intervals, hits = single_steps(engine("rbf", 0.05, 2), 1500, 16, 2, seed=8)
+    D, intervals, hits = single_steps(engine("rbf", 0.05, 2), 1000, 16, 2, seed=8)
     assert (p_values(D) > LEVEL).all()
-    assert stats.binomtest(int(hits.sum()), len(hits), intervals[:, 0].mean(), alternative="less").pvalue < 1e-6
+    assert stats.binomtest(int(hits.sum()), len(hits), intervals[:, 0].mean(), alternative="less").pvalue < LEVEL
 
 
 def test_oracle_is_valid_too():

@@ -113,9 +113,7 @@ def main() -> None:
     metavar="NUMBER",
     help="Of the rbf and poly kernels.  [default: 1 / encoded features; 0.1 for rbf on car, wine_red]",
 )
-@click.option(
-    "--degree", type=click.IntRange(min=1), metavar="INTEGER", help="Of the poly kernel.  [default: 3]"
-)
+@click.option("--degree", type=click.IntRange(min=1), metavar="INTEGER", help="Of the poly kernel.  [default: 3]")
 @click.option("--coef0", type=_not_negative, metavar="NUMBER", help="Of the poly kernel.  [default: 1]")
 @click.option(
     "--C",
@@ -140,9 +138,7 @@ def main() -> None:
     help=f"Separated by commas.  [default: {','.join(PREDICTORS)}]",
 )
 @click.option("--label", metavar="COLUMN", help="Column of the label, when DATA is a CSV file.")
-@click.option(
-    "--nominal", multiple=True, metavar="COLUMN", help="A nominal column of the CSV file; repeatable."
-)
+@click.option("--nominal", multiple=True, metavar="COLUMN", help="A nominal column of the CSV file; repeatable.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -281,21 +277,16 @@ def _open(data: str, label: str | None, nominal: Sequence[str], shuffle: int | N
     named = [info.name for info in streams.datasets()]
     if data in named:
         if label is not None or nominal:
-            raise click.UsageError(
-                f"--label and --nominal belong to a CSV file, and {data} is a named data set"
-            )
+            raise click.UsageError(f"--label and --nominal belong to a CSV file, and {data} is a named data set")
         return streams.load(data, shuffle=shuffle, progress=_announce_once(data))
     if not Path(data).exists():
         if os.sep in data or "." in data:
             raise click.ClickException(f"no such file: {data}")
         raise click.ClickException(
-            f"no data set and no file has the name {data!r}{_close(data, named)}; "
-            "`venn datasets` lists the data sets"
+            f"no data set and no file has the name {data!r}{_close(data, named)}; `venn datasets` lists the data sets"
         )
     if Path(data).is_dir():
-        raise click.ClickException(
-            f"{data} is a folder: give a CSV file or a name that `venn datasets` lists"
-        )
+        raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
     if label is None:
         raise click.UsageError(f"{data} is a CSV file: name the column of its label with --label")
     schema = {column: streams.Nominal() for column in nominal}

@@ -67,13 +67,9 @@ class Argmax(ByScores):
         """Return (c, c) counts, by the compiled path: the score table of a hypothesis is never built."""
         negative, positive = hypotheses.negative, hypotheses.positive
         labels, test = hypotheses.first_labels, hypotheses.test
-        counts: Integers = count_argmax(
-            negative, positive, negative.shape[1], labels, hypotheses.multiplicities, test
-        )
+        counts: Integers = count_argmax(negative, positive, hypotheses.count, labels, hypotheses.multiplicities, test)
         if hypotheses.extras:
             keys = np.array(list(hypotheses.extras), np.int64)
             examples = np.array(list(hypotheses.extras.values()), np.int64)
-            move_extras(
-                counts, negative, positive, labels, keys[:, 0].copy(), keys[:, 1].copy(), examples, test
-            )
+            move_extras(counts, negative, positive, labels, keys[:, 0].copy(), keys[:, 1].copy(), examples, test)
         return counts

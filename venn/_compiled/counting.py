@@ -10,8 +10,8 @@ import numpy as np
 
 from venn._compiled.jit import compiled
 
-TILE = 512  # examples at a time: their intermediate values stay in the first-level cache
-CHUNK = 8  # hypotheses whose matches share one byte, and so one histogram entry
+TILE = 256  # examples at a time: their rows and intermediate values stay in the first-level cache
+CHUNK = 8  # hypotheses whose matches share one byte, and so one entry of the histogram
 
 # Scores are compared on a grid of 1e-6, far above the solver's error and far below what matters: equal
 # scores (+-1 exactly, or by symmetry) are then equal, and the first class of the tie wins. Adding and
@@ -21,22 +21,31 @@ ROUND = 6755399441055744.0
 
 
 @compiled
-def on_grid(score):  # type: ignore[no-untyped-def]
-    """Return the score as a whole number of grid steps."""
-    return (score * GRID + ROUND) - ROUND
+def rank(score, k, spread):  # type: ignore[no-untyped-def]
+    """Return the score on the grid, spread out so that ties fall apart in class order; exact below 1e8."""
+    return ((score * GRID + ROUND) - ROUND) * spread - k
 
 
 @compiled
-def category(negative, positive, i, j):  # type: ignore[no-untyped-def]
+def category(negative, positive, i, j, spread):  # type: ignore[no-untyped-def]
     """Return the argmax category of object i under hypothesis j."""
     best = -np.inf
     where = 0
     for k in range(negative.shape[0]):
-        value = on_grid(positive[k, i] if k == j else negative[k, i])
+        value = rank(positive[k, i] if k == j else negative[k, i], k, spread)
         if value > best:
             best = value
             where = k
     return where
+
+
+@compiled
+def spread_of(c):  # type: ignore[no-untyped-def]
+    """Return the smallest power of two that is at least c."""
+    spread = 1.0
+    while spread < c:
+        spread *= 2.0
+    return spread
 
 
 @compiled
@@ -46,7 +55,7 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
     Parameters
     ----------
     negative, positive : (c, >= n) float64
-    labels : (n,) int64 in [0, c); any value where the weight is 0
+    labels : (n,) int64 in [0, c)
     weights : (n,) int64, examples at each object
     test : column of the test object
 
@@ -55,79 +64,74 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
     (c, c) int64: row j holds the counts under hypothesis j, the test example included as class j.
     """
     c = negative.shape[0]
+    spread = spread_of(c)
     counts = np.zeros((c, c), np.int64)
     wanted = np.empty(c, np.int64)
     for j in range(c):
-        wanted[j] = category(negative, positive, test, j)
+        wanted[j] = category(negative, positive, test, j, spread)
         counts[j, j] += 1
+    ranks = np.empty((c, TILE))
     best = np.empty(TILE)
     second = np.empty(TILE)
-    first_class = np.empty(TILE, np.int64)
-    second_class = np.empty(TILE, np.int64)
-    matches = np.empty(TILE, np.int64)
+    keys = np.empty(TILE, np.int64)
     chunks = (c + CHUNK - 1) // CHUNK
-    histogram = np.zeros((chunks, c, 1 << CHUNK), np.int64)
-    start = 0
-    while start < n:
+    histogram = np.zeros((chunks, c << CHUNK), np.int64)
+    for start in range(0, n, TILE):
         size = min(TILE, n - start)
-        row = negative[0, start : start + size]
         for i in range(size):
-            best[i] = on_grid(row[i])
+            best[i] = -np.inf
             second[i] = -np.inf
-            first_class[i] = 0
-            second_class[i] = c
-        for k in range(1, c):
+        for k in range(c):
             row = negative[k, start : start + size]
+            own = ranks[k]
             for i in range(size):
-                value = on_grid(row[i])
+                own[i] = rank(row[i], k, spread)
+            for i in range(size):
+                value = own[i]
                 b = best[i]
                 s = second[i]
-                f = first_class[i]
-                wins = value > b
-                places = value > s
-                second[i] = b if wins else (value if places else s)
-                second_class[i] = f if wins else (k if places else second_class[i])
-                best[i] = value if wins else b
-                first_class[i] = k if wins else f
+                best[i] = max(value, b)
+                second[i] = max(s, min(value, b))
         for chunk in range(chunks):
             low = chunk * CHUNK
-            high = min(c, low + CHUNK)
-            matches[:size] = 0
-            for j in range(low, high):
-                row = positive[j, start : start + size]
-                target = wanted[j]
-                bit = 1 << (j - low)
-                for i in range(size):
-                    value = on_grid(row[i])
-                    own = first_class[i] == j
-                    rival = second[i] if own else best[i]
-                    rival_class = second_class[i] if own else first_class[i]
-                    wins = (value > rival) | ((value == rival) & (j < rival_class))
-                    here = j if wins else rival_class
-                    matches[i] |= bit if here == target else 0
-            table = histogram[chunk]
+            mine = labels[start : start + size]
             for i in range(size):
-                weight = weights[start + i]
-                if weight > 0:
-                    table[labels[start + i], matches[i]] += weight
-        start += size
-    for chunk in range(chunks):
-        low = chunk * CHUNK
-        for j in range(low, min(c, low + CHUNK)):
-            for k in range(c):
-                for pattern in range(1 << CHUNK):
-                    if pattern >> (j - low) & 1:
-                        counts[j, k] += histogram[chunk, k, pattern]
+                keys[i] = mine[i] << CHUNK
+            for j in range(low, min(c, low + CHUNK)):
+                row = positive[j, start : start + size]
+                own = ranks[j]
+                bit = 1 << (j - low)
+                if wanted[j] == j:
+                    for i in range(size):
+                        rival = second[i] if best[i] == own[i] else best[i]
+                        keys[i] += bit if rank(row[i], j, spread) > rival else 0
+                else:
+                    target = ranks[wanted[j]]
+                    for i in range(size):
+                        rival = second[i] if best[i] == own[i] else best[i]
+                        here = (target[i] == rival) & (rival > rank(row[i], j, spread))
+                        keys[i] += bit if here else 0
+            table = histogram[chunk]
+            weight = weights[start : start + size]
+            for i in range(size):
+                table[keys[i]] += weight[i]
+    for j in range(c):
+        chunk = j // CHUNK
+        for k in range(c):
+            for pattern in range(1 << min(CHUNK, c - chunk * CHUNK)):
+                if pattern >> (j - chunk * CHUNK) & 1:
+                    counts[j, k] += histogram[chunk, (k << CHUNK) + pattern]
     return counts
 
 
 @compiled
 def move_extras(counts, negative, positive, labels, objects, classes, examples, test):  # type: ignore[no-untyped-def]
     """Correct the counts where an object holds several classes: `count_argmax` gave all to the first."""
+    spread = spread_of(counts.shape[0])
     for j in range(counts.shape[0]):
-        wanted = category(negative, positive, test, j)
+        wanted = category(negative, positive, test, j, spread)
         for e in range(objects.shape[0]):
             i = objects[e]
-            if category(negative, positive, i, j) == wanted:
+            if category(negative, positive, i, j, spread) == wanted:
                 counts[j, classes[e]] += examples[e]
                 counts[j, labels[i]] -= examples[e]

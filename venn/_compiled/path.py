@@ -106,8 +106,35 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
 
 @compiled
 def follow(  # type: ignore[no-untyped-def]
-    sign, p, budget, widen, scale, K, count, positive, total, C, members, m, B, direction, response,
-    beta, score, state, up, down, index, alive, U, kappa, shape, work, around, near, pack,
+    sign,
+    p,
+    budget,
+    widen,
+    scale,
+    K,
+    count,
+    positive,
+    total,
+    C,
+    members,
+    m,
+    B,
+    direction,
+    response,
+    beta,
+    score,
+    state,
+    up,
+    down,
+    index,
+    alive,
+    U,
+    kappa,
+    shape,
+    work,
+    around,
+    near,
+    pack,
 ):
     """Drive beta[p] by up to `budget` in direction `sign` from a solved base with a nonempty margin.
 
@@ -120,8 +147,7 @@ def follow(  # type: ignore[no-untyped-def]
     margin; the rows of `U` over `kappa` are its inverse's rank-one terms.
     """
     limit = U.shape[1]
-    v, z, u, now, lowest, highest, rhs, ratio = (
-        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
+    v, z, u, now, lowest, highest, rhs, ratio = (work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
     z[0] = 1.0
     now[0] = 0.0
     v[0] = direction[0]

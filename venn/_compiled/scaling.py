@@ -63,41 +63,42 @@ def objective(f, target, weight, slope, offset, centre):  # type: ignore[no-unty
 def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore[no-untyped-def]
     """Minimise the objective from the given start; return slope, offset, centre and success.
 
-    u = slope * (f - centre) + offset. The centre moves to the mean of the scores by curvature, where the
+    u = slope * (f - centre) + offset. The centre follows the mean of the scores by curvature, where the
     two unknowns separate: scores far from 0 lose no digits, and no ridge is needed.
     """
     for _ in range(ITERATIONS):
         gs, go, hss, hso, hoo = derivatives(f, target, weight, slope, offset, centre)
         shift = hso / hoo
-        gs -= shift * go
         spread = hss - shift * hso
-        centre += shift
-        offset += slope * shift
-        if not (np.isfinite(shift) and np.isfinite(offset) and 0.0 < hss < np.inf):
+        mean = centre + shift
+        if not (np.isfinite(slope * shift) and 0.0 < hss < np.inf):
             return slope, offset, centre, False
-        if spread <= 1e-6 * hss:
-            continue  # mostly cancelled: ask again from the better centre
-        ds = -gs / spread
-        do = -go / hoo
-        reach = abs(ds) * max(high - centre, centre - low) + abs(do)
-        if not np.isfinite(reach):
-            return slope, offset, centre, False
-        if reach <= LAST_STEP:
-            return slope + ds, offset + do, centre, True
-        # While no logit moves by more than r = 1 the curvature cannot grow by more than e^r on the way,
-        # so the step removes at least 1 - (e^r - r - 1) / r^2 > 1/4 of what its slope promises:
-        # sufficient decrease is certain, and the objective need not be evaluated.
-        step = 1.0
-        if reach > 1.0:
-            before = objective(f, target, weight, slope, offset, centre)
-            promise = gs * ds + go * do
-            while step * reach > 1.0:
-                after = objective(f, target, weight, slope + step * ds, offset + step * do, centre)
-                if after <= before + 1e-4 * step * promise:
-                    break
-                step *= 0.5
-        slope += step * ds
-        offset += step * do
+        if spread > 1e-6 * hss:  # else mostly cancelled: ask again from the better centre
+            ds = (shift * go - gs) / spread
+            at_mean = -go / hoo
+            do = at_mean - ds * shift
+            reach = abs(ds) * max(high - mean, mean - low) + abs(at_mean)
+            if not np.isfinite(reach):
+                return slope, offset, centre, False
+            if reach <= LAST_STEP:
+                return slope + ds, offset + do, centre, True
+            # While no logit moves by more than r = 1 the curvature cannot grow by more than e^r on the way,
+            # so the step removes at least 1 - (e^r - r - 1) / r^2 > 1/4 of what its slope promises:
+            # sufficient decrease is certain, and the objective need not be evaluated.
+            step = 1.0
+            if reach > 1.0:
+                before = objective(f, target, weight, slope, offset, centre)
+                promise = gs * ds + go * do
+                while step * reach > 1.0:
+                    after = objective(f, target, weight, slope + step * ds, offset + step * do, centre)
+                    if after <= before + 1e-4 * step * promise:
+                        break
+                    step *= 0.5
+            slope += step * ds
+            offset += step * do
+        # By the distance really moved: among equal large scores the mean is not a floating-point number.
+        offset += slope * (mean - centre)
+        centre = mean
     return slope, offset, centre, False
 
 

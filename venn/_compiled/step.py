@@ -1,5 +1,7 @@
 """One step of all one-against-all machines: 2c supposed problems solved, and the revealed one kept."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from venn._compiled.dense import add_rows, dot
@@ -14,8 +16,6 @@ from venn._compiled.path import (
     SOLVED,
     apply_inverse,
     follow,
-    level_above,
-    level_below,
     segment,
     set_levels,
 )
@@ -25,8 +25,55 @@ from venn._compiled.smo import bias_interval, levels, scores_from
 # UNSOLVED asks the caller for a batch solve.
 KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
 
-ACCEPT = 1e-9  # worst violation accepted from a path; above it more objects are watched, then a batch solve made
+ACCEPT = 1e-9  # worst violation accepted from a path; above it more objects are watched, then a batch solve is made
 LANES = 16
+
+
+class Objects(NamedTuple):
+    """The distinct objects and the examples at them."""
+
+    kernel: Any  # (room, room)
+    counts: Any  # (c, room) int64, examples of each class
+    total: Any  # (room,) int64, examples
+
+
+class Solved(NamedTuple):
+    """The machines as they stand."""
+
+    beta: Any  # (c, room) signed coefficients
+    score: Any  # (c, room)
+    state: Any  # (c, room) int8
+    bias: Any  # (c,)
+    members: Any  # (c, margin room) int64
+    size: Any  # (c,) int64, members
+    inverse: Any  # (c, margin room, margin room), of the bordered margin
+    spare: Any  # (c, margin room, margin room), the same without a member that is asked about
+
+
+class Branches(NamedTuple):
+    """The answers to both suppositions about an object: not of class k (side 0), of class k (side 1)."""
+
+    beta: Any  # (2, c, room)
+    score: Any  # (2, c, room)
+    state: Any  # (2, c, room) int8
+    commit: Any  # (c, 2) int64: KEEP, UPDATE, REBUILD or UNSOLVED
+    slots: Any  # (c, 2) int64: bias, old members, joined ones
+    index: Any  # (c, 2, margin room) int64, object in each slot
+    alive: Any  # (c, 2, margin room) bool, still a member
+    events: Any  # (c, 2) int64
+    terms: Any  # (c, 2, EVENTS, margin room), rank-one terms of the inverse
+    kappa: Any  # (c, 2, EVENTS), their divisors
+    alternate: Any  # (c, 2) bool, terms refer to `Solved.spare`
+
+
+class Scratch(NamedTuple):
+    """Room for intermediate values."""
+
+    order: Any  # 0, 1, 2, ...
+    margin: Any  # (9, margin room)
+    around: Any  # (12, room + EVENTS + 8)
+    near: Any  # (room + EVENTS + 8,) int64
+    pack: Any  # flat, margin room x (room + EVENTS + 8)
 
 
 @compiled
@@ -128,8 +175,37 @@ def correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa
 
 @compiled
 def suppose(  # type: ignore[no-untyped-def]
-    sign, p, budget, scale, K, count, positive, total, C, members, m, B, direction, response,
-    beta0, score0, state0, up0, down0, beta, score, state, index, alive, U, kappa, shape, work, around, near, pack,
+    sign,
+    p,
+    budget,
+    scale,
+    K,
+    count,
+    positive,
+    total,
+    C,
+    members,
+    m,
+    B,
+    direction,
+    response,
+    beta0,
+    score0,
+    state0,
+    up0,
+    down0,
+    beta,
+    score,
+    state,
+    index,
+    alive,
+    U,
+    kappa,
+    shape,
+    work,
+    around,
+    near,
+    pack,
 ):
     """Solve one machine with one more label of sign `sign` at p, whose counts include it already.
 
@@ -189,9 +265,36 @@ def suppose(  # type: ignore[no-untyped-def]
             if leg > 0 or size != m or m == 0:
                 respond(K, count, base_members, size, base_B, p, direction, response, shape, work[6])
             outcome, left, slots, events, joined = follow(
-                sign, p, left, widen if leg == 0 else 0.0, scale, K, count, positive, total, C,
-                base_members, size, base_B, direction, response, beta, score, state, up, down,
-                index, alive, U, kappa, shape, work, around, near, pack)
+                sign,
+                p,
+                left,
+                widen if leg == 0 else 0.0,
+                scale,
+                K,
+                count,
+                positive,
+                total,
+                C,
+                base_members,
+                size,
+                base_B,
+                direction,
+                response,
+                beta,
+                score,
+                state,
+                up,
+                down,
+                index,
+                alive,
+                U,
+                kappa,
+                shape,
+                work,
+                around,
+                near,
+                pack,
+            )
             if outcome == FAILED:
                 break
             living = 0
@@ -209,7 +312,8 @@ def suppose(  # type: ignore[no-untyped-def]
         error = 0.0
         if slots > 1:
             error = correct(
-                K, count, slots, size, base_B, beta, score, state, index, alive, U, kappa, events, shape, work)
+                K, count, slots, size, base_B, beta, score, state, index, alive, U, kappa, events, shape, work
+            )
         inside = 0
         near_end = 1e-10 * C
         for a in range(1, slots):
@@ -274,21 +378,23 @@ def without_member(B, m, a, into):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def solve_step(  # type: ignore[no-untyped-def]
-    p, new, count, examples, sizes, scale, K, counts, total, C, members, size, B, spare, beta, score, state, bias,
-    betas, scores, states, index, alive, U, kappa, commit, slots, events, alternate, shape, work, around, near,
-    pack, statistics,
-):
+def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branches, scratch, tally):  # type: ignore[no-untyped-def]
     """Answer, for every machine, both suppositions about object p.
 
     `count` objects with p included; `examples` examples and `sizes` (c,) per class, without the
-    supposed one. Base arrays (c, .) are read; `betas`, `scores`, `states` (c, 2, .) are written: [k, 0] supposes
-    that p is not of class k, [k, 1] that it is. Branches marked UNSOLVED are left to the caller.
-    Returns the worst violation of the solved ones.
+    supposed one. Branches marked UNSOLVED are left to the caller. `tally` counts free branches, driven
+    ones and events. Returns the worst violation of the solved branches, NaN when the kernel is not
+    finite at p.
     """
-    if new:
-        place(p, examples, sizes, K, counts, total, beta, score, state, bias)
+    K, counts, total = objects
+    beta, score, state, bias, members, size, B, spare = solved
+    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
+    shape, work, around, near, pack = scratch
     worst_of_all = 0.0
+    if new:
+        worst_of_all = place(p, examples, sizes, K, counts, total, beta, score, state, bias)
+        if worst_of_all != 0.0:
+            return worst_of_all
     direction = work[8]
     response, up, down = around[9], around[10], around[11]
     base_state = np.empty(count, np.int8)
@@ -308,9 +414,9 @@ def solve_step(  # type: ignore[no-untyped-def]
                 commit[k, side] = REBUILD
                 if sizes[k] + side == 0 or sizes[k] + side == examples + 1:
                     for i in range(count):
-                        betas[k, side, i] = 0.0
-                        scores[k, side, i] = sign
-                        states[k, side, i] = beyond
+                        betas[side, k, i] = 0.0
+                        scores[side, k, i] = sign
+                        states[side, k, i] = beyond
                 else:
                     commit[k, side] = UNSOLVED
                 continue
@@ -328,15 +434,15 @@ def solve_step(  # type: ignore[no-untyped-def]
                 budget = 0.0
             if budget <= 0.0:
                 for i in range(count):
-                    betas[k, side, i] = beta[k, i]
-                    scores[k, side, i] = score[k, i]
-                    states[k, side, i] = state[k, i]
+                    betas[side, k, i] = beta[k, i]
+                    scores[side, k, i] = score[k, i]
+                    states[side, k, i] = state[k, i]
                 if not at_level:
-                    states[k, side, p] = beyond
+                    states[side, k, p] = beyond
                 if size[k] == 0:
-                    centre(betas[k, side], scores[k, side], positive, total, C, count)
+                    centre(betas[side, k], scores[side, k], positive, total, C, count)
                 commit[k, side] = KEEP
-                statistics[0] += 1
+                tally[0] += 1
             else:
                 m = size[k]
                 base_members = members[k]
@@ -368,15 +474,44 @@ def solve_step(  # type: ignore[no-untyped-def]
                 # The two suppositions share direction and response, unless the first one overwrote them.
                 ready = m > 0
                 how, n_slots, n_events, worst = suppose(
-                    sign, p, budget, scale, K, count, positive, total, C, base_members, m, base_B, direction, response,
-                    beta[k], score[k], base_state, up, down, betas[k, side], scores[k, side], states[k, side],
-                    index[k, side], alive[k, side], U[k, side], kappa[k, side], shape, work, around, near, pack)
+                    sign,
+                    p,
+                    budget,
+                    scale,
+                    K,
+                    count,
+                    positive,
+                    total,
+                    C,
+                    base_members,
+                    m,
+                    base_B,
+                    direction,
+                    response,
+                    beta[k],
+                    score[k],
+                    base_state,
+                    up,
+                    down,
+                    betas[side, k],
+                    scores[side, k],
+                    states[side, k],
+                    index[k, side],
+                    alive[k, side],
+                    U[k, side],
+                    kappa[k, side],
+                    shape,
+                    work,
+                    around,
+                    near,
+                    pack,
+                )
                 ready = ready and how == UPDATE
                 commit[k, side] = how
                 slots[k, side] = n_slots
                 events[k, side] = n_events
-                statistics[1] += 1
-                statistics[2] += n_events
+                tally[1] += 1
+                tally[2] += n_events
                 if how != UNSOLVED:
                     worst_of_all = max(worst_of_all, worst)
             total[p] -= 1
@@ -385,13 +520,15 @@ def solve_step(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rebuild(scale, K, count, positive, total, C, beta, state, members, B):  # type: ignore[no-untyped-def]
-    """Build the margin and its bordered inverse from the states; return its size, or -1 on failure.
+def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Build the margin and its bordered inverse from the states; set its size.
 
     Members whose features depend on the others' (a linear kernel has few independent ones) leave
     the margin: their coefficient is moved along the null direction, which changes no score, until
     somebody reaches the end of its segment.
     """
+    K, total, positive = objects.kernel, objects.total, objects.counts[k]
+    beta, state, members, B = solved.beta[k], solved.state[k], solved.members[k], solved.inverse[k]
     m = 0
     B[0, 0] = 0.0
     shape = np.arange(B.shape[0])
@@ -479,23 +616,30 @@ def rebuild(scale, K, count, positive, total, C, beta, state, members, B):  # ty
                     B[a, e] = reduced[a, e]
             members[who] = members[m - 1]
             m -= 1
-    return m
+    solved.size[k] = m
 
 
 @compiled
-def commit_step(  # type: ignore[no-untyped-def]
-    p, label, count, members, size, B, spare, beta, score, state,
-    betas, scores, states, index, alive, U, kappa, commit, slots, events, alternate,
-):  # fmt: skip
-    """Keep, in every machine, the branch of the revealed label; margins marked REBUILD are left to the caller."""
+def commit_step(label, count, objects, solved, branches):  # type: ignore[no-untyped-def]
+    """Keep, in every machine, the branch of the revealed label.
+
+    Returns how many margins are marked REBUILD and left to the caller.
+    """
+    K = objects.kernel
+    beta, score, state, bias, members, size, B, spare = solved
+    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
+    anew = 0
     for k in range(size.shape[0]):
         side = 1 if k == label else 0
         for i in range(count):
-            beta[k, i] = betas[k, side, i]
-            score[k, i] = scores[k, side, i]
-            state[k, i] = states[k, side, i]
+            beta[k, i] = betas[side, k, i]
+            score[k, i] = scores[side, k, i]
+            state[k, i] = states[side, k, i]
         how = commit[k, side]
-        if how == KEEP or how == REBUILD:
+        bias[k] = score[k, 0] - dot(K[0], beta[k], count)
+        if how == REBUILD:
+            anew += 1
+        if how != UPDATE:
             continue
         n = slots[k, side]
         m = size[k]
@@ -535,14 +679,20 @@ def commit_step(  # type: ignore[no-untyped-def]
             members[k, a - 1] = index[k, side, a]
             a += 1
         size[k] = last
+    return anew
 
 
 @compiled
 def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
-    """Set the base entries of the new object p: no examples, coefficient 0, score by every machine."""
+    """Set the base entries of the new object p: no examples, coefficient 0, score by every machine.
+
+    Returns 0, or NaN when its kernel row is not finite.
+    """
     row = K[p]
-    for i in range(p):
+    doubt = 0.0
+    for i in range(p + 1):
         K[i, p] = row[i]
+        doubt += 0.0 * row[i]
     total[p] = 0
     for k in range(counts.shape[0]):
         counts[k, p] = 0
@@ -554,41 +704,37 @@ def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # ty
             score[k, p] = 1.0
         else:
             score[k, p] = bias[k] + dot(row, beta[k], p)
+    return doubt
 
 
 @compiled
-def biases(count, K, beta, score, bias):  # type: ignore[no-untyped-def]
-    """Set the bias of each machine from its scores."""
-    for k in range(bias.shape[0]):
-        bias[k] = score[k, 0] - dot(K[0], beta[k], count)
-
-
-@compiled
-def refresh_scores(count, examples, sizes, K, beta, score, state, size, members):  # type: ignore[no-untyped-def]
-    """Recompute all scores from the kernel, so that rounding does not add up over a long stream."""
+def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
+    """Recompute machine k's scores from the kernel, so that rounding does not add up over a long stream."""
+    K = objects.kernel
+    beta, score, state, bias, members, size, _, _ = solved
     fresh = np.empty(count)
-    for k in range(beta.shape[0]):
-        if sizes[k] == 0 or sizes[k] == examples:
-            continue
-        scores_from(beta[k], 0.0, K, count, fresh)
-        bias = 0.0
-        if size[k] > 0:
-            for a in range(size[k]):
-                i = members[k, a]
-                bias += state[k, i] - fresh[i]
-            bias /= size[k]
-        else:
-            for i in range(count):
-                bias += score[k, i] - fresh[i]
-            bias /= count
+    scores_from(beta[k], 0.0, K, count, fresh)
+    level = 0.0
+    if size[k] > 0:
+        for a in range(size[k]):
+            i = members[k, a]
+            level += state[k, i] - fresh[i]
+        level /= size[k]
+    else:
         for i in range(count):
-            if state[k, i] != PLUS and state[k, i] != MINUS:
-                score[k, i] = fresh[i] + bias
+            level += score[k, i] - fresh[i]
+        level /= count
+    for i in range(count):
+        if state[k, i] != PLUS and state[k, i] != MINUS:
+            score[k, i] = fresh[i] + level
+    bias[k] = score[k, 0] - dot(K[0], beta[k], count)
 
 
 @compiled
-def worst_residual(count, K, counts, total, C, beta, score, sizes, examples, bias):  # type: ignore[no-untyped-def]
+def worst_residual(count, examples, sizes, C, objects, solved):  # type: ignore[no-untyped-def]
     """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
+    K, counts, total = objects
+    beta, score, bias = solved.beta, solved.score, solved.bias
     fresh = np.empty(count)
     worst = 0.0
     for k in range(beta.shape[0]):

@@ -40,14 +40,15 @@ class Hypotheses(Protocol):
 
     test_scores: Floats  #: (c,) scores of the object by the machines that have not seen it
     test: int  #: column of the object in `negative` and `positive`
+    count: int  #: m, distinct objects with the object itself
 
     @property
     def negative(self) -> Floats:
-        """(c, m) scores of all distinct objects when the object is supposed not of class k."""
+        """(c, >= m) scores of all distinct objects when the object is supposed not of class k."""
 
     @property
     def positive(self) -> Floats:
-        """(c, m) scores of all distinct objects when the object is supposed of class k."""
+        """(c, >= m) scores of all distinct objects when the object is supposed of class k."""
 
     @property
     def first_labels(self) -> Integers:
@@ -116,7 +117,7 @@ def class_codes(classes: Sequence[Label]) -> dict[Label, int]:
 
 def clean_object(x: Any, features: int | None) -> Floats:
     """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
-    if hasattr(x, "columns") and hasattr(x, "shape"):
+    if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
         raise TypeError(
             f"x must be one object, a sequence of numbers, got a {type(x).__name__}: "
             "iterate over its rows with streams.from_arrays"
@@ -125,7 +126,8 @@ def clean_object(x: Any, features: int | None) -> Floats:
         clean = np.asarray(x)
         if clean.dtype.kind not in "fiub":
             raise TypeError
-        clean = clean.astype(np.float64)
+        # A copy; -0.0 and 0.0 become one value, for equal objects must have equal bytes.
+        clean = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
         raise TypeError(f"x must be a sequence of numbers, got {x!r}") from None
     if clean.ndim != 1 or clean.size == 0:
@@ -135,5 +137,4 @@ def clean_object(x: Any, features: int | None) -> Floats:
     if not np.isfinite(clean).all():
         where = int(np.flatnonzero(~np.isfinite(clean))[0])
         raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
-    clean += 0.0  # -0.0 and 0.0 are one value: equal objects must have equal bytes
     return clean

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from venn._compiled.path import EVENTS
 from venn._compiled.step import (
     REBUILD,
     UNSOLVED,
-    biases,
+    Branches,
+    Objects,
+    Scratch,
+    Solved,
     commit_step,
     rebuild,
     refresh_scores,
@@ -80,28 +83,6 @@ class OneVsAllSVM:
     (5, 2)
     """
 
-    # Buffers; capacities double. (c, .) arrays hold the solved machines, (c, 2, .) the answers to the
-    # two suppositions "not of class k" and "of class k" about the object asked about.
-    _kernel: Floats
-    _columns: Floats
-    _counts: Integers
-    _total: Integers
-    _first: Integers
-    _beta: Floats
-    _score: Floats
-    _state: NDArray[np.int8]
-    _betas: Floats
-    _scores: Floats
-    _states: NDArray[np.int8]
-    _members: Integers
-    _B: Floats
-    _spare: Floats
-    _index: Integers
-    _alive: NDArray[np.bool_]
-    _U: Floats
-    _kappa: Floats
-    _work: Floats
-
     def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
         if not callable(getattr(kernel, "row", None)):
             raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
@@ -112,91 +93,98 @@ class OneVsAllSVM:
         self.n = 0
         c = len(self.classes)
         self._features: int | None = None
-        self._objects = 0  # distinct objects learned
+        self._count = 0  # distinct objects learned
         self._where: dict[bytes, int] = {}
         self._asked: OneVsAllHypotheses | None = None
         self._history = np.zeros((2, 64), np.int64)  # object and class of each example
-        self._extras: dict[tuple[int, int], int] = {}  # classes beyond the first at an object
+        self._extras: dict[tuple[int, int], int] = {}  # examples of classes beyond the first at an object
         self._sizes = np.zeros(c, np.int64)  # examples of each class
-        self._size = np.zeros(c, np.int64)  # margin of each machine
-        self._bias = np.zeros(c)
-        self._commit = np.zeros((c, 2), np.int64)
-        self._slots = np.zeros((c, 2), np.int64)
-        self._events = np.zeros((c, 2), np.int64)
-        self._alternate = np.zeros((c, 2), np.bool_)
-        self._statistics = np.zeros(8, np.int64)
+        self._tally = np.zeros(3, np.int64)
         self._scale = 0.0  # largest K(x, x)
-        self._room = 0
-        self._margin_room = 0
+        # Buffers: `_make_room` and `_make_margin_room` replace them by larger ones.
+        self._room = self._margin_room = 0
+        self._columns = np.zeros((0, 0))  # objects by feature
+        self._first = np.zeros(0, np.int64)  # class first seen at each object
+        counters = np.zeros((3, c, 2), np.int64)
+        self._objects = Objects(np.zeros((0, 0)), np.zeros((c, 0), np.int64), np.zeros(0, np.int64))
+        self._solved = Solved(
+            np.zeros((c, 0)), np.zeros((c, 0)), np.zeros((c, 0), np.int8), np.zeros(c),
+            np.zeros((c, 0), np.int64), np.zeros(c, np.int64), np.zeros((c, 0, 0)), np.zeros((c, 0, 0)),
+        )  # fmt: skip
+        self._branches = Branches(
+            np.zeros((2, c, 0)), np.zeros((2, c, 0)), np.zeros((2, c, 0), np.int8), counters[0], counters[1],
+            np.zeros((c, 2, 0), np.int64), np.zeros((c, 2, 0), np.bool_), counters[2],
+            np.zeros((c, 2, EVENTS, 0)), np.zeros((c, 2, EVENTS)), np.zeros((c, 2), np.bool_),
+        )  # fmt: skip
+        self._scratch = self._new_scratch()
 
     def __repr__(self) -> str:
         return f"OneVsAllSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
 
-    def _resize(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
-        old = getattr(self, name, None)
-        new = np.zeros(shape, dtype)
-        if old is not None:
-            new[tuple(slice(0, n) for n in old.shape)] = old
-        setattr(self, name, new)
+    def _new_scratch(self) -> Scratch:
+        width = self._room + EVENTS + 8
+        return Scratch(
+            np.arange(self._margin_room), np.empty((9, self._margin_room)), np.empty((12, width)),
+            np.empty(width, np.int64), np.empty(self._margin_room * width),
+        )  # fmt: skip
 
     def _make_room(self, objects: int, features: int) -> None:
+        """Make room for `objects` distinct objects; capacities double."""
         if objects <= self._room:
             return
-        c = len(self.classes)
-        room = max(64, self._room)
+        c, room = len(self.classes), max(64, self._room)
         while room < objects:
             room *= 2
-        self._resize("_columns", (features, room))
-        self._resize("_kernel", (room, room))
-        self._resize("_counts", (c, room), np.int64)
-        self._resize("_total", (room,), np.int64)
-        self._resize("_first", (room,), np.int64)
-        for name, dtype in (("beta", np.float64), ("score", np.float64), ("state", np.int8)):
-            self._resize(f"_{name}", (c, room), dtype)
-            self._resize(f"_{name}s", (c, 2, room), dtype)
         self._room = room
-        self._around = np.empty((12, room + EVENTS + 8))
-        self._near = np.empty(room + EVENTS + 8, np.int64)
-        self._pack = np.empty((self._margin_room + 1) * (room + EVENTS + 8))
+        self._columns = grown(self._columns, features, room)
+        self._first = grown(self._first, room)
+        kernel, counts, total = self._objects
+        self._objects = Objects(grown(kernel, room, room), grown(counts, c, room), grown(total, room))
+        old, asked = self._solved, self._branches
+        self._solved = old._replace(
+            beta=grown(old.beta, c, room), score=grown(old.score, c, room), state=grown(old.state, c, room)
+        )
+        self._branches = asked._replace(
+            beta=grown(asked.beta, 2, c, room),
+            score=grown(asked.score, 2, c, room),
+            state=grown(asked.state, 2, c, room),
+        )
+        self._scratch = self._new_scratch()
 
     def _make_margin_room(self, size: int) -> None:
+        """Make room for margins of `size` members and a path's events; capacities double."""
         need = size + EVENTS + 4
         if need <= self._margin_room:
             return
-        c = len(self.classes)
-        room = max(128, self._margin_room)
+        c, room = len(self.classes), max(128, self._margin_room)
         while room < need:
             room *= 2
-        self._resize("_members", (c, room), np.int64)
-        self._resize("_B", (c, room, room))
-        self._resize("_spare", (c, room, room))
-        self._resize("_index", (c, 2, room), np.int64)
-        self._resize("_alive", (c, 2, room), np.bool_)
-        self._resize("_U", (c, 2, EVENTS, room))
-        self._resize("_kappa", (c, 2, EVENTS))
-        self._resize("_work", (9, room))
-        self._pack = np.empty(room * (self._room + EVENTS + 8))
-        self._shape = np.arange(room)
         self._margin_room = room
+        old, asked = self._solved, self._branches
+        self._solved = old._replace(
+            members=grown(old.members, c, room),
+            inverse=grown(old.inverse, c, room, room),
+            spare=grown(old.spare, c, room, room),
+        )
+        self._branches = asked._replace(
+            index=grown(asked.index, c, 2, room),
+            alive=grown(asked.alive, c, 2, room),
+            terms=grown(asked.terms, c, 2, EVENTS, room),
+        )
+        self._scratch = self._new_scratch()
 
     @property
     def bag(self) -> Bag:
         """Training scores of all machines now, by distinct object."""
-        m = self._objects
-        if m == 0:
-            c = len(self.classes)
-            return Bag(np.zeros((c, 0)), np.zeros((0, c), np.int64))
-        return Bag(np.ascontiguousarray(self._score[:, :m]), self._counts[:, :m].T)
+        m = self._count
+        return Bag(self._solved.score[:, :m].copy(), self._objects.counts[:, :m].T.copy())
 
     @property
     def residual(self) -> float:
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
-        if self._objects == 0:
+        if self.n == 0:
             return 0.0
-        worst: float = worst_residual(
-            self._objects, self._kernel, self._counts, self._total, self.C, self._beta, self._score,
-            self._sizes, self.n, self._bias,
-        )  # fmt: skip
+        worst: float = worst_residual(self._count, self.n, self._sizes, self.C, self._objects, self._solved)
         return worst
 
     def hypotheses(self, x: Any) -> OneVsAllHypotheses:
@@ -219,30 +207,25 @@ class OneVsAllSVM:
         if self._asked is not None and self._asked.key == key:
             return self._asked
         self._forget()
-        p = self._where.get(key, self._objects)
-        count = max(self._objects, p + 1)
+        p = self._where.get(key, self._count)
+        count = max(self._count, p + 1)
         self._make_room(count, x.size)
-        self._make_margin_room(int(self._size.max()))
-        if p == self._objects:
+        self._make_margin_room(int(self._solved.size.max()))
+        if p == self._count:
             self._columns[:, p] = x
-            row = self._kernel[p]
+            row = self._objects.kernel[p]
             self.kernel.row(self._columns, count, x, row)
-            if not np.isfinite(row[:count]).all():
-                raise ValueError(
-                    f"x must give finite kernel values, got {row[:count].max()} by {self.kernel!r}"
-                )
-            self._first[p] = -1
+            self._first[p] = 0
             self._scale = max(self._scale, float(row[p]))
         worst = solve_step(
-            p, p == self._objects, count, self.n, self._sizes, self._scale, self._kernel, self._counts, self._total,
-            self.C, self._members, self._size, self._B, self._spare, self._beta, self._score, self._state, self._bias,
-            self._betas, self._scores, self._states, self._index, self._alive, self._U, self._kappa, self._commit,
-            self._slots, self._events, self._alternate, self._shape, self._work, self._around, self._near,
-            self._pack, self._statistics,
+            p, p == self._count, count, self.n, self._sizes, self._scale, self.C, self._objects, self._solved,
+            self._branches, self._scratch, self._tally,
         )  # fmt: skip
-        unsolved = np.argwhere(self._commit == UNSOLVED)
-        for k, side in unsolved:
-            worst = max(worst, self._solve_afresh(int(k), int(side), p, count))
+        if math.isnan(worst):
+            raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
+        if UNSOLVED in self._branches.commit:
+            for k, side in np.argwhere(self._branches.commit == UNSOLVED):
+                worst = max(worst, self._solve_afresh(int(k), int(side), p, count))
         if not worst <= TOLERANCE:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {self.n}")
         self._asked = OneVsAllHypotheses(self, key, p, count)
@@ -250,18 +233,18 @@ class OneVsAllSVM:
 
     def _solve_afresh(self, k: int, side: int, p: int, count: int) -> float:
         """Solve one branch without the path; return its worst violation."""
-        positive, total = self._counts[k, :count].copy(), self._total[:count].copy()
-        positive[p] += side
-        total[p] += 1
-        beta, score, state, worst = batch_solve(
-            self._kernel[:count], positive, total, self.C, self._beta[k, :count], TOLERANCE
-        )
+        kernel, counts, total = self._objects
+        positives, totals = counts[k, :count].copy(), total[:count].copy()
+        positives[p] += side
+        totals[p] += 1
+        start = self._solved.beta[k, :count]
+        beta, score, state, worst = batch_solve(kernel[:count], positives, totals, self.C, start, TOLERANCE)
         members = np.abs(state) == 1
         score[members] = state[members]
-        self._betas[k, side, :count] = beta
-        self._scores[k, side, :count] = score
-        self._states[k, side, :count] = state
-        self._commit[k, side] = REBUILD
+        self._branches.beta[side, k, :count] = beta
+        self._branches.score[side, k, :count] = score
+        self._branches.state[side, k, :count] = state
+        self._branches.commit[k, side] = REBUILD
         return worst
 
     def _forget(self) -> None:
@@ -271,7 +254,8 @@ class OneVsAllSVM:
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
-        return self.hypotheses(x).test_scores.copy()
+        scores: Floats = self.hypotheses(x).test_scores.copy()
+        return scores
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
@@ -295,48 +279,42 @@ class OneVsAllSVM:
         label = self._code(y)
         answer = self.hypotheses(x)
         p, count = answer.test, answer.count
-        sides = (np.arange(len(self.classes)) == label).astype(np.int64)
-        anew = np.flatnonzero(self._commit[np.arange(len(sides)), sides] == REBUILD)
-        for k in anew:
-            self._make_margin_room(int((abs(self._states[k, sides[k], :count]) == 1).sum()))
         self._forget()
         self._features = self._columns.shape[0]
         self._where[answer.key] = p
-        self._objects = count
-        self._counts[label, p] += 1
-        self._total[p] += 1
-        self._sizes[label] += 1
-        if self._first[p] < 0:
+        self._count = count
+        if self._objects.total[p] == 0:
             self._first[p] = label
         elif self._first[p] != label:
             self._extras[p, label] = self._extras.get((p, label), 0) + 1
+        self._objects.counts[label, p] += 1
+        self._objects.total[p] += 1
+        self._sizes[label] += 1
         if self.n == self._history.shape[1]:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
         self._history[:, self.n] = p, label
         self.n += 1
-        commit_step(
-            p, label, count, self._members, self._size, self._B, self._spare, self._beta, self._score, self._state,
-            self._betas, self._scores, self._states, self._index, self._alive, self._U, self._kappa, self._commit,
-            self._slots, self._events, self._alternate,
-        )  # fmt: skip
-        for k in anew:
-            self._size[k] = rebuild(
-                self._scale, self._kernel, count, self._counts[k], self._total, self.C, self._beta[k],
-                self._state[k], self._members[k], self._B[k],
-            )  # fmt: skip
+        if commit_step(label, count, self._objects, self._solved, self._branches):
+            for k in range(len(self.classes)):
+                if self._branches.commit[k, int(k == label)] == REBUILD:
+                    self._make_margin_room(int((abs(self._solved.state[k, :count]) == 1).sum()))
+                    rebuild(k, self._scale, count, self.C, self._objects, self._solved)
+                    self._refresh(k)
         if self.n % REFRESH == 0:
-            refresh_scores(
-                count,
-                self.n,
-                self._sizes,
-                self._kernel,
-                self._beta,
-                self._score,
-                self._state,
-                self._size,
-                self._members,
-            )
-        biases(count, self._kernel, self._beta, self._score, self._bias)
+            for k in range(len(self.classes)):
+                self._refresh(k)
+
+    def _refresh(self, k: int) -> None:
+        """Recompute machine k's scores and bias from the kernel, unless it has one class only."""
+        if 0 < self._sizes[k] < self.n:
+            refresh_scores(k, self._count, self._objects, self._solved)
+
+
+def grown(array: Any, *shape: int) -> Any:
+    """Return a copy of the array in the corner of a larger one, zero elsewhere."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, length) for length in array.shape)] = array
+    return larger
 
 
 class OneVsAllHypotheses:
@@ -358,7 +336,7 @@ class OneVsAllHypotheses:
         self.test = test
         self.count = count
         self.current = True
-        self.test_scores = machine._score[:, test].copy()
+        self.test_scores = machine._solved.score[:, test].copy()
 
     def _buffers(self) -> OneVsAllSVM:
         if not self.current:
@@ -372,23 +350,26 @@ class OneVsAllHypotheses:
 
     @property
     def negative(self) -> Floats:
-        """(c, m) scores of all distinct objects when the object is supposed not of class k."""
-        return self._buffers()._scores[:, 0, : self.count]
+        """(c, >= m) scores of all distinct objects when the object is supposed not of class k."""
+        scores: Floats = self._buffers()._branches.score[0]
+        return scores
 
     @property
     def positive(self) -> Floats:
-        """(c, m) scores of all distinct objects when the object is supposed of class k."""
-        return self._buffers()._scores[:, 1, : self.count]
+        """(c, >= m) scores of all distinct objects when the object is supposed of class k."""
+        scores: Floats = self._buffers()._branches.score[1]
+        return scores
 
     @property
     def first_labels(self) -> Integers:
-        """(m,) the class first seen at each distinct object, -1 for an object not learned yet."""
+        """(m,) the class first seen at each distinct object; means nothing where there is no example."""
         return self._buffers()._first[: self.count]
 
     @property
     def multiplicities(self) -> Integers:
         """(m,) number of examples at each distinct object."""
-        return self._buffers()._total[: self.count]
+        totals: Integers = self._buffers()._objects.total[: self.count]
+        return totals
 
     @property
     def extras(self) -> dict[tuple[int, int], int]:
@@ -421,7 +402,7 @@ class OneVsAllHypotheses:
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs equally."""
-        betas = self._buffers()._betas[:, :, : self.count]
+        betas = self._buffers()._branches.beta[:, :, : self.count]
         share = self.multiplicities.astype(np.float64)
         share[self.test] += 1
-        return self._in_order(betas[:, 0] / share, betas[:, 1] / share, j)
+        return self._in_order(betas[0] / share, betas[1] / share, j)

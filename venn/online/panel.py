@@ -97,8 +97,7 @@ class Panel(Mapping[str, Predictor]):
             classes = tuple(predictors[name].classes)
             if classes != self.classes:
                 raise ValueError(
-                    f"predictors must have the same classes, "
-                    f"got {self.classes!r} in {first} and {classes!r} in {name}"
+                    f"predictors must have the same classes, got {self.classes!r} in {first} and {classes!r} in {name}"
                 )
             twin = seen.setdefault(id(predictors[name]), name)
             if twin != name:

@@ -148,9 +148,7 @@ class Record:
         for name, track in self._tracks.items():
             prediction = predictions.get(name)
             if prediction is None:
-                raise ValueError(
-                    f"predictions must have the names {self.names!r}, got {tuple(predictions)!r}"
-                )
+                raise ValueError(f"predictions must have the names {self.names!r}, got {tuple(predictions)!r}")
             track.put(slot, prediction)
         if self._n == len(self._truth):
             self._truth = np.concatenate([self._truth, np.empty_like(self._truth)])
@@ -343,9 +341,7 @@ class Record:
         if header.get("format") != FORMAT:
             raise ValueError(f"its header does not say {FORMAT!r}")
         if header.get("version") != VERSION:
-            raise ValueError(
-                f"its format has version {header.get('version')!r}, this program reads {VERSION}"
-            )
+            raise ValueError(f"its format has version {header.get('version')!r}, this program reads {VERSION}")
         steps = _typed(header, "steps", int)
         classes = [_scalar(label) for label in _typed(header, "classes", list)]
         names = _typed(header, "names", list)
@@ -425,9 +421,7 @@ class _Track:
         if interval is not self.interval:
             raise TypeError(f"{self.name} must keep to one kind of prediction, got {prediction!r}")
         if prediction.classes != self.classes:
-            raise ValueError(
-                f"{self.name} must predict the classes {self.classes!r}, got {prediction.classes!r}"
-            )
+            raise ValueError(f"{self.name} must predict the classes {self.classes!r}, got {prediction.classes!r}")
         # The comparisons are written so that NaN fails them.
         if raw.shape != self._shape or not (
             np.minimum.reduce(raw, axis=None) >= 0.0

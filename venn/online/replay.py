@@ -91,9 +91,7 @@ def replay(
             except TypeError:
                 unknown = True  # unhashable, so no label
             if unknown:
-                raise ValueError(
-                    f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}"
-                )
+                raise ValueError(f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}")
             try:
                 predictions = panel.predict_one(x)
                 panel.learn_one(x, y)
@@ -117,8 +115,7 @@ def _refuse_tables(stream: object) -> None:
     kind = type(stream).__name__
     if isinstance(stream, str | bytes):
         raise TypeError(
-            f"stream must iterate (x, y) pairs, got the {kind} {stream!r}: "
-            "streams.load(name) opens a named data set"
+            f"stream must iterate (x, y) pairs, got the {kind} {stream!r}: streams.load(name) opens a named data set"
         )
     if hasattr(stream, "__dataframe__") or hasattr(stream, "iloc"):
         raise TypeError(
@@ -127,8 +124,7 @@ def _refuse_tables(stream: object) -> None:
         )
     if isinstance(stream, Mapping):
         raise TypeError(
-            f"stream must iterate (x, y) pairs, got a {kind}, which iterates by key: "
-            "pass zip(features, labels) instead"
+            f"stream must iterate (x, y) pairs, got a {kind}, which iterates by key: pass zip(features, labels) instead"
         )
     if isinstance(stream, np.ndarray) or (
         isinstance(stream, tuple | list) and len(stream) == 2 and isinstance(stream[0], np.ndarray)

@@ -72,11 +72,9 @@ class Scaler:
         """
         machine = self.machine
         if machine.n != self._fitted:
-            found = (
-                f"a fit to {self._fitted}: share a machine in a Panel"
-                if self._fitted >= 0
-                else "a failed fit"
-            )
+            found = "a failed fit"
+            if self._fitted >= 0:
+                found = f"a fit to {self._fitted}: share a machine in a Panel"
             raise RuntimeError(
                 f"{type(self).__name__} needs a fit to all {machine.n} examples of its machine, got {found}"
             )
@@ -279,14 +277,10 @@ class Binning(Scaler):
     Forecast('no': 0.750)
     """
 
-    def __init__(
-        self, machine: Machine, bins: int = 10, edges: Edges | None = None, laplace: bool = False
-    ) -> None:
+    def __init__(self, machine: Machine, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
         self.bins = _number_of_bins(bins)
         if edges is not None and (isinstance(edges, type) or not callable(getattr(edges, "cuts", None))):
-            raise TypeError(
-                f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}"
-            )
+            raise TypeError(f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}")
         self.edges: Edges = EqualWidth() if edges is None else edges
         self.laplace = _truth("laplace", laplace)
         super().__init__(machine)
@@ -297,9 +291,7 @@ class Binning(Scaler):
     def _fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         cuts = np.ascontiguousarray(self.edges.cuts(scores, totals, self.bins), np.float64)
         if cuts.shape != (len(scores), self.bins - 1) or not (cuts[:, :-1] <= cuts[:, 1:]).all():
-            raise ValueError(
-                f"edges must give {len(scores)} rows of {self.bins - 1} nondecreasing cuts, got {cuts!r}"
-            )
+            raise ValueError(f"edges must give {len(scores)} rows of {self.bins - 1} nondecreasing cuts, got {cuts!r}")
         self._cuts = cuts
         self._rates = fit_bins(scores, positives, totals, self._cuts, self.laplace)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from venn.machines.machine import Machine
 from venn.prediction import Label, Multiprobability, RowMean, Rule
 from venn.taxonomies import Argmax, Taxonomy

@@ -61,9 +61,7 @@ def rich_table(means: Means, title: str, footnote: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    drawn = Table(
-        title=title, caption=footnote, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left"
-    )
+    drawn = Table(title=title, caption=footnote, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
     drawn.add_column("predictor")
     for heading in COLUMNS.values():
         drawn.add_column(heading, justify="right")

@@ -1,0 +1,27 @@
+"""Which of the usual scalings of SVM scores says what it should, beside the Venn predictor?
+
+Four predictors share one machine, so its problems are solved once a step. Run:
+python examples/compare.py  (writes car.png beside you when matplotlib is there)
+"""
+
+import streams
+import venn
+
+stream = streams.load("car", shuffle=1).take(600)
+machine = venn.OneVsAllSVM(venn.RBF(0.1), C=10, classes=stream.classes)
+panel = venn.Panel(
+    venn=venn.TransductiveVenn(machine, venn.Argmax()),
+    platt=venn.Platt(machine),
+    binning=venn.Binning(machine, bins=10),
+    isotonic=venn.Isotonic(machine),
+)
+record = venn.replay(stream, panel)
+print(record.table())
+for name, mean in record.means().items():
+    gap = max(mean["lower"] - mean["accuracy"], mean["accuracy"] - mean["upper"], 0.0)
+    print(f"{name}: accuracy {'inside what was claimed' if gap == 0 else f'{gap:.3f} away from what was claimed'}")
+try:
+    record.plot("car.png")
+    print("figure: car.png")
+except ImportError as error:
+    print(error)
