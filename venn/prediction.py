@@ -82,8 +82,8 @@ class Forecast:
     """
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
-        proba.setflags(write=False)
-        self.proba = proba
+        self.proba = np.array(proba, np.float64)
+        self.proba.setflags(write=False)
         self.classes = tuple(classes)
 
     @cached_property
@@ -145,8 +145,8 @@ class Multiprobability:
     """
 
     def __init__(self, probabilities: Floats, classes: Sequence[Label], rule: Rule | None = None) -> None:
-        probabilities.setflags(write=False)
-        self.probabilities = probabilities
+        self.probabilities = np.array(probabilities, np.float64)
+        self.probabilities.setflags(write=False)
         self.classes = tuple(classes)
         self.rule: Rule = RowMean() if rule is None else rule
 

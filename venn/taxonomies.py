@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from venn._compiled.counting import GRID, count_argmax, move_extras
+from venn._compiled.counting import GRID, OFFSET, count_argmax, move_extras
 from venn.machines.machine import Hypotheses
 from venn.prediction import Floats, Integers, Parameters
 
@@ -60,7 +60,7 @@ class Argmax(ByScores):
 
     def categories(self, scores: Floats) -> Integers:
         """Return the (n,) positions of the largest of the (n, c) scores."""
-        best: Integers = np.rint(scores * GRID).argmax(axis=1)
+        best: Integers = np.rint(scores * GRID + OFFSET).argmax(axis=1)
         return best
 
     def count(self, hypotheses: Hypotheses) -> Integers:

@@ -26,6 +26,9 @@ from venn._compiled.jit import compiled
 ABOVE, PLUS, MIDDLE, MINUS, BELOW = 2, 1, 0, -1, -2
 
 FLAT = 1e-11  # a rate below this is no motion
+# A squared distance from the margin's span below this, in units of the largest K(x, x), is dependence: less could
+# not move a score by the tolerance, and rounding is not far below.
+DEPENDENT = 3e-15
 REACH, NEAR = 1.5, 0.03  # how far an object may move more than its first rate says, and stay unwatched
 EVENTS = 256  # events of one path that are kept as rank-one terms
 
@@ -336,7 +339,7 @@ def follow(  # type: ignore[no-untyped-def]
                 rhs[a] = -block[a, who] if alive[a] else 0.0
             apply_inverse(u, B, m, slots, rhs, U, kappa, events, alive, shape)
             pivot = K[i, i] - dot(u, rhs, slots)
-            if not pivot > 1e-12 * scale:
+            if not pivot > DEPENDENT * scale:
                 outcome = FAILED
                 break
             u[slots] = 1.0

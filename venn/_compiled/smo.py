@@ -11,21 +11,30 @@ from venn._compiled.jit import compiled
 
 
 @compiled
-def levels(beta, positive, negative, C):  # type: ignore[no-untyped-def]
+def resolution(C, scale):  # type: ignore[no-untyped-def]
+    """Return how near to an end of its segment a coefficient counts as at the end.
+
+    Rounding moves coefficients by far less; for kernels with huge values they are themselves small.
+    """
+    return 1e-9 * min(C, 1e6 / scale)
+
+
+@compiled
+def levels(beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
     """Return (rise, fall): the optimum has rise <= score <= fall for this coefficient.
 
-    -inf or +inf where the coefficient stands at the end of its range.
+    -inf or +inf where the coefficient stands, to within `near`, at the end of its range.
     """
     middle = C * (positive - negative)
-    if beta < middle:
+    if beta < middle - near:
         rise = 1.0
-    elif beta < C * positive:
+    elif beta < C * positive - near:
         rise = -1.0
     else:
         rise = -np.inf
-    if beta > middle:
+    if beta > middle + near:
         fall = -1.0
-    elif beta > -C * negative:
+    elif beta > -C * negative + near:
         fall = 1.0
     else:
         fall = np.inf
@@ -33,12 +42,12 @@ def levels(beta, positive, negative, C):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def bias_interval(beta, score, positive, total, C, count):  # type: ignore[no-untyped-def]
+def bias_interval(beta, score, positive, total, C, count, near):  # type: ignore[no-untyped-def]
     """Return (low, high): the shifts of the bias that satisfy all objects; low > high when none does."""
     low = -np.inf
     high = np.inf
     for i in range(count):
-        rise, fall = levels(beta[i], positive[i], total[i] - positive[i], C)
+        rise, fall = levels(beta[i], positive[i], total[i] - positive[i], C, near)
         low = max(low, rise - score[i])
         high = min(high, fall - score[i])
     return low, high
@@ -71,7 +80,7 @@ def descend(K, count, positive, total, C, beta, score, gap, rounds):  # type: ig
         lowest = -np.inf
         highest = np.inf
         for a in range(count):
-            rise, fall = levels(beta[a], positive[a], total[a] - positive[a], C)
+            rise, fall = levels(beta[a], positive[a], total[a] - positive[a], C, 0.0)
             if rise - score[a] > lowest:
                 lowest = rise - score[a]
                 i = a
@@ -83,7 +92,7 @@ def descend(K, count, positive, total, C, beta, score, gap, rounds):  # type: ig
         j = -1
         gain = -1.0
         for a in range(count):
-            rise, fall = levels(beta[a], positive[a], total[a] - positive[a], C)
+            rise, fall = levels(beta[a], positive[a], total[a] - positive[a], C, 0.0)
             slack = lowest - (fall - score[a])
             if slack > 0.0 and a != i:
                 curvature = max(row[i] + K[a, a] - 2.0 * row[a], 1e-12)
@@ -92,7 +101,7 @@ def descend(K, count, positive, total, C, beta, score, gap, rounds):  # type: ig
                     j = a
         if j < 0:
             break
-        rise, fall = levels(beta[j], positive[j], total[j] - positive[j], C)
+        rise, fall = levels(beta[j], positive[j], total[j] - positive[j], C, 0.0)
         step = (lowest - (fall - score[j])) / max(row[i] + K[j, j] - 2.0 * row[j], 1e-12)
         middle = C * (2 * positive[i] - total[i])
         end_i = middle if beta[i] < middle else C * positive[i]

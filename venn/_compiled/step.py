@@ -9,6 +9,7 @@ from venn._compiled.jit import compiled
 from venn._compiled.path import (
     ABOVE,
     BELOW,
+    DEPENDENT,
     FAILED,
     MIDDLE,
     MINUS,
@@ -19,7 +20,7 @@ from venn._compiled.path import (
     segment,
     set_levels,
 )
-from venn._compiled.smo import bias_interval, levels, scores_from
+from venn._compiled.smo import bias_interval, levels, resolution, scores_from
 
 # How a solved branch is committed: the margin stays, changes by the path's events, or is built anew.
 # UNSOLVED asks the caller for a batch solve.
@@ -94,7 +95,10 @@ def respond(K, count, members, m, B, p, direction, response, shape, z):  # type:
 
 @compiled
 def shift_bias(sign, p, absorbing, count, score, up, down):  # type: ignore[no-untyped-def]
-    """Find what an empty margin's bias meets first, moving by `sign`: (distance, object)."""
+    """Find what an empty margin's bias meets first, moving by `sign`: (distance, object).
+
+    A negative distance says that an object went past its level unwatched.
+    """
     best = sign * ((-sign if absorbing else sign) - score[p])
     who = p
     for i in range(count):
@@ -103,13 +107,13 @@ def shift_bias(sign, p, absorbing, count, score, up, down):  # type: ignore[no-u
             if distance < best:
                 best = distance
                 who = i
-    return max(0.0, best), who
+    return best, who
 
 
 @compiled
-def centre(beta, score, positive, total, C, count):  # type: ignore[no-untyped-def]
+def centre(beta, score, positive, total, C, count, near):  # type: ignore[no-untyped-def]
     """With an empty margin the bias is free in an interval: move it to the midpoint."""
-    low, high = bias_interval(beta, score, positive, total, C, count)
+    low, high = bias_interval(beta, score, positive, total, C, count, near)
     shift = 0.5 * (low + high)
     for i in range(count):
         score[i] += shift
@@ -213,6 +217,7 @@ def suppose(  # type: ignore[no-untyped-def]
     Returns (how to commit, slots, events, worst violation).
     """
     worst = np.inf
+    near_end = resolution(C, scale)
     up, down = around[7], around[8]
     alone = np.empty(1, np.int64)
     alone_B = np.empty((2, 2))
@@ -238,6 +243,10 @@ def suppose(  # type: ignore[no-untyped-def]
                 commit = REBUILD
                 absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
                 distance, who = shift_bias(float(sign), p, absorbing, count, score, up, down)
+                if distance < -ACCEPT:
+                    outcome = FAILED
+                    break
+                distance = max(0.0, distance)
                 for i in range(count):
                     score[i] += sign * distance
                 slots, events = 1, 0
@@ -262,7 +271,8 @@ def suppose(  # type: ignore[no-untyped-def]
                 alone_B[1, 0] = 1.0
                 alone_B[1, 1] = 0.0
                 size, base_members, base_B = 1, alone, alone_B
-            if leg > 0 or size != m or m == 0:
+            # An earlier attempt may have left the direction of another margin behind.
+            if leg > 0 or attempt > 0 or size != m or m == 0:
                 respond(K, count, base_members, size, base_B, p, direction, response, shape, work[6])
             outcome, left, slots, events, joined = follow(
                 sign,
@@ -308,14 +318,29 @@ def suppose(  # type: ignore[no-untyped-def]
                 break
             size = 0
         if outcome == FAILED:
-            break
+            continue
+        if state[p] != PLUS and state[p] != MINUS:
+            # The budget is spent: p's coefficient stands at an end of its segments, exactly.
+            beta[p] = C * (2 * positive[p] - total[p])
+            if state[p] == ABOVE:
+                beta[p] = -C * (total[p] - positive[p])
+            elif state[p] == BELOW:
+                beta[p] = C * positive[p]
+        only = p
+        living = 0
+        for a in range(1, slots):
+            if alive[a]:
+                living += 1
+                only = index[a]
+        if living == 1:
+            # A single member balances the others, which all stand at ends: so, with them, it is exact.
+            beta[only] -= total_of(beta, count)
         error = 0.0
         if slots > 1:
             error = correct(
                 K, count, slots, size, base_B, beta, score, state, index, alive, U, kappa, events, shape, work
             )
         inside = 0
-        near_end = 1e-10 * C
         for a in range(1, slots):
             if alive[a]:
                 i = index[a]
@@ -324,7 +349,7 @@ def suppose(  # type: ignore[no-untyped-def]
                     inside += 1
                 error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
         if not error <= ACCEPT:
-            break
+            continue
         if inside == 0:
             # No coefficient strictly inside its segment: the margin is empty and the bias an interval.
             commit = REBUILD
@@ -342,7 +367,7 @@ def suppose(  # type: ignore[no-untyped-def]
                     set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
             slots, events = 1, 0
             if inside == 0:
-                centre(beta, score, positive, total, C, count)
+                centre(beta, score, positive, total, C, count, near_end)
         for a in range(1, slots):
             if alive[a]:
                 i = index[a]
@@ -390,6 +415,7 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
     beta, score, state, bias, members, size, B, spare = solved
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
     shape, work, around, near, pack = scratch
+    near_end = resolution(C, scale)
     worst_of_all = 0.0
     if new:
         worst_of_all = place(p, examples, sizes, K, counts, total, beta, score, state, bias)
@@ -425,14 +451,14 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
             same = (positive[p] if side == 1 else total[p] - positive[p]) - 1
             budget = C
             if at_level:
-                budget = 0.0
-                if state[k, p] != sign:
-                    # p's segment moves by C; while the coefficient stays inside, nothing changes.
-                    middle = C * (2 * positive[p] - total[p])
-                    budget = sign * (middle - beta[k, p])
-            elif state[k, p] == beyond or (same == 0 and sign * score[k, p] >= 1.0 - 1e-10):
-                budget = 0.0
-            if budget <= 0.0:
+                # p's segment moves by C towards `sign`; while the coefficient stays inside, nothing changes.
+                middle = C * (2 * positive[p] - total[p])
+                budget = sign * (middle - beta[k, p])
+                free = state[k, p] == sign or budget < -near_end
+                budget = max(0.0, budget)
+            else:
+                free = state[k, p] == beyond or (same == 0 and sign * score[k, p] >= 1.0 - 1e-10)
+            if free:
                 for i in range(count):
                     betas[side, k, i] = beta[k, i]
                     scores[side, k, i] = score[k, i]
@@ -440,7 +466,7 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
                 if not at_level:
                     states[side, k, p] = beyond
                 if size[k] == 0:
-                    centre(betas[side, k], scores[side, k], positive, total, C, count)
+                    centre(betas[side, k], scores[side, k], positive, total, C, count, near_end)
                 commit[k, side] = KEEP
                 tally[0] += 1
             else:
@@ -553,7 +579,7 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
                 u[a] = 0.0
             add_rows(u, m + 1, B, shape, z, m + 1)
             pivot = K[i, i] - dot(u, z, m + 1)
-            if pivot > 1e-10 * scale:
+            if pivot > DEPENDENT * scale:
                 for a in range(m + 1):
                     for e in range(m + 1):
                         B[a, e] += u[a] * u[e] / pivot
@@ -731,7 +757,7 @@ def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def worst_residual(count, examples, sizes, C, objects, solved):  # type: ignore[no-untyped-def]
+def worst_residual(count, examples, sizes, scale, C, objects, solved):  # type: ignore[no-untyped-def]
     """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
     K, counts, total = objects
     beta, score, bias = solved.beta, solved.score, solved.bias
@@ -745,7 +771,7 @@ def worst_residual(count, examples, sizes, C, objects, solved):  # type: ignore[
         for i in range(count):
             balance += beta[k, i]
             negative = total[i] - counts[k, i]
-            rise, fall = levels(beta[k, i], counts[k, i], negative, C)
+            rise, fall = levels(beta[k, i], counts[k, i], negative, C, resolution(C, scale))
             worst = max(worst, rise - fresh[i], fresh[i] - fall, abs(fresh[i] - score[k, i]))
             worst = max(worst, (beta[k, i] - C * counts[k, i]) / C, (-C * negative - beta[k, i]) / C)
         worst = max(worst, abs(balance) / C)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Protocol
 
 from venn._compiled.rows import dot_row, power_row, rbf_row
@@ -19,12 +20,9 @@ class Kernel(Protocol):
 def positive(name: str, value: float, *, zero: bool = False) -> float:
     """Return `value` as a float, or say what is wrong with it."""
     requirement = f"{name} must be a finite number {'>=' if zero else '>'} 0, got {value!r}"
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(requirement)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(requirement) from None
+    number = float(value)
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise ValueError(requirement)
     return number
@@ -87,9 +85,9 @@ class Polynomial(Parameters):
     """
 
     def __init__(self, degree: int, gamma: float = 1.0, coef0: float = 1.0) -> None:
-        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 1:
+        if isinstance(degree, bool) or not isinstance(degree, numbers.Integral) or degree < 1:
             raise ValueError(f"degree must be an integer >= 1, got {degree!r}")
-        self.degree = degree
+        self.degree = int(degree)
         self.gamma = positive("gamma", gamma)
         self.coef0 = positive("coef0", coef0, zero=True)
 

@@ -104,7 +104,12 @@ def class_codes(classes: Sequence[Label]) -> dict[Label, int]:
     if isinstance(classes, str | bytes):
         raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
     codes: dict[Label, int] = {}
-    for label in classes:
+    try:
+        labels = list(classes)
+        hash(tuple(labels))
+    except TypeError as error:
+        raise TypeError(f"classes must be a sequence of hashable labels, got {classes!r}") from error
+    for label in labels:
         if isinstance(label, float | np.floating) and not np.isfinite(label):
             raise ValueError(f"classes must be finite labels, got {label!r}")
         if label in codes:
@@ -122,6 +127,8 @@ def clean_object(x: Any, features: int | None) -> Floats:
             f"x must be one object, a sequence of numbers, got a {type(x).__name__}: "
             "iterate over its rows with streams.from_arrays"
         )
+    if np.ma.isMaskedArray(x):
+        raise TypeError(f"x must have no masked values, got {x!r}")
     try:
         clean = np.asarray(x)
         if clean.dtype.kind not in "fiub":

@@ -22,7 +22,7 @@ from venn._compiled.step import (
     solve_step,
     worst_residual,
 )
-from venn.machines.batch import batch_solve
+from venn.machines.batch import Problem, batch_solve
 from venn.machines.kernels import Kernel, positive
 from venn.machines.machine import Bag, NotConverged, class_codes, clean_object
 from venn.prediction import Floats, Integers, Label
@@ -84,7 +84,7 @@ class OneVsAllSVM:
     """
 
     def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
-        if not callable(getattr(kernel, "row", None)):
+        if isinstance(kernel, type) or not callable(getattr(kernel, "row", None)):
             raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
         self.kernel = kernel
         self.C = positive("C", C)
@@ -130,6 +130,9 @@ class OneVsAllSVM:
 
     def _make_room(self, objects: int, features: int) -> None:
         """Make room for `objects` distinct objects; capacities double."""
+        if features != self._columns.shape[0]:
+            # Nothing is learned yet: only then may objects of another length come.
+            self._columns = np.zeros((features, self._room))
         if objects <= self._room:
             return
         c, room = len(self.classes), max(64, self._room)
@@ -184,7 +187,9 @@ class OneVsAllSVM:
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
         if self.n == 0:
             return 0.0
-        worst: float = worst_residual(self._count, self.n, self._sizes, self.C, self._objects, self._solved)
+        worst: float = worst_residual(
+            self._count, self.n, self._sizes, self._scale, self.C, self._objects, self._solved
+        )
         return worst
 
     def hypotheses(self, x: Any) -> OneVsAllHypotheses:
@@ -216,9 +221,8 @@ class OneVsAllSVM:
             row = self._objects.kernel[p]
             self.kernel.row(self._columns, count, x, row)
             self._first[p] = 0
-            self._scale = max(self._scale, float(row[p]))
         worst = solve_step(
-            p, p == self._count, count, self.n, self._sizes, self._scale, self.C, self._objects, self._solved,
+            p, p == self._count, count, self.n, self._sizes, self._scale_with(p), self.C, self._objects, self._solved,
             self._branches, self._scratch, self._tally,
         )  # fmt: skip
         if math.isnan(worst):
@@ -237,15 +241,19 @@ class OneVsAllSVM:
         positives, totals = counts[k, :count].copy(), total[:count].copy()
         positives[p] += side
         totals[p] += 1
-        start = self._solved.beta[k, :count]
-        beta, score, state, worst = batch_solve(kernel[:count], positives, totals, self.C, start, TOLERANCE)
-        members = np.abs(state) == 1
-        score[members] = state[members]
-        self._branches.beta[side, k, :count] = beta
-        self._branches.score[side, k, :count] = score
-        self._branches.state[side, k, :count] = state
+        solution = batch_solve(
+            Problem(kernel[:count], positives, totals, self.C), self._solved.beta[k, :count], TOLERANCE
+        )
+        members = np.abs(solution.state) == 1
+        solution.score[members] = solution.state[members]
+        self._branches.beta[side, k, :count] = solution.beta
+        self._branches.score[side, k, :count] = solution.score
+        self._branches.state[side, k, :count] = solution.state
         self._branches.commit[k, side] = REBUILD
-        return worst
+        return solution.violation
+
+    def _scale_with(self, p: int) -> float:
+        return max(self._scale, float(self._objects.kernel[p, p]), 1e-300)
 
     def _forget(self) -> None:
         if self._asked is not None:
@@ -282,6 +290,7 @@ class OneVsAllSVM:
         self._forget()
         self._features = self._columns.shape[0]
         self._where[answer.key] = p
+        self._scale = self._scale_with(p)
         self._count = count
         if self._objects.total[p] == 0:
             self._first[p] = label

@@ -50,7 +50,7 @@ class TransductiveVenn:
             ("taxonomy", taxonomy, "count"),
             ("rule", rule, "quality"),
         ):
-            if value is not None and (isinstance(value, type) or not callable(getattr(value, method, None))):
+            if value is not None and (isinstance(value, type | str) or not callable(getattr(value, method, None))):
                 raise TypeError(f"{name} must be a {name} object, with a method {method!r}, got {value!r}")
         if machine is None:
             raise TypeError("machine must be a machine object, with a method 'hypotheses', got None")
