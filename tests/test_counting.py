@@ -92,7 +92,7 @@ def test_arguments_are_left_alone():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_grid_is_that_of_numpy_rint(seed):
+def test_the_grid_is_set_off_by_a_part_of_a_step(seed):
     """Scores of any size, many of them a fraction of a grid step apart."""
     rng = np.random.default_rng(seed)
     negative, positive = rng.normal(size=(2, 3, 3000)) * 10.0 ** rng.integers(-7, 4, size=3000)

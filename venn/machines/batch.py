@@ -181,14 +181,13 @@ def batch_solve(problem: Problem, start: Floats, tolerance: float) -> Solution:
     count = start.size
     beta, score = start.copy(), np.empty(count)
     best: Solution | None = None
-    for gap in (1e-4, 1e-7, 1e-10, None):
+    for gap in (1e-4, 1e-7, 1e-10, 1e-12, None):
         if gap is None:
             trial = interior(problem)
         else:
-            scores_from(beta, 0.0, problem.kernel, count, score)
-            descend(
-                problem.kernel, count, problem.positive, problem.total, problem.C, beta, score, gap, 5000 + 20 * count
-            )
+            kernel, positive, total, C = problem
+            scores_from(beta, 0.0, kernel, count, score)
+            descend(kernel, count, positive, total, C, beta, score, gap, 100_000_000 // count)
             trial = beta.copy()
         solution = solve_on(problem, trial, settle(problem, trial, problem.near))
         if best is None or solution.violation < best.violation:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from venn._compiled.rows import dot_row, power_row, rbf_row
 from venn.prediction import Floats, Parameters
@@ -17,10 +18,10 @@ class Kernel(Protocol):
         """Set `out[:n]` to the kernel of `x` (d,) with the objects `columns[:, :n]` (d, n)."""
 
 
-def positive(name: str, value: float, *, zero: bool = False) -> float:
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """Return `value` as a float, or say what is wrong with it."""
     requirement = f"{name} must be a finite number {'>=' if zero else '>'} 0, got {value!r}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(requirement)
     number = float(value)
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
@@ -85,7 +86,7 @@ class Polynomial(Parameters):
     """
 
     def __init__(self, degree: int, gamma: float = 1.0, coef0: float = 1.0) -> None:
-        if isinstance(degree, bool) or not isinstance(degree, numbers.Integral) or degree < 1:
+        if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
             raise ValueError(f"degree must be an integer >= 1, got {degree!r}")
         self.degree = int(degree)
         self.gamma = positive("gamma", gamma)

@@ -148,10 +148,17 @@ class Panel(Mapping[str, Predictor]):
         ValueError
             The label is not one of the classes, or a machine refuses the example. Nothing is learned.
         """
-        if y not in self._known:
+        try:
+            known = y in self._known
+        except TypeError:  # not hashable, so no label
+            known = False
+        if not known:
             raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
         for check in self._checks:
             check(x, y)
+        # What can still fail is solving: every machine solves before any learns.
+        for machine in self._machines:
+            machine.hypotheses(x)
         for machine in self._machines:
             machine.learn_one(x, y)
         for predictor in self._predictors.values():
