@@ -10,7 +10,7 @@ import numpy as np
 
 from venn._compiled.jit import compiled
 
-TILE = 256  # examples at a time: their rows and intermediate values stay in the first-level cache
+TILE = 2048  # examples at a time: their rows and intermediate values stay in the second-level cache
 CHUNK = 8  # hypotheses whose matches share one byte, and so one entry of the histogram
 
 # Scores are compared on a grid of 1e-6, far above the solver's error and far below what matters: equal
@@ -23,18 +23,18 @@ ROUND = 6755399441055744.0
 
 
 @compiled
-def rank(score, k, spread):  # type: ignore[no-untyped-def]
-    """Return the score on the grid, spread out so that ties fall apart in class order; exact below 1e8."""
-    return ((score * GRID + OFFSET + ROUND) - ROUND) * spread - k
+def rank(score, lag):  # type: ignore[no-untyped-def]
+    """Return the score on the grid less its class's lag: ties fall apart in class order. Exact below 1e8."""
+    return ((score * GRID + OFFSET + ROUND) - ROUND) - lag
 
 
 @compiled
-def category(negative, positive, i, j, spread):  # type: ignore[no-untyped-def]
+def category(negative, positive, i, j, lag):  # type: ignore[no-untyped-def]
     """Return the argmax category of object i under hypothesis j."""
     best = -np.inf
     where = 0
     for k in range(negative.shape[0]):
-        value = rank(positive[k, i] if k == j else negative[k, i], k, spread)
+        value = rank(positive[k, i] if k == j else negative[k, i], k * lag)
         if value > best:
             best = value
             where = k
@@ -42,12 +42,12 @@ def category(negative, positive, i, j, spread):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def spread_of(c):  # type: ignore[no-untyped-def]
-    """Return the smallest power of two that is at least c."""
-    spread = 1.0
-    while spread < c:
-        spread *= 2.0
-    return spread
+def lag_of(c):  # type: ignore[no-untyped-def]
+    """Return the lag between neighbouring classes: a power of two, c of which stay within a grid step."""
+    lag = 1.0
+    while lag * c > 1.0:
+        lag *= 0.5
+    return lag
 
 
 @compiled
@@ -66,11 +66,11 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
     (c, c) int64: row j holds the counts under hypothesis j, the test example included as class j.
     """
     c = negative.shape[0]
-    spread = spread_of(c)
+    lag = lag_of(c)
     counts = np.zeros((c, c), np.int64)
     wanted = np.empty(c, np.int64)
     for j in range(c):
-        wanted[j] = category(negative, positive, test, j, spread)
+        wanted[j] = category(negative, positive, test, j, lag)
         counts[j, j] += 1
     ranks = np.empty((c, TILE))
     best = np.empty(TILE)
@@ -86,8 +86,9 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
         for k in range(c):
             row = negative[k, start : start + size]
             own = ranks[k]
+            behind = k * lag
             for i in range(size):
-                own[i] = rank(row[i], k, spread)
+                own[i] = rank(row[i], behind)
             for i in range(size):
                 value = own[i]
                 b = best[i]
@@ -103,15 +104,16 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
                 row = positive[j, start : start + size]
                 own = ranks[j]
                 bit = 1 << (j - low)
+                behind = j * lag
                 if wanted[j] == j:
                     for i in range(size):
                         rival = second[i] if best[i] == own[i] else best[i]
-                        keys[i] += bit if rank(row[i], j, spread) > rival else 0
+                        keys[i] += bit if rank(row[i], behind) > rival else 0
                 else:
                     target = ranks[wanted[j]]
                     for i in range(size):
                         rival = second[i] if best[i] == own[i] else best[i]
-                        here = (target[i] == rival) & (rival > rank(row[i], j, spread))
+                        here = (target[i] == rival) & (rival > rank(row[i], behind))
                         keys[i] += bit if here else 0
             table = histogram[chunk]
             weight = weights[start : start + size]
@@ -129,11 +131,11 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
 @compiled
 def move_extras(counts, negative, positive, labels, objects, classes, examples, test):  # type: ignore[no-untyped-def]
     """Correct the counts where an object holds several classes: `count_argmax` gave all to the first."""
-    spread = spread_of(counts.shape[0])
+    lag = lag_of(counts.shape[0])
     for j in range(counts.shape[0]):
-        wanted = category(negative, positive, test, j, spread)
+        wanted = category(negative, positive, test, j, lag)
         for e in range(objects.shape[0]):
             i = objects[e]
-            if category(negative, positive, i, j, spread) == wanted:
+            if category(negative, positive, i, j, lag) == wanted:
                 counts[j, classes[e]] += examples[e]
                 counts[j, labels[i]] -= examples[e]
