@@ -1,7 +1,5 @@
 """The command line: ``venn replay`` and ``venn datasets``."""
 
-# Everything of ours is imported inside the functions: compiled loops and scikit-learn take seconds, and
-# ``venn --help`` should not.
 from __future__ import annotations
 
 import difflib
@@ -12,50 +10,27 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.console import Console
 
+import streams
 from venn import __version__
-
-if TYPE_CHECKING:
-    from streams import Stream
-    from venn.machines.kernels import Kernel
-    from venn.machines.one_vs_all import OneVsAllSVM
-    from venn.online.panel import Predictor
-    from venn.online.record import Record
-
-
-def _venn(machine: OneVsAllSVM) -> Predictor:
-    from venn.predictors.transductive import TransductiveVenn
-    from venn.taxonomies import Argmax
-
-    return TransductiveVenn(machine, Argmax())
-
-
-def _platt(machine: OneVsAllSVM) -> Predictor:
-    from venn.predictors.scaling import Platt
-
-    return Platt(machine)
-
-
-def _binning(machine: OneVsAllSVM) -> Predictor:
-    from venn.predictors.scaling import Binning
-
-    return Binning(machine)
-
-
-def _isotonic(machine: OneVsAllSVM) -> Predictor:
-    from venn.predictors.scaling import Isotonic
-
-    return Isotonic(machine)
-
+from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
+from venn.machines.one_vs_all import OneVsAllSVM
+from venn.online.panel import Panel, Predictor
+from venn.online.record import Record
+from venn.online.replay import replay as run
+from venn.predictors.scaling import Binning, Isotonic, Platt
+from venn.predictors.transductive import TransductiveVenn
+from venn.taxonomies import Argmax
 
 PREDICTORS: dict[str, Callable[[OneVsAllSVM], Predictor]] = {
-    "venn": _venn,
-    "platt": _platt,
-    "binning": _binning,
-    "isotonic": _isotonic,
+    "venn": lambda machine: TransductiveVenn(machine, Argmax()),
+    "platt": Platt,
+    "binning": Binning,
+    "isotonic": Isotonic,
 }
 
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
@@ -190,10 +165,6 @@ def replay(
             C = settings[1] if settings else DEFAULT_C
             chosen.append("C")
 
-        from venn.machines.one_vs_all import OneVsAllSVM
-        from venn.online.panel import Panel
-        from venn.online.replay import replay as run
-
         solver = _kernel(kernel, gamma, degree, coef0)
         machine = OneVsAllSVM(solver, C, stream.classes)
         default = f", by default: {', '.join(chosen)}" if chosen else ""
@@ -213,8 +184,6 @@ def replay(
     if as_json:
         click.echo(json.dumps(_summary(record, stream.name), allow_nan=False))
     elif sys.stdout.isatty():
-        from rich.console import Console
-
         Console().print(record)
     else:
         click.echo(record.table())
@@ -226,8 +195,6 @@ def replay(
 @main.command()
 def datasets() -> None:
     """List the named data sets and where each would come from."""
-    import streams
-
     head = ("name", "rows", "features", "classes", "where")
     rows = [
         (info.name, str(info.rows), str(info.features), str(info.classes), str(info.where))
@@ -271,9 +238,7 @@ def _summary(record: Record, data: str) -> dict[str, Any]:
     }
 
 
-def _open(data: str, label: str | None, nominal: Sequence[str], shuffle: int | None) -> Stream:
-    import streams
-
+def _open(data: str, label: str | None, nominal: Sequence[str], shuffle: int | None) -> streams.Stream:
     named = [info.name for info in streams.datasets()]
     if data in named:
         if label is not None or nominal:
@@ -306,8 +271,6 @@ def _announce_once(data: str) -> Callable[[int, int], None]:
 
 
 def _kernel(name: str, gamma: float | None, degree: int | None, coef0: float | None) -> Kernel:
-    from venn.machines.kernels import RBF, Linear, Polynomial
-
     if gamma is None:
         return Linear()
     if name == "rbf":

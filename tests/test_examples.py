@@ -1,0 +1,44 @@
+"""The examples and the README's code run as they stand."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def run(arguments, folder):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("iterate.py", r"400 examples: accuracy 0\.\d+ claimed between"),
+        ("compare.py", r"venn: accuracy inside what was claimed(.|\n)*figure: car\.png"),
+        ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
+    ],
+)
+def test_an_example_prints_its_answer(name, says, tmp_path):
+    assert re.search(says, run([str(ROOT / "examples" / name)], tmp_path))
+
+
+def test_the_code_of_the_readme_runs(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert len(blocks) >= 2
+    code = "\n".join(blocks).replace('streams.load("car", shuffle=0)', 'streams.load("car", shuffle=0).take(60)')
+    (tmp_path / "readme.py").write_text(code)
+    assert "platt" in run(["readme.py"], tmp_path)
+    assert (tmp_path / "car.png").stat().st_size > 10_000
+    assert (tmp_path / "car.npz").stat().st_size > 1_000
