@@ -7,7 +7,7 @@
 ...     prediction = model.predict_one(x)
 ...     model.learn_one(x, y)
 >>> prediction
-Multiprobability('no': [0.500, 1.000])
+Multiprobability('no': [0.333, 1.000])
 """
 
 from venn.machines.kernels import RBF, Linear, Polynomial

@@ -74,11 +74,12 @@ class OneVsAllSVM:
 
     Examples
     --------
-    >>> machine = OneVsAllSVM(RBF(1.0), C=10, classes=["no", "yes"])
+    >>> import venn
+    >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
     ...     machine.learn_one(x, y)
     >>> machine.scores([0.0]).round(3)
-    array([ 1.122, -1.122])
+    array([ 1.121, -1.121])
     >>> machine.hypotheses([0.6]).scores(1).shape
     (5, 2)
     """
