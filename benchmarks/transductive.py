@@ -21,6 +21,7 @@ import json
 import time
 
 import numpy as np
+from scipy.integrate import trapezoid
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -84,7 +85,7 @@ def baseline_step(name, X, y, c, gamma, C):
 def integrated(name, X, y, c, gamma, C, sizes):
     """Seconds of a whole replay: sampled steps, trapezoid in between."""
     spent = [min(baseline_step(name, X[:n], y[:n], c, gamma, C) for _ in range(2)) for n in sizes]
-    return float(np.trapezoid(spent, sizes))
+    return float(trapezoid(spent, sizes))
 
 
 def main():

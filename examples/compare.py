@@ -1,7 +1,7 @@
 """Which of the usual scalings of SVM scores says what it should, beside the Venn predictor?
 
 Four predictors share one machine, so its problems are solved once a step. Run:
-python examples/compare.py  (writes car.png beside you when matplotlib is there)
+python examples/compare.py  (draws runs/compare.png when matplotlib is there)
 """
 
 import streams
@@ -21,7 +21,7 @@ for name, mean in record.means().items():
     gap = max(mean["lower"] - mean["accuracy"], mean["accuracy"] - mean["upper"], 0.0)
     print(f"{name}: accuracy {'inside what was claimed' if gap == 0 else f'{gap:.3f} away from what was claimed'}")
 try:
-    record.plot("car.png")
-    print("figure: car.png")
+    record.plot("runs/compare.png")
+    print("figure: runs/compare.png")
 except ImportError as error:
     print(error)

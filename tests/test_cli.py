@@ -295,3 +295,10 @@ def test_plain_words():
         "out: the accuracy, 0.667, ends OUTSIDE its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
         "Mean claimed probability minus accuracy: sure +0.333, unsure +0.167.",
     ]
+
+
+def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):
+    (tmp_path / "one.csv").write_text("a,y\n1,u\n2,u\n3,u\n")
+    result = run("replay", "one.csv", "--label", "y")
+    assert result.exit_code == 1
+    assert "one.csv holds one label only, 'u': there is nothing to predict" in result.output

@@ -26,7 +26,7 @@ def run(arguments, folder):
     ("name", "says"),
     [
         ("iterate.py", r"400 examples: accuracy 0\.\d+ claimed between"),
-        ("compare.py", r"venn: accuracy inside what was claimed(.|\n)*figure: car\.png"),
+        ("compare.py", r"venn: accuracy inside what was claimed(.|\n)*figure: runs/compare\.png"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
     ],
 )

@@ -470,3 +470,22 @@ def test_a_kernel_of_the_users_own():
     machine = learned(venn.OneVsAllSVM(Laplace(), 1.0, [0, 1]), X, y)
     K = np.exp(-abs(X[:, None] - X[None]).sum(axis=2))
     assert np.allclose(machine.bag.scores.T, svm.one_vs_all(K, y, 2, 1.0), atol=CLOSE)
+
+
+def test_memory_is_what_the_docstring_says():
+    rng = np.random.default_rng(0)
+    machine = learned(
+        venn.OneVsAllSVM(venn.RBF(0.5), 1.0, [0, 1, 2]), rng.normal(size=(140, 2)), rng.integers(0, 3, 140)
+    )
+    M, S, c = 256, 512, 3
+    assert machine._room == M
+    assert machine._margin_room == S
+    buffers = [*machine._objects, *machine._solved, *machine._branches, *machine._scratch]
+    stated = 8 * M**2 + c * (16 * S**2 + 4096 * S + 59 * M) + 8 * S * (M + 264)
+    assert stated <= sum(array.nbytes for array in buffers) <= 1.05 * stated
+
+
+def test_classes_need_an_order():
+    with pytest.raises(TypeError, match="classes must have an order"):
+        venn.OneVsAllSVM(venn.RBF(1.0), 1.0, {"a", "b"})
+    assert "np." not in repr(venn.OneVsAllSVM(venn.RBF(1.0), 1.0, np.array([0, 1])))

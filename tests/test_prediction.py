@@ -96,3 +96,13 @@ def test_rules_are_equal_by_their_parameters():
     assert RowMean() != Maximin()
     assert len({RowMean(), RowMean(), Maximin()}) == 2
     assert repr(Maximin()) == "Maximin()"
+
+
+def test_what_is_no_distribution():
+    for bad in ([3.0, -2.0], [np.nan, 1.0], [0.5, 0.6], [1.0]):
+        with pytest.raises(ValueError, match="proba must"):
+            Forecast(np.array(bad), ("a", "b"))
+    with pytest.raises(ValueError, match="probabilities must have shape"):
+        Multiprobability(np.array([[0.5, 0.5]]), ("a", "b"))
+    with pytest.raises(ValueError, match="probabilities must be nonnegative"):
+        Multiprobability(np.array([[0.5, 0.5], [0.5, 0.4]]), ("a", "b"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import math
@@ -179,6 +180,13 @@ def test_repr_and_mapping():
 # ------------------------------------------------------------------------------ refusals
 
 
+def forged(prediction, **values):
+    """Return a prediction that its own constructor would refuse."""
+    prediction = copy.copy(prediction)
+    vars(prediction).update(values)
+    return prediction
+
+
 def test_bad_updates_are_not_recorded():
     record = recorded(random_run(3))
     (predictions, y), *_ = random_run(1)
@@ -195,10 +203,10 @@ def test_bad_updates_are_not_recorded():
             ValueError,
             "venn must predict the classes",
         ),
-        ({"venn": Multiprobability(third[:2], CLASSES), "point": point}, ValueError, "of sum 1"),
-        ({"venn": Multiprobability(third * np.nan, CLASSES), "point": point}, ValueError, "of sum 1"),
-        ({"venn": Multiprobability(third * 2, CLASSES), "point": point}, ValueError, "of sum 1"),
-        ({"venn": good, "point": Forecast(np.array([-0.5, 0.5, 1.0]), CLASSES)}, ValueError, "of sum 1"),
+        ({"venn": forged(good, probabilities=third[:2]), "point": point}, ValueError, "of sum 1"),
+        ({"venn": forged(good, probabilities=third * np.nan), "point": point}, ValueError, "of sum 1"),
+        ({"venn": forged(good, probabilities=third * 2), "point": point}, ValueError, "of sum 1"),
+        ({"venn": good, "point": forged(point, proba=np.array([-0.5, 0.5, 1.0]))}, ValueError, "of sum 1"),
     ):
         with pytest.raises(error, match=match):
             record.update(bad, y)

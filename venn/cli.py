@@ -76,7 +76,7 @@ def _names(text: str) -> list[str]:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="venn")
 def main() -> None:
-    """Online Venn and conformal prediction over exact incremental support vector machines."""
+    """Online Venn prediction over exact incremental support vector machines."""
 
 
 @main.command()
@@ -156,6 +156,10 @@ def replay(
 
     with _one_line_errors():
         stream = _open(data, label, nominal, shuffle)
+        if len(stream.classes) < 2:
+            raise click.ClickException(
+                f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict"
+            )
         settings = SETTINGS.get(data) if kernel == "rbf" else None
         chosen = []
         if gamma is None and kernel != "linear":
@@ -289,6 +293,10 @@ def _one_line_errors() -> Iterator[None]:
     """Turn what our own checks raise into one line for the terminal, exit code 1."""
     try:
         yield
-    except (ValueError, OSError, RuntimeError) as error:
+    except MemoryError:
+        raise click.ClickException(
+            "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"
+        ) from None
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         raise click.ClickException(" ".join(f"{error}{notes}".split())) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,18 @@ class Maximin(Parameters):
         return smallest
 
 
+def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
+    """Return a read-only copy of the distributions along the last axis, or say what is wrong with them."""
+    array = np.array(values, np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    # Written so that NaN fails.
+    if not (array.min() >= 0 and np.abs(array.sum(axis=-1) - 1).max() <= 1e-9):
+        raise ValueError(f"{name} must be nonnegative with sum 1, got {values!r}")
+    array.setflags(write=False)
+    return array
+
+
 class Forecast:
     """A point forecast: one probability for each class.
 
@@ -82,9 +94,8 @@ class Forecast:
     """
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
-        self.proba = np.array(proba, np.float64)
-        self.proba.setflags(write=False)
         self.classes = tuple(classes)
+        self.proba = distributions("proba", proba, (len(self.classes),))
 
     @cached_property
     def index(self) -> int:
@@ -145,9 +156,8 @@ class Multiprobability:
     """
 
     def __init__(self, probabilities: Floats, classes: Sequence[Label], rule: Rule | None = None) -> None:
-        self.probabilities = np.array(probabilities, np.float64)
-        self.probabilities.setflags(write=False)
         self.classes = tuple(classes)
+        self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
         self.rule: Rule = RowMean() if rule is None else rule
 
     @cached_property

@@ -24,7 +24,10 @@ ROUND = 6755399441055744.0
 
 @compiled
 def rank(score, lag):  # type: ignore[no-untyped-def]
-    """Return the score on the grid less its class's lag: ties fall apart in class order. Exact below 1e8."""
+    """Return the score on the grid less its class's lag, so that ties fall apart in class order.
+
+    Exact for scores below 1e9 / c.
+    """
     return ((score * GRID + OFFSET + ROUND) - ROUND) - lag
 
 

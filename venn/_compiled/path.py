@@ -37,7 +37,7 @@ SOLVED, FAILED = 0, 1
 
 
 @compiled
-def level_above(state, positive, negative):  # type: ignore[no-untyped-def]
+def level_above(state, positive):  # type: ignore[no-untyped-def]
     """Return the level that a rising score meets next, or +inf."""
     if state == MIDDLE and positive > 0:
         return 1.0
@@ -47,7 +47,7 @@ def level_above(state, positive, negative):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def level_below(state, positive, negative):  # type: ignore[no-untyped-def]
+def level_below(state, negative):  # type: ignore[no-untyped-def]
     """Return the level that a falling score meets next, or -inf."""
     if state == MIDDLE and negative > 0:
         return -1.0
@@ -59,8 +59,8 @@ def level_below(state, positive, negative):  # type: ignore[no-untyped-def]
 @compiled
 def set_levels(i, state, positive, negative, up, down):  # type: ignore[no-untyped-def]
     """Write the levels between which object i's score is free: infinite for a member, which has its own test."""
-    up[i] = level_above(state, positive, negative)
-    down[i] = level_below(state, positive, negative)
+    up[i] = level_above(state, positive)
+    down[i] = level_below(state, negative)
 
 
 @compiled

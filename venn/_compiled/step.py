@@ -403,13 +403,12 @@ def without_member(B, m, a, into):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branches, scratch, tally):  # type: ignore[no-untyped-def]
+def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
     """Answer, for every machine, both suppositions about object p.
 
     `count` objects with p included; `examples` examples and `sizes` (c,) per class, without the
-    supposed one. Branches marked UNSOLVED are left to the caller. `tally` counts free branches, driven
-    ones and events. Returns the worst violation of the solved branches, NaN when the kernel is not
-    finite at p.
+    supposed one. Branches marked UNSOLVED are left to the caller. Returns the worst
+    violation of the solved branches, NaN when the kernel is not finite at p.
     """
     K, counts, total = objects
     beta, score, state, bias, members, size, B, spare = solved
@@ -468,7 +467,6 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
                 if size[k] == 0:
                     centre(betas[side, k], scores[side, k], positive, total, C, count, near_end)
                 commit[k, side] = KEEP
-                tally[0] += 1
             else:
                 m = size[k]
                 base_members = members[k]
@@ -536,8 +534,6 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
                 commit[k, side] = how
                 slots[k, side] = n_slots
                 events[k, side] = n_events
-                tally[1] += 1
-                tally[2] += n_events
                 if how != UNSOLVED:
                     worst_of_all = max(worst_of_all, worst)
             total[p] -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from venn.prediction import Floats, Integers, Label
 
 
 class NotConverged(RuntimeError):
-    """A solver did not reach its tolerance; nothing was learned from the example in question."""
+    """A solver did not reach its tolerance; the message says which, and at which example."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,13 @@ class Machine(Protocol):
     def bag(self) -> Bag:
         """Training scores now."""
 
+    @property
+    def residual(self) -> float:
+        """Worst violation of the optimality conditions."""
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the machine as it is, without `x`."""
+
     def hypotheses(self, x: Any) -> Hypotheses:
         """Answer for every hypothesis about `x`; solved once, remembered until a label is learned."""
 
@@ -99,10 +106,14 @@ class Machine(Protocol):
         """Learn one example; a refused one leaves no trace."""
 
 
-def class_codes(classes: Sequence[Label]) -> dict[Label, int]:
+def class_codes(classes: Any) -> dict[Label, int]:
     """Return the code of each label; refuse what cannot be a set of classes."""
     if isinstance(classes, str | bytes):
         raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
+    if isinstance(classes, set | frozenset):
+        raise TypeError(f"classes must have an order, for ties go to the first; got the set {classes!r}")
+    if isinstance(classes, np.ndarray):
+        classes = classes.tolist()
     codes: dict[Label, int] = {}
     try:
         labels = list(classes)

@@ -42,8 +42,10 @@ class OneVsAllSVM:
     f = +1 or -1 everywhere, an absent class f = -1, and without a free support vector the bias is the
     midpoint of its interval. Free support vectors have a score of exactly +1 or -1.
 
-    Memory: 8 m^2 bytes for the kernel of the m distinct objects, twice that just after growing, for
-    buffers double; 8 c s^2 bytes for margins of at most s support vectors, and 50 c m bytes of scores.
+    Memory: with room for M distinct objects and S margin slots, both powers of two, M the next above the
+    number of objects and S the next above the largest margin plus 260, a machine reserves
+    8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more; what is never touched is never
+    resident. When room doubles, the old buffers stand beside the new ones for a moment.
 
     Parameters
     ----------
@@ -100,7 +102,6 @@ class OneVsAllSVM:
         self._history = np.zeros((2, 64), np.int64)  # object and class of each example
         self._extras: dict[tuple[int, int], int] = {}  # examples of classes beyond the first at an object
         self._sizes = np.zeros(c, np.int64)  # examples of each class
-        self._tally = np.zeros(3, np.int64)
         self._scale = 0.0  # largest K(x, x)
         # Buffers: `_make_room` and `_make_margin_room` replace them by larger ones.
         self._room = self._margin_room = 0
@@ -224,7 +225,7 @@ class OneVsAllSVM:
             self._first[p] = 0
         worst = solve_step(
             p, p == self._count, count, self.n, self._sizes, self._scale_with(p), self.C, self._objects, self._solved,
-            self._branches, self._scratch, self._tally,
+            self._branches, self._scratch,
         )  # fmt: skip
         if math.isnan(worst):
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
@@ -399,7 +400,7 @@ class OneVsAllHypotheses:
 
     def _in_order(self, of_not: Floats, of: Floats, j: int) -> Floats:
         machine = self._buffers()
-        if isinstance(j, bool) or not 0 <= j < len(machine.classes):
+        if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < len(machine.classes):
             raise ValueError(f"j must be a class code from 0 to {len(machine.classes) - 1}, got {j!r}")
         objects = np.append(machine._history[0, : machine.n], self.test)
         rows = of_not[:, objects]

@@ -147,6 +147,9 @@ class Panel(Mapping[str, Predictor]):
         ------
         ValueError
             The label is not one of the classes, or a machine refuses the example. Nothing is learned.
+        NotConverged
+            A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
+            other predictors have learned the example.
         """
         try:
             known = y in self._known
@@ -161,5 +164,12 @@ class Panel(Mapping[str, Predictor]):
             machine.hypotheses(x)
         for machine in self._machines:
             machine.learn_one(x, y)
+        # The machines have learned: a predictor whose own fit fails must not keep the news from the others.
+        failure: Exception | None = None
         for predictor in self._predictors.values():
-            predictor.after_learning(x, y)
+            try:
+                predictor.after_learning(x, y)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure

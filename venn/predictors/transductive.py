@@ -14,9 +14,10 @@ class TransductiveVenn:
 
     For each class j the new object joins the bag with label j, the machine is solved exactly, and all
     examples, the new one included, are put into categories; row j of the answer is the label
-    distribution in the new object's category. Under exchangeability the row of the true label is
-    perfectly calibrated: E[1{y = k} | row of y] = row of y at k. With an in-sample taxonomy such as
-    `Argmax` no such statement holds for the *predicted* label, which depends on all rows.
+    distribution in the new object's category. Under exchangeability, and for a machine and taxonomy that
+    treat all examples alike, the row of the true label is perfectly calibrated:
+    E[1{y = k} | row of y] = row of y at k. With an in-sample taxonomy such as `Argmax` no such statement
+    holds for the *predicted* label, which depends on all rows.
 
     Parameters
     ----------
