@@ -180,7 +180,7 @@ def test_repr_and_mapping():
 # ------------------------------------------------------------------------------ refusals
 
 
-def forged(prediction, **values):
+def tampered(prediction, **values):
     """Return a prediction that its own constructor would refuse."""
     prediction = copy.copy(prediction)
     vars(prediction).update(values)
@@ -203,10 +203,10 @@ def test_bad_updates_are_not_recorded():
             ValueError,
             "venn must predict the classes",
         ),
-        ({"venn": forged(good, probabilities=third[:2]), "point": point}, ValueError, "of sum 1"),
-        ({"venn": forged(good, probabilities=third * np.nan), "point": point}, ValueError, "of sum 1"),
-        ({"venn": forged(good, probabilities=third * 2), "point": point}, ValueError, "of sum 1"),
-        ({"venn": good, "point": forged(point, proba=np.array([-0.5, 0.5, 1.0]))}, ValueError, "of sum 1"),
+        ({"venn": tampered(good, probabilities=third[:2]), "point": point}, ValueError, "of sum 1"),
+        ({"venn": tampered(good, probabilities=third * np.nan), "point": point}, ValueError, "of sum 1"),
+        ({"venn": tampered(good, probabilities=third * 2), "point": point}, ValueError, "of sum 1"),
+        ({"venn": good, "point": tampered(point, proba=np.array([-0.5, 0.5, 1.0]))}, ValueError, "of sum 1"),
     ):
         with pytest.raises(error, match=match):
             record.update(bad, y)
