@@ -1,0 +1,16 @@
+"""Calibrators: scores of any scorer into probabilities, by a calibration set of its own."""
+
+from venn.calibrators.abers import VennAbers, venn_abers
+from venn.calibrators.merges import BrierMerge, LogMerge, Merge
+from venn.calibrators.several import OneVsAllAbers, OneVsOneAbers, cross_venn_abers
+
+__all__ = [
+    "BrierMerge",
+    "LogMerge",
+    "Merge",
+    "OneVsAllAbers",
+    "OneVsOneAbers",
+    "VennAbers",
+    "cross_venn_abers",
+    "venn_abers",
+]

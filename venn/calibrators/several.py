@@ -1,0 +1,221 @@
+"""Venn-Abers over several calibration sets: folds, and classes one against one or one against all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.calibrators.abers import Table, numbers, venn_abers
+from venn.calibrators.merges import Merge, checked_merge
+from venn.prediction import Floats, Integers, Label
+
+
+def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
+    """Return the probability of label 1 at every score by cross Venn-Abers.
+
+    Each fold was held out from the training of its own scorer and calibrates that; the folds' pairs are
+    merged into one probability.
+
+    Each fold's pair is valid; the merge over folds is not proved to be.
+
+    Parameters
+    ----------
+    folds : sequence of (scores, labels)
+        Calibration scores (k_m,) of fold m by the scorer trained without it, and their binary labels.
+    scores : (folds, n) finite numbers
+        Scores of the n new objects by each of these scorers.
+    merge : merge object, default LogMerge()
+
+    Returns
+    -------
+    (n,) float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        No fold, as many rows of scores as folds are missing, or input that `venn_abers` refuses.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), section 4.
+
+    Examples
+    --------
+    >>> folds = [([0.1, 0.4, 0.9], [0, 1, 1]), ([0.2, 0.3, 0.8], [0, 0, 1])]
+    >>> cross_venn_abers(folds, [[0.2, 0.7], [0.3, 0.8]]).round(3)
+    array([0.414, 0.667])
+    """
+    merge = checked_merge(merge)
+    folds = list(folds)
+    rows = numbers("scores", scores, dimensions=2)
+    if not folds or len(rows) != len(folds):
+        raise ValueError(f"scores must have one row for each of at least one fold, got {len(rows)} for {len(folds)}")
+    pairs = np.array([venn_abers(s, y, row) for (s, y), row in zip(folds, rows, strict=True)])
+    return merge.merge_folds(pairs[:, :, 0], pairs[:, :, 1])
+
+
+class _ByClass:
+    """What the two ways to several classes share: classes, merge, and the check of score matrices."""
+
+    def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
+        if isinstance(classes, str | bytes | set | frozenset):
+            raise TypeError(f"classes must be a sequence of labels, got {classes!r}")
+        names: Any = classes
+        labels = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        self._codes = {label: k for k, label in enumerate(labels)}
+        if len(labels) < 2 or len(self._codes) < len(labels):
+            raise ValueError(f"classes must be at least 2 distinct labels, got {labels!r}")
+        self.classes = tuple(labels)
+        self.merge = checked_merge(merge)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self.merge!r})"
+
+    def _matrix(self, scores: Any) -> Floats:
+        matrix = numbers("scores", scores, dimensions=2)
+        if matrix.shape[1] != len(self.classes):
+            raise ValueError(f"scores must have {len(self.classes)} columns, one for each class, got {matrix.shape[1]}")
+        return matrix
+
+    def _examples(self, scores: Any, labels: Any) -> tuple[Floats, Integers]:
+        matrix = self._matrix(scores)
+        names = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+        if len(names) != len(matrix):
+            raise ValueError(f"labels must be {len(matrix)}, one for each row of scores, got {len(names)}")
+        codes = np.empty(len(names), np.int64)
+        for i, name in enumerate(names):
+            try:
+                codes[i] = self._codes[name]
+            except (KeyError, TypeError):
+                raise ValueError(f"labels must be among {list(self.classes)!r}, got {name!r} at {i}") from None
+        return matrix, codes
+
+    def _calibrated(self, tables: Any) -> Any:
+        if tables is None:
+            raise RuntimeError(f"{type(self).__name__} needs calibrate(scores, labels) before it is asked")
+        return tables
+
+
+class OneVsAllAbers(_ByClass):
+    """Venn-Abers for several classes: each class against all others, by its own column of scores.
+
+    `pairs` gives p0 and p1 of the event "class k" for each class, valid class by class; `predict_proba`
+    merges each pair and divides by the sum, which loses the validity.
+
+    Parameters
+    ----------
+    classes : sequence of at least 2 distinct labels
+        In the order of the columns of scores.
+    merge : merge object, default LogMerge()
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015) for the pairs; Manokhin (2017) for several classes.
+
+    Examples
+    --------
+    >>> scores = [[2.0, 0.1, 0.3], [0.2, 1.5, 0.4], [0.1, 0.9, 1.1], [1.2, 0.8, 0.5]]
+    >>> model = OneVsAllAbers(["a", "b", "c"]).calibrate(scores, ["a", "b", "c", "a"])
+    >>> model.predict_proba([[1.0, 0.2, 0.3]]).round(3)
+    array([[0.526, 0.263, 0.211]])
+    """
+
+    _tables: list[Table] | None = None
+
+    def calibrate(self, scores: Any, labels: Any) -> OneVsAllAbers:
+        """Calibrate on a set anew and return the object.
+
+        Parameters
+        ----------
+        scores : (k, c) finite numbers
+            Column j ranks objects by how much they look like class j; from a scorer trained on other data.
+        labels : (k,) of the classes
+        """
+        matrix, codes = self._examples(scores, labels)
+        self._tables = [Table(matrix[:, j], (codes == j).astype(np.int64)) for j in range(len(self.classes))]
+        return self
+
+    def pairs(self, scores: Any) -> Floats:
+        """Return (n, c, 2): p0 and p1 of each class at (n, c) scores."""
+        matrix = self._matrix(scores)
+        tables = self._calibrated(self._tables)
+        return np.stack([table.read(matrix[:, j]) for j, table in enumerate(tables)], axis=1)
+
+    def predict_proba(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores; not valid."""
+        pairs = self.pairs(scores)
+        return _normalised(self.merge.merge(pairs[:, :, 0], pairs[:, :, 1]))
+
+
+class OneVsOneAbers(_ByClass):
+    """Venn-Abers for several classes: each pair of classes on its own examples, coupled.
+
+    The pair (i, j) is calibrated on the examples of these two classes by the difference of their scores, or
+    what is the same the ratio, if scores are logarithms of probabilities. Merged probabilities r_ij of i against j
+    are coupled by p_i = 1 / (sum over j of 1 / r_ij - (c - 2)) and divided by their sum. Coupling loses the
+    validity that each pair has among objects of its two classes.
+
+    Parameters
+    ----------
+    classes : sequence of at least 2 distinct labels
+        In the order of the columns of scores.
+    merge : merge object, default LogMerge()
+
+    References
+    ----------
+    Manokhin (2017), "Multi-class probabilistic classification using inductive and cross Venn-Abers predictors";
+    the coupling is that of Price et al. (1995).
+
+    Examples
+    --------
+    >>> scores = [[2.0, 0.1, 0.3], [0.2, 1.5, 0.4], [0.1, 0.9, 1.1], [1.2, 0.8, 0.5]]
+    >>> model = OneVsOneAbers(["a", "b", "c"]).calibrate(scores, ["a", "b", "c", "a"])
+    >>> model.predict_proba([[1.0, 0.2, 0.3]]).round(3)
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    _tables: dict[tuple[int, int], Table] | None = None
+
+    def calibrate(self, scores: Any, labels: Any) -> OneVsOneAbers:
+        """Calibrate on a set anew and return the object.
+
+        Parameters
+        ----------
+        scores : (k, c) finite numbers
+            Column j ranks objects by how much they look like class j; from a scorer trained on other data.
+        labels : (k,) of the classes
+        """
+        matrix, codes = self._examples(scores, labels)
+        tables = {}
+        for i in range(len(self.classes)):
+            for j in range(i + 1, len(self.classes)):
+                here = (codes == i) | (codes == j)
+                tables[i, j] = Table(_difference(matrix[here], i, j), (codes[here] == i).astype(np.int64))
+        self._tables = tables
+        return self
+
+    def predict_proba(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores; not valid."""
+        matrix = self._matrix(scores)
+        tables = self._calibrated(self._tables)
+        c = len(self.classes)
+        inverse = np.zeros((len(matrix), c))
+        with np.errstate(divide="ignore"):
+            for (i, j), table in tables.items():
+                pair = table.read(_difference(matrix, i, j))
+                r = self.merge.merge(pair[:, 0], pair[:, 1])
+                inverse[:, i] += 1 / r
+                inverse[:, j] += 1 / (1 - r)
+        return _normalised(1 / (inverse - (c - 2)))
+
+
+def _difference(matrix: Floats, i: int, j: int) -> Floats:
+    with np.errstate(over="ignore"):
+        return numbers("differences of scores", matrix[:, i] - matrix[:, j])
+
+
+def _normalised(p: Floats) -> Floats:
+    quotient: Floats = p / p.sum(axis=1, keepdims=True)
+    return quotient
