@@ -371,6 +371,16 @@ class Stream:
             raise ValueError(f"n must be at most the {len(self)} examples of the stream, got {n}")
         return self._select(slice(n), f".take({n})")
 
+    def drop(self, n: int) -> Stream:
+        """Return the examples after the first n: what is left when those went to tuning.
+
+        Raises ValueError or TypeError when n is not an integer from 0 to len(stream) - 1.
+        """
+        n = whole_number("n", n, 0)
+        if n >= len(self):
+            raise ValueError(f"n must leave one of the {len(self)} examples of the stream, got {n}")
+        return self._select(slice(n, None), f".drop({n})")
+
     def _select(self, rows: slice | Integers, step: str) -> Stream:
         return Stream(
             self.X[rows],

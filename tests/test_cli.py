@@ -80,7 +80,7 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     first, *lines = result.stdout.splitlines()
-    assert first == "one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
+    assert first == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
     assert lines[0] == "car: 40 examples, 4 classes, shuffle 0"
     assert lines[2].split()[0] == "venn"
     assert lines[4].startswith("venn: the accuracy, ")
@@ -92,11 +92,11 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     assert "\n".join(lines).startswith(record.table())
 
 
-def test_default_predictors_share_one_machine(run, tmp_path):
+def test_default_predictors_share_their_machines(run, tmp_path):
     result = run("replay", "car", "--steps", 30, "--json", "--out", "here")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found["predictors"]) == ["venn", "platt", "binning", "isotonic"]
+    assert list(found["predictors"]) == ["abers", "deleted", "venn", "platt", "binning", "isotonic"]
     for name in ("platt", "binning", "isotonic"):
         assert found["predictors"][name]["width"] == 0
     alone = json.loads(run("replay", "car", "--steps", 30, "--json", "--predictors", "venn").stdout)
@@ -109,7 +109,7 @@ def test_json_is_one_object_and_nothing_else(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.count("\n") == 1
     found = json.loads(result.stdout)
-    assert list(found) == ["data", "n", "classes", "shuffle", "seconds", "predictors"]
+    assert list(found) == ["data", "n", "classes", "shuffle", "seconds", "tuned_on", "predictors"]
     assert (found["data"], found["n"], found["shuffle"]) == ("car", 25, 3)
     assert found["classes"] == ["unacc", "acc", "good", "vgood"]
     assert found["seconds"] > 0
@@ -152,8 +152,8 @@ def test_replay_follows_the_library(run):
 @pytest.mark.parametrize(
     ("options", "kernel"),
     [
-        ((), "RBF(gamma=0.25), C=10, by default: gamma = 1 / 4 features, C"),
-        (("--kernel", "linear"), "Linear(), C=10, by default: C"),
+        ((), "RBF(gamma=0.25), C=10, by default"),
+        (("--kernel", "linear"), "Linear(), C=10, by default"),
         (("--kernel", "linear", "--C", "0.5"), "Linear(), C=0.5"),
         (("--kernel", "poly", "--gamma", "1", "--C", "1"), "Polynomial(degree=3, gamma=1.0, coef0=1.0), C=1"),
         (
@@ -176,9 +176,38 @@ def test_csv_files_and_kernels(run, table, options, kernel):
     )
     result = run("replay", table, *arguments, *options)
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[0] == f"one-vs-all SVM with {kernel}"
+    assert result.stdout.splitlines()[0] == f"venn: one-vs-all SVM with {kernel}"
     assert "fruit: 12 examples, 2 classes" in result.stdout
     assert "wrote runs/fruit/record.npz" in result.stdout
+
+
+def test_the_sharp_predictor_stands_beside_the_published_one(run):
+    result = run("replay", "car", "--steps", 60, "--predictors", "abers,deleted,venn")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "abers, deleted: least-squares SVM with RBF(gamma=0.5), C=10, by default: gamma, C"
+    assert lines[1] == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
+    [beside] = [line for line in lines if line.startswith("abers beside the published venn: width 0.")]
+    assert ", log loss 0." in beside or ", log loss 1." in beside
+
+
+def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path):
+    result = run("replay", "digits", "--steps", 30, "--predictors", "abers", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found["tuned_on"], found["n"]) == (200, 30)
+    assert "on the first 200 examples, by leave-one-out" in result.stderr
+    stream = streams.load("digits", shuffle=0)
+    tuning = venn.tune(stream.take(200))
+    assert f"chose {tuning.kernel!r}, C={tuning.C:g} on" in result.stderr
+    record = Record.load(tmp_path / "runs/digits/record.npz")
+    assert [record.classes[code] for code in record.truth] == [y for _, y in stream.drop(200).take(30)]
+    fixed = run("replay", "digits", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--tune", 50, "--json")
+    assert "chose RBF(gamma=0.01), C=" in fixed.stderr
+    known = run("replay", "digits", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--C", 2, "--json")
+    assert json.loads(known.stdout)["tuned_on"] == 0
+    none = run("replay", "digits", "--steps", 5, "--predictors", "abers", "--tune", 0)
+    assert "RBF(gamma=0.015625), C=10, by default" in none.stdout
 
 
 def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):
@@ -217,6 +246,8 @@ def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):
         (("replay", "car", "--coef0", "2"), 2, "--coef0 belongs to the kernel poly, not to rbf"),
         (("replay", "car", "--shuffle", "-1"), 2, "must be an integer >= 0 or none, got '-1'"),
         (("replay", "car", "--steps", "0"), 2, "steps"),
+        (("replay", "car", "--tune", "1728"), 2, "--tune must leave one of the 1728 examples, got 1728"),
+        (("replay", "car", "--tune", "-1"), 2, "tune"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
         (("replay", "car", "--predictors", ""), 2, "got ''"),
         (("replay", "car", "--predictors", "venn,venn"), 2, "must have each name once"),
@@ -259,7 +290,7 @@ class Stubborn:
 
 
 def test_what_fails_midway_is_one_line_with_its_step(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(cli.PREDICTORS, "venn", Stubborn)
+    monkeypatch.setitem(cli.PREDICTORS, "venn", ("hinge", Stubborn))
     result = run("replay", "car", "--predictors", "venn")
     assert result.exit_code == 1
     assert result.stderr == "Error: residual must be at most 1e-8, got 1 (at step 3 of the replay)\n"
@@ -292,7 +323,8 @@ def test_plain_words():
         )
     assert cli.plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; it was inside at 1 of 3 steps.",
-        "out: the accuracy, 0.667, ends OUTSIDE its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
+        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
+        "allows; it was inside at 0 of 3 steps.",
         "Mean claimed probability minus accuracy: sure +0.333, unsure +0.167.",
     ]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive.venn import on_grid
 
-from venn._compiled.counting import TILE, count_argmax, move_extras
+from venn._compiled.counting import TILE, count_argmax
 
 
 def plain(negative, positive, labels, weights, test):
@@ -38,7 +38,7 @@ def test_counts_match_the_definition(c, values):
         labels = rng.integers(0, c, n)
         weights = rng.integers(0, 4, n)
         test = int(rng.integers(n))
-        counts = count_argmax(negative, positive, n, labels, weights, test)
+        counts, _ = count_argmax(negative, positive, n, labels, weights, test)
         assert counts.dtype == np.int64
         assert np.array_equal(counts, plain(negative, positive, labels, weights, test))
 
@@ -51,17 +51,17 @@ def test_random_tables_of_every_size(c):
         labels, weights = rng.integers(0, c, n), rng.integers(0, 3, n)
         test = int(rng.integers(n))
         assert np.array_equal(
-            count_argmax(negative, positive, n, labels, weights, test),
+            count_argmax(negative, positive, n, labels, weights, test)[0],
             plain(negative, positive, labels, weights, test),
         )
 
 
 def test_an_empty_bag_counts_the_new_example_alone():
     """No weight at the test object itself: it is counted once, as class j, under hypothesis j."""
-    counts = count_argmax(np.full((3, 1), -1.0), np.full((3, 1), 1.0), 1, np.array([-1]), np.array([0]), 0)
+    counts, _ = count_argmax(np.full((3, 1), -1.0), np.full((3, 1), 1.0), 1, np.array([-1]), np.array([0]), 0)
     assert np.array_equal(counts, np.eye(3))
     # n = 0: the test object lies beyond those counted.
-    counts = count_argmax(np.zeros((3, 1)), np.zeros((3, 1)), 0, np.zeros(0, int), np.zeros(0, int), 0)
+    counts, _ = count_argmax(np.zeros((3, 1)), np.zeros((3, 1)), 0, np.zeros(0, int), np.zeros(0, int), 0)
     assert np.array_equal(counts, np.eye(3))
 
 
@@ -69,7 +69,7 @@ def test_buffers_wider_than_the_bag():
     rng = np.random.default_rng(0)
     negative, positive = tied(rng, 4, 700, 4)
     labels, weights = rng.integers(0, 4, 700), np.ones(700, int)
-    counts = count_argmax(negative, positive, 600, labels, weights, 3)
+    counts, _ = count_argmax(negative, positive, 600, labels, weights, 3)
     assert np.array_equal(counts, plain(negative[:, :600], positive[:, :600], labels[:600], weights[:600], 3))
 
 
@@ -79,7 +79,7 @@ def test_an_object_without_examples_is_not_counted_whatever_its_label():
     labels, weights = rng.integers(0, 3, 40), rng.integers(0, 2, 40)
     expected = plain(negative, positive, labels, weights, 5)
     labels[weights == 0] = -1
-    assert np.array_equal(count_argmax(negative, positive, 40, labels, weights, 5), expected)
+    assert np.array_equal(count_argmax(negative, positive, 40, labels, weights, 5)[0], expected)
 
 
 def test_arguments_are_left_alone():
@@ -99,26 +99,5 @@ def test_the_grid_is_set_off_by_a_part_of_a_step(seed):
     positive += rng.integers(-2, 3, size=(3, 3000)) * 3e-7
     labels, weights = rng.integers(0, 3, 3000), np.ones(3000, int)
     for test in range(5):
-        counts = count_argmax(negative, positive, 3000, labels, weights, test)
+        counts, _ = count_argmax(negative, positive, 3000, labels, weights, test)
         assert np.array_equal(counts, plain(negative, positive, labels, weights, test))
-
-
-@pytest.mark.parametrize("c", [2, 3, 9, 20])
-def test_several_classes_at_one_object(c):
-    """`count_argmax` gives an object's examples to its first class; `move_extras` corrects that."""
-    rng = np.random.default_rng(c)
-    for n in (1, 4, 60, TILE + 1):
-        negative, positive = tied(rng, c, n, 3)
-        of_class = rng.integers(0, 3, size=(n, c)) * (rng.random((n, c)) < 0.5)
-        weights = of_class.sum(axis=1)
-        first = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in of_class])
-        extras = {(i, k): int(of_class[i, k]) for i in range(n) for k in range(c) if of_class[i, k] and k != first[i]}
-        test = int(rng.integers(n))
-        counts = count_argmax(negative, positive, n, first, weights, test)
-        if extras:
-            keys = np.array(list(extras), np.int64)
-            examples = np.array(list(extras.values()), np.int64)
-            move_extras(counts, negative, positive, first, keys[:, 0].copy(), keys[:, 1].copy(), examples, test)
-        where = np.repeat(np.arange(n), c)
-        expected = plain(negative[:, where], positive[:, where], np.tile(np.arange(c), n), of_class.ravel(), test * c)
-        assert np.array_equal(counts, expected)

@@ -359,9 +359,7 @@ def test_answers_out_of_date_refuse_to_be_read(event):
     else:
         machine.hypotheses([0.7])
     for read in (
-        lambda: answer.scores(0), lambda: answer.duals(0), lambda: answer.negative, lambda: answer.positive,
-        lambda: answer.labels, lambda: answer.multiplicities, lambda: answer.first_labels,
-        lambda: answer.extras, lambda: answer.bag,
+        lambda: answer.scores(0), lambda: answer.duals(0), lambda: answer.table, lambda: answer.labels,
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="out of date"):
             read()

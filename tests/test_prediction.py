@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from venn import Forecast, Maximin, Multiprobability, RowMean
+from venn import CategoryClass, ClassIntervals, Forecast, Maximin, Multiprobability, RowMean
 
 MATRIX = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 
@@ -32,8 +32,7 @@ def test_rules_pick_different_classes():
     rows = [[0.95, 0.05, 0.0], [0.0, 0.5, 0.5], [0.55, 0.4, 0.05]]
     assert Multiprobability(matrix(rows), (0, 1, 2)).label == 0
     assert Multiprobability(matrix(rows), (0, 1, 2), Maximin()).label == 1
-    assert np.array_equal(Maximin().quality(matrix(rows)), [0.0, 0.05, 0.0])
-    assert np.allclose(RowMean().quality(matrix(rows)), [0.5, 0.95 / 3, 0.55 / 3])
+    assert Multiprobability(matrix(rows), (0, 1, 2), CategoryClass(), category_class=2).label == 2
 
 
 @pytest.mark.parametrize("rule", [RowMean(), Maximin()])
@@ -45,10 +44,40 @@ def test_ties_go_to_the_first_class(rule):
 
 def test_a_rule_of_the_users_own():
     class Last:
-        def quality(self, probabilities):
-            return np.arange(len(probabilities))
+        def choose(self, probabilities, category_class):
+            return len(probabilities) - 1
 
-    assert Multiprobability(matrix(), ("a", "b", "c"), Last()).label == "c"
+    prediction = Multiprobability(matrix(), ("a", "b", "c"), Last())
+    assert prediction.label == "c"
+    assert prediction.guaranteed == "realised row"
+
+
+def test_what_is_guaranteed_hangs_on_the_rule():
+    assert Multiprobability(matrix(), "abc").guaranteed == "realised row"
+    assert Multiprobability(matrix(), "abc", RowMean(), category_class=0).guaranteed == "realised row"
+    assert Multiprobability(matrix(), "abc", Maximin()).guaranteed == "realised row"
+    assert Multiprobability(matrix(), "abc", CategoryClass(), category_class=1).guaranteed == "predicted label"
+    assert Multiprobability(matrix(), "abc", RowMean(), guaranteed="nothing").guaranteed == "nothing"
+
+
+def test_the_category_class_may_depend_on_the_hypothesis():
+    with pytest.raises(ValueError, match="same class under every hypothesis"):
+        Multiprobability(matrix(), "abc", CategoryClass())
+
+
+def test_class_intervals():
+    prediction = ClassIntervals(np.array([[0.5, 0.75], [0.25, 0.0], [0.0, 0.5]]), "abc")
+    assert (prediction.label, prediction.lower, prediction.upper, prediction.width) == ("a", 0.5, 0.75, 0.25)
+    assert np.allclose(prediction.proba, [0.625, 0.125, 0.25])
+    assert prediction.guaranteed == "each class"
+    assert repr(prediction) == "ClassIntervals('a': [0.500, 0.750])"
+    assert ClassIntervals(np.zeros((2, 2)), "ab").proba.tolist() == [0.5, 0.5]
+    assert ClassIntervals(np.array([[0.0, 0.1], [0.75, 0.25]]), "ab").lower == 0.25  # the second may be smaller
+    for bad in ([[0.0, 1.5], [0, 0]], [[-0.1, 0.5], [0, 0]], [[np.nan, 0.5], [0, 0]]):
+        with pytest.raises(ValueError, match="pairs must be probabilities"):
+            ClassIntervals(np.array(bad), "ab")
+    with pytest.raises(ValueError, match="pairs must have shape"):
+        ClassIntervals(np.zeros((3, 2)), "ab")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venn.online.record import Record
-from venn.prediction import Forecast, Maximin, Multiprobability
+from venn.prediction import ClassIntervals, Forecast, Maximin, Multiprobability
 
 CLASSES = ("no", "yes", "maybe")
 
@@ -82,6 +82,42 @@ def test_columns_follow_their_definitions(n, rule):
             assert per_step.realised_hit[i] == (row.argmax() == true)
             assert per_step.realised[i] == row.max()
             assert per_step.unanimous[i] == (prediction.unanimous if name == "venn" else True)
+
+
+def test_columns_of_class_intervals():
+    rng = np.random.default_rng(9)
+    record = Record(CLASSES, ["abers"])
+    steps = []
+    for _ in range(300):
+        pairs = rng.choice([0.0, 0.25, 0.5, 1.0], size=(3, 2)) * (rng.random() < 0.95)  # all 0 now and then
+        steps.append((ClassIntervals(pairs, CLASSES), int(rng.integers(3))))
+        record.update({"abers": steps[-1][0]}, CLASSES[steps[-1][1]])
+    assert record["abers"].interval
+    per_step = record["abers"].per_step
+    for i, (prediction, true) in enumerate(steps):
+        hit = prediction.index == true
+        assert per_step.hit[i] == per_step.realised_hit[i] == hit
+        assert (per_step.lower[i], per_step.upper[i]) == (prediction.lower, prediction.upper)
+        assert per_step.probability[i] == pytest.approx(prediction.proba[true], abs=1e-15)
+        brier = sum((float(k == true) - prediction.proba[k]) ** 2 for k in range(3))
+        assert per_step.brier[i] == pytest.approx(brier)
+        assert per_step.realised[i] == prediction.pairs[prediction.index, int(hit)]
+        same = prediction.pairs[:, 0].argmax() == prediction.pairs[:, 1].argmax()
+        assert per_step.unanimous[i] == same
+
+
+def test_class_intervals_survive_the_file(tmp_path):
+    record = Record(CLASSES, ["abers"])
+    record.update({"abers": ClassIntervals(np.full((3, 2), 0.5), CLASSES)}, CLASSES[0])
+    record.save(tmp_path / "record")
+    again = Record.load(tmp_path / "record")
+    assert again["abers"].interval
+    again.update({"abers": ClassIntervals(np.zeros((3, 2)), CLASSES)}, CLASSES[1])
+    with pytest.raises(TypeError, match="keep to one kind"):
+        again.update({"abers": Forecast(np.full(3, 1 / 3), CLASSES)}, CLASSES[1])
+    bad = tampered(ClassIntervals(np.zeros((3, 2)), CLASSES), pairs=np.full((3, 2), 1.5))
+    with pytest.raises(ValueError, match="must predict probabilities, got"):
+        again.update({"abers": bad}, CLASSES[1])
 
 
 def test_curves_are_means_so_far_and_agree_with_the_error_form():
@@ -197,7 +233,7 @@ def test_bad_updates_are_not_recorded():
         ({"venn": good, "platt": point}, ValueError, "must have the names"),
         ({"venn": good, "point": point, "platt": point}, ValueError, "must have the names"),
         ({"venn": point, "point": point}, TypeError, "one kind of prediction"),
-        ({"venn": good, "point": 0.5}, TypeError, "point must predict a Forecast or a Multiprobability"),
+        ({"venn": good, "point": 0.5}, TypeError, "point must predict one of Forecast, Multiprobability, ClassIntervals"),
         (
             {"venn": Multiprobability(third, ("a", "b", "c")), "point": point},
             ValueError,
@@ -492,7 +528,7 @@ def npy(shape, body=b"", dtype="<i4"):
     ("changes", "message"),
     [
         ({}, None),
-        ({"header": {"version": 2}}, "version 2, this program reads 1"),
+        ({"header": {"version": 1}}, "version 1, this program reads 2"),
         ({"header": {"format": "other"}}, "header does not say"),
         ({"header": {"steps": 10**15}}, "6 rows where the header says"),
         ({"header": {"steps": -6}}, "6 rows where the header says"),
@@ -504,8 +540,8 @@ def npy(shape, body=b"", dtype="<i4"):
         ({"header": {"parameters": {"venn": 3}}}, "3 where text belongs"),
         ({"header": {"classes": ["no", "yes", None]}}, "classes must be str"),
         ({"header": {"classes": ["no"]}}, "labels outside its classes"),
-        ({"header": {"intervals": [True, 7]}}, "7 where true or false belongs"),
-        ({"header": {"intervals": [True, None]}}, "None where true or false belongs"),
+        ({"header": {"kinds": ["Multiprobability", 7]}}, "7 where a kind of prediction belongs"),
+        ({"header": {"kinds": ["Forecast", None]}}, "None where a kind of prediction belongs"),
         ({"header": {"crc32": {}}}, "not those its header names"),
         ({"header": {"crc32": {"truth": 1, "predictor_0": 2, "predictor_1": 3}}}, "checksum"),
         ({"header": {"clip": math.nan}}, "clip must lie"),

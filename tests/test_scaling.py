@@ -589,12 +589,35 @@ def test_interpolation_must_be_known(interpolation):
 
 def test_repr_shows_the_parameters():
     machine = venn.OneVsAllSVM(venn.RBF(0.5), C=2, classes=["a", "b"])
-    assert repr(Platt(machine)) == f"Platt({machine!r})"
-    assert repr(Isotonic(machine, "linear")) == f"Isotonic({machine!r}, interpolation='linear')"
+    assert repr(Platt(machine)) == f"Platt({machine!r}, deleted=False)"
+    assert repr(Isotonic(machine, "linear")) == f"Isotonic({machine!r}, interpolation='linear', deleted=False)"
     assert (
         repr(Binning(machine, 5, EqualFrequency(), laplace=True))
-        == f"Binning({machine!r}, bins=5, edges=EqualFrequency(), laplace=True)"
+        == f"Binning({machine!r}, bins=5, edges=EqualFrequency(), laplace=True, deleted=False)"
     )
+
+
+def test_maps_may_be_fitted_to_deleted_scores():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
+    machine = venn.LeastSquaresSVM(venn.RBF(5.0), C=100, classes=range(3))
+    for x, label in zip(X, y, strict=True):
+        machine.learn_one(x, label)
+
+    class TrainedOnThem:
+        """A machine whose training scores are the other one's deleted scores."""
+
+        classes, n, bag = machine.classes, machine.n, machine.deleted_bag
+        hypotheses = machine.hypotheses
+
+    for make in (Platt, Binning, Isotonic):
+        predictor = make(machine, deleted=True)
+        assert "deleted=True" in repr(predictor)
+        for x in rng.normal(size=(10, 2)):
+            assert np.array_equal(predictor.predict_one(x).proba, make(TrainedOnThem()).predict_one(x).proba)
+        assert not np.allclose(predictor.predict_one(X[0]).proba, make(machine).predict_one(X[0]).proba)
+    with pytest.raises(TypeError, match="deleted must be True or False"):
+        Platt(machine, deleted=1)
 
 
 def test_a_new_map_needs_two_methods():

@@ -51,6 +51,17 @@ def test_shuffle_is_the_stated_permutation(toy):
     assert np.array_equal(toy.X, np.arange(20.0).reshape(10, 2))
 
 
+def test_drop_leaves_what_take_took(toy):
+    rest = toy.drop(4)
+    assert [(x.tolist(), y) for x, y in (*toy.take(4), *rest)] == [(x.tolist(), y) for x, y in toy]
+    assert rest.classes == toy.classes
+    assert ".drop(4)" in repr(rest)
+    assert len(toy.drop(0)) == len(toy)
+    for bad in (len(toy), -1, 1.5, True):
+        with pytest.raises((ValueError, TypeError), match="n must"):
+            toy.drop(bad)
+
+
 def test_take_keeps_the_first_and_all_classes(toy):
     assert [y for _, y in toy.take(2)] == ["a", "b"]
     assert toy.take(2).classes == ("a", "b", "c")

@@ -18,24 +18,42 @@ from rich.console import Console
 import streams
 from venn import __version__
 from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
+from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.tuning import PENALTIES, Tuning, tune
 from venn.online.panel import Panel, Predictor
 from venn.online.record import Record
 from venn.online.replay import replay as run
+from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.scaling import Binning, Isotonic, Platt
 from venn.predictors.transductive import TransductiveVenn
-from venn.taxonomies import Argmax
+from venn.show.terminal import Progress
+from venn.taxonomies import Argmax, Deleted
 
-PREDICTORS: dict[str, Callable[[OneVsAllSVM], Predictor]] = {
-    "venn": lambda machine: TransductiveVenn(machine, Argmax()),
-    "platt": Platt,
-    "binning": Binning,
-    "isotonic": Isotonic,
+MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
+    "squares": ("least-squares SVM", LeastSquaresSVM),
+    "hinge": ("one-vs-all SVM", OneVsAllSVM),
 }
+
+# The machine that a predictor reads, and how to make it.
+PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
+    "abers": ("squares", TransductiveVennAbers),
+    "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(Argmax()))),
+    "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
+    "platt": ("hinge", Platt),
+    "binning": ("hinge", Binning),
+    "isotonic": ("hinge", Isotonic),
+}
+SHARP, PUBLISHED = "abers", "venn"
 
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
 # width and print no value: these are ours.
-SETTINGS = {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)}
+SETTINGS = {
+    "squares": {"car": (0.5, 10.0), "wine_red": (0.1, 1.0)},
+    "hinge": {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)},
+}
+FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
 DEFAULT_C = 10.0
 DEFAULT_DEGREE = 3
 
@@ -86,7 +104,7 @@ def main() -> None:
     "--gamma",
     type=_positive,
     metavar="NUMBER",
-    help="Of the rbf and poly kernels.  [default: 1 / encoded features; 0.1 for rbf on car, wine_red]",
+    help="Of the rbf and poly kernels.  [default: chosen by --tune; known for rbf on car, wine_red]",
 )
 @click.option("--degree", type=click.IntRange(min=1), metavar="INTEGER", help="Of the poly kernel.  [default: 3]")
 @click.option("--coef0", type=_not_negative, metavar="NUMBER", help="Of the poly kernel.  [default: 1]")
@@ -95,7 +113,15 @@ def main() -> None:
     "C",
     type=_positive,
     metavar="NUMBER",
-    help="Penalty of the machine.  [default: 10; 1 for rbf on wine_red]",
+    help="Penalty of the machines.  [default: chosen by --tune; known for rbf on car, wine_red]",
+)
+@click.option(
+    "--tune",
+    "tuned_on",
+    type=click.IntRange(min=0),
+    metavar="INTEGER",
+    help="Examples at the start that choose gamma and C and then belong to no bag; 0 takes gamma = 1 / encoded "
+    "features, C = 10.  [default: a fifth of them, at most 200]",
 )
 @click.option(
     "--shuffle",
@@ -129,6 +155,7 @@ def replay(
     degree: int | None,
     coef0: float | None,
     C: float | None,
+    tuned_on: int | None,
     shuffle: int | None,
     steps: int | None,
     predictors: list[str],
@@ -138,10 +165,12 @@ def replay(
     as_json: bool,
     no_progress: bool,
 ) -> None:
-    """Predict, then learn, every example of DATA; compare the predictors on one shared machine.
+    """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
-    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012).
+    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside the
+    sharp predictors: abers (Venn-Abers by class on deleted scores) and deleted (Venn on deleted scores, the
+    predicted label guaranteed).
     """
     for option, value, kernels in (
         ("--gamma", gamma, ("rbf", "poly")),
@@ -160,20 +189,17 @@ def replay(
             raise click.ClickException(
                 f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict"
             )
-        settings = SETTINGS.get(data) if kernel == "rbf" else None
-        chosen = []
-        if gamma is None and kernel != "linear":
-            gamma = settings[0] if settings else 1 / len(stream.features)
-            chosen.append("gamma" if settings else f"gamma = 1 / {len(stream.features)} features")
-        if C is None:
-            C = settings[1] if settings else DEFAULT_C
-            chosen.append("C")
-
-        solver = _kernel(kernel, gamma, degree, coef0)
-        machine = OneVsAllSVM(solver, C, stream.classes)
-        default = f", by default: {', '.join(chosen)}" if chosen else ""
-        say(f"one-vs-all SVM with {solver!r}, C={C:g}{default}")
-        panel = Panel(**{name: PREDICTORS[name](machine) for name in predictors})
+        choices, tuning = _choose(data, stream, kernel, gamma, degree, coef0, C, tuned_on, no_progress, say)
+        if tuning is not None:
+            stream = stream.drop(tuning.n)
+        machines = {}
+        for kind, (title, make) in MACHINES.items():
+            readers = [name for name in predictors if PREDICTORS[name][0] == kind]
+            if readers:
+                solver, penalty, note = choices[kind]
+                machines[kind] = make(solver, penalty, stream.classes)
+                say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}")
+        panel = Panel(**{name: PREDICTORS[name][1](machines[PREDICTORS[name][0]]) for name in predictors})
         record = run(stream, panel, progress=False if no_progress else None, steps=steps)
         record.shuffle = shuffle
         folder = Path("runs", stream.name) if out is None else out
@@ -186,7 +212,7 @@ def replay(
             click.echo(f"no figure: {error}", err=True)
 
     if as_json:
-        click.echo(json.dumps(_summary(record, stream.name), allow_nan=False))
+        click.echo(json.dumps(_summary(record, stream.name, tuning), allow_nan=False))
     elif sys.stdout.isatty():
         Console().print(record)
     else:
@@ -222,22 +248,33 @@ def plain_words(record: Record) -> list[str]:
         if curves.interval:
             inside = curves.inside
             share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
-            end = f"{'inside' if inside[-1] else 'OUTSIDE'} its band [{lower:.3f}, {upper:.3f}]"
+            end = f"{'inside' if inside[-1] else 'outside'} its band [{lower:.3f}, {upper:.3f}]"
+            if not inside[-1]:
+                gap, chance = max(lower - accuracy, accuracy - upper), math.sqrt(math.log(2 / 0.05) / (2 * len(record)))
+                end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} that chance allows"
             lines.append(f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}.")
         else:
             claims.append(f"{name} {lower - accuracy:+.3f}")
+    if SHARP in record and PUBLISHED in record:
+        means = record.means()
+        pairs = (
+            f"{field.replace('_', ' ')} {means[SHARP][field]:.3f} against {means[PUBLISHED][field]:.3f}"
+            for field in ("width", "log_loss")
+        )
+        lines.append(f"{SHARP} beside the published {PUBLISHED}: {', '.join(pairs)}.")
     if claims:
         lines.append(f"Mean claimed probability minus accuracy: {', '.join(claims)}.")
     return lines
 
 
-def _summary(record: Record, data: str) -> dict[str, Any]:
+def _summary(record: Record, data: str, tuning: Tuning | None) -> dict[str, Any]:
     return {
         "data": data,
         "n": len(record),
         "classes": list(record.classes),
         "shuffle": record.shuffle,
         "seconds": record.seconds,
+        "tuned_on": tuning.n if tuning else 0,
         "predictors": record.means(),
     }
 
@@ -274,13 +311,58 @@ def _announce_once(data: str) -> Callable[[int, int], None]:
     return announce
 
 
-def _kernel(name: str, gamma: float | None, degree: int | None, coef0: float | None) -> Kernel:
-    if gamma is None:
+def _choose(
+    data: str,
+    stream: streams.Stream,
+    kernel: str,
+    gamma: float | None,
+    degree: int | None,
+    coef0: float | None,
+    C: float | None,
+    tuned_on: int | None,
+    no_progress: bool,
+    say: Callable[[str], None],
+) -> tuple[dict[str, tuple[Kernel, float, str]], Tuning | None]:
+    """Return kernel, C and a note for each kind of machine; and the tuning, if examples went into one."""
+    if kernel == "rbf" and tuned_on is None and all(data in known for known in SETTINGS.values()):
+        chosen = [name for name, value in (("gamma", gamma), ("C", C)) if value is None]
+        note = f", by default: {', '.join(chosen)}" if chosen else ""
+        known = {kind: SETTINGS[kind][data] for kind in MACHINES}
+        return {k: (RBF(gamma or known[k][0]), C or known[k][1], note) for k in MACHINES}, None
+    fixed = None
+    if gamma is not None or kernel != "rbf":
+        fixed = _kernel(kernel, gamma or 1 / len(stream.features), degree, coef0)
+    if fixed is not None and C is not None:
+        return {kind: (fixed, C, "") for kind in MACHINES}, None
+    if tuned_on is None:
+        tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
+        if tuned_on < FEWEST_TO_TUNE:
+            tuned_on = 0
+    if tuned_on == 0:
+        solver, penalty = fixed or RBF(1 / len(stream.features)), C or DEFAULT_C
+        return {kind: (solver, penalty, ", by default") for kind in MACHINES}, None
+    if tuned_on >= len(stream):
+        raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
+    with Progress(None, False if no_progress else None) as bar:
+        tuning = tune(
+            stream.take(tuned_on),
+            kernels=None if fixed is None else [fixed],
+            penalties=PENALTIES if C is None else [C],
+            progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),
+        )
+    say(
+        f"chose {tuning.kernel!r}, C={tuning.C:g} on the first {tuning.n} examples, by leave-one-out: log loss "
+        f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
+    )
+    return {kind: (tuning.kernel, tuning.C, ", tuned") for kind in MACHINES}, tuning
+
+
+def _kernel(name: str, gamma: float, degree: int | None, coef0: float | None) -> Kernel:
+    if name == "linear":
         return Linear()
     if name == "rbf":
         return RBF(gamma)
-    degree = DEFAULT_DEGREE if degree is None else degree
-    return Polynomial(degree, gamma, 1.0 if coef0 is None else coef0)
+    return Polynomial(DEFAULT_DEGREE if degree is None else degree, gamma, 1.0 if coef0 is None else coef0)
 
 
 def _close(name: str, names: Iterable[str]) -> str:

@@ -14,11 +14,29 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class Rule(Protocol):
-    """A decision rule: from the multiprobability matrix to the predicted class."""
+PREDICTED_LABEL = "predicted label"
+REALISED_ROW = "realised row"
+EACH_CLASS = "each class"
+NOTHING = "nothing"
 
-    def quality(self, probabilities: Floats) -> Floats:
-        """Return (c,) qualities of the classes; the largest wins, ties go to the first class."""
+
+class Rule(Protocol):
+    """A decision rule: from the multiprobability matrix to the predicted class.
+
+    A rule may have an attribute `guaranteed`: what is a theorem about predictions made by it. Without
+    one it is the calibration of the realised row alone.
+    """
+
+    def choose(self, probabilities: Floats, category_class: int | None) -> int:
+        """Return the position of the predicted class.
+
+        Parameters
+        ----------
+        probabilities : (c, c) float64
+            Row j: distribution over the classes under the hypothesis that the new label is class j.
+        category_class : int or None
+            Class of the new example's category, where it is the same under every hypothesis.
+        """
 
 
 class Parameters:
@@ -36,33 +54,72 @@ class Parameters:
 
 
 class RowMean(Parameters):
-    """Quality of a class: its mean probability over the hypotheses (Lambrou et al. 2012).
+    """Predict the class of largest mean probability over the hypotheses; ties go to the first class.
+
+    References
+    ----------
+    Lambrou, Papadopoulos & Gammerman (2012).
 
     Examples
     --------
-    >>> RowMean().quality(np.array([[0.75, 0.25], [0.25, 0.75]]))
-    array([0.5, 0.5])
+    >>> RowMean().choose(np.array([[0.75, 0.25], [0.3, 0.7]]), None)
+    0
     """
 
-    def quality(self, probabilities: Floats) -> Floats:
-        """Return (c,) column means."""
-        mean: Floats = probabilities.mean(axis=0)
-        return mean
+    guaranteed = REALISED_ROW
+
+    def choose(self, probabilities: Floats, category_class: int | None) -> int:
+        """Return the position of the largest column mean."""
+        return int(probabilities.mean(axis=0).argmax())
 
 
 class Maximin(Parameters):
-    """Quality of a class: its smallest probability over the hypotheses.
+    """Predict the class whose smallest probability over the hypotheses is largest; ties go to the first class.
 
     Examples
     --------
-    >>> Maximin().quality(np.array([[0.75, 0.25], [0.5, 0.5]]))
-    array([0.5 , 0.25])
+    >>> Maximin().choose(np.array([[0.75, 0.25], [0.5, 0.5]]), None)
+    0
     """
 
-    def quality(self, probabilities: Floats) -> Floats:
-        """Return (c,) column minima."""
-        smallest: Floats = probabilities.min(axis=0)
-        return smallest
+    guaranteed = REALISED_ROW
+
+    def choose(self, probabilities: Floats, category_class: int | None) -> int:
+        """Return the position of the largest column minimum."""
+        return int(probabilities.min(axis=0).argmax())
+
+
+class CategoryClass(Parameters):
+    """Predict the class that the new example's category stands for, such as the class of its largest score.
+
+    Where the category stands for the same class under every hypothesis, the predicted label is known
+    from the category alone, and its own chance of being right is calibrated: under exchangeability
+    E[1{y = label} | category, bag] is the realised row at the label, and lies between the lower and the
+    upper probability. No rule that looks at all rows has this property: it picks the class that
+    happens to look best.
+
+    Raises
+    ------
+    ValueError
+        By `choose` and by predictors, where the class of the category may depend on the hypothesis: there
+        the label would not be determined.
+
+    Examples
+    --------
+    >>> CategoryClass().choose(np.array([[0.75, 0.25], [0.5, 0.5]]), 1)
+    1
+    """
+
+    guaranteed = PREDICTED_LABEL
+
+    def choose(self, probabilities: Floats, category_class: int | None) -> int:
+        """Return the class of the category."""
+        if category_class is None:
+            raise ValueError(
+                "CategoryClass() needs a category of the same class under every hypothesis, got one that may "
+                "depend on it: use RowMean() or Maximin(), or a deleted taxonomy of a machine that deletes exactly"
+            )
+        return category_class
 
 
 def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
@@ -140,30 +197,44 @@ class Multiprobability:
     classes : sequence of c labels
     rule : Rule, default RowMean()
         Picks the predicted class.
+    category_class : int, optional
+        Class of the new example's category, where it is the same under every hypothesis.
+    guaranteed : str, optional
+        What is a theorem about this prediction; by default what the rule says.
+
+    Attributes
+    ----------
+    guaranteed : str
+        "predicted label": E[1{y = label} | category, bag] lies in [lower, upper]. "realised row": only the
+        row of the true label is calibrated. "nothing": no such statement is proved.
 
     References
     ----------
-    Vovk, Shafer & Nouretdinov (2003), "Self-calibrating probability forecasting"; the rule of
-    the row mean is that of Lambrou, Papadopoulos & Gammerman (2012).
+    Vovk, Shafer & Nouretdinov (2003), "Self-calibrating probability forecasting".
 
     Examples
     --------
     >>> prediction = Multiprobability(np.array([[0.5, 0.5], [0.25, 0.75]]), ("no", "yes"))
     >>> prediction.label, prediction.lower, prediction.upper
     ('yes', 0.5, 0.75)
-    >>> prediction.unanimous
-    False
+    >>> prediction.unanimous, prediction.guaranteed
+    (False, 'realised row')
     """
 
-    def __init__(self, probabilities: Floats, classes: Sequence[Label], rule: Rule | None = None) -> None:
+    def __init__(
+        self,
+        probabilities: Floats,
+        classes: Sequence[Label],
+        rule: Rule | None = None,
+        category_class: int | None = None,
+        guaranteed: str | None = None,
+    ) -> None:
         self.classes = tuple(classes)
         self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
         self.rule: Rule = RowMean() if rule is None else rule
-
-    @cached_property
-    def index(self) -> int:
-        """Position of the predicted class."""
-        return int(self.rule.quality(self.probabilities).argmax())
+        self.category_class = category_class
+        self.index = self.rule.choose(self.probabilities, category_class)
+        self.guaranteed: str = getattr(self.rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
 
     @property
     def label(self) -> Label:
@@ -202,4 +273,87 @@ class Multiprobability:
         return f"Multiprobability({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
 
 
-Prediction = Forecast | Multiprobability
+class ClassIntervals:
+    """Two probabilities for each class: a binary multiprobability of the event "the label is this class".
+
+    Under exchangeability, for each class k, the probability under the true hypothesis (`pairs[k, 1]` if
+    the label is k, `pairs[k, 0]` otherwise) is perfectly calibrated.
+
+    Parameters
+    ----------
+    pairs : (c, 2) float64 in [0, 1]
+        Probability of each class when the label is supposed another one, and when it is supposed this one.
+        The second need not be the larger.
+    classes : sequence of c labels
+
+    Attributes
+    ----------
+    guaranteed : str
+        "each class": the statement above. It says nothing of the point forecast, nor of the class that happens
+        to be predicted.
+
+    References
+    ----------
+    Vovk & Petej (2014), "Venn-Abers predictors".
+
+    Examples
+    --------
+    >>> prediction = ClassIntervals(np.array([[0.2, 0.4], [0.5, 0.7]]), ("no", "yes"))
+    >>> prediction.label, prediction.lower, prediction.upper
+    ('yes', 0.5, 0.7)
+    >>> prediction.proba.round(3)
+    array([0.333, 0.667])
+    """
+
+    guaranteed = EACH_CLASS
+
+    def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
+        self.classes = tuple(classes)
+        clean = np.array(pairs, np.float64)
+        if clean.shape != (len(self.classes), 2):
+            raise ValueError(f"pairs must have shape {(len(self.classes), 2)}, got {clean.shape}")
+        # Written so that NaN fails.
+        if not (clean.min() >= 0 and clean.max() <= 1):
+            raise ValueError(f"pairs must be probabilities in [0, 1], got {pairs!r}")
+        clean.setflags(write=False)
+        self.pairs = clean
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(c,) point forecast: means of the pairs, divided by their sum; uniform where all are 0."""
+        mean = self.pairs.mean(axis=1)
+        total = mean.sum()
+        proba: Floats = mean / total if total > 0 else np.full(len(mean), 1 / len(mean))
+        proba.setflags(write=False)
+        return proba
+
+    @cached_property
+    def index(self) -> int:
+        """Position of the predicted class; ties go to the first class."""
+        return int(self.proba.argmax())
+
+    @property
+    def label(self) -> Label:
+        """The class of largest point forecast."""
+        return self.classes[self.index]
+
+    @property
+    def lower(self) -> float:
+        """The smaller probability of the predicted class."""
+        return float(self.pairs[self.index].min())
+
+    @property
+    def upper(self) -> float:
+        """The larger probability of the predicted class."""
+        return float(self.pairs[self.index].max())
+
+    @property
+    def width(self) -> float:
+        """Upper minus lower."""
+        return self.upper - self.lower
+
+    def __repr__(self) -> str:
+        return f"ClassIntervals({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
+
+
+Prediction = Forecast | Multiprobability | ClassIntervals

@@ -66,7 +66,10 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
 
     Returns
     -------
-    (c, c) int64: row j holds the counts under hypothesis j, the test example included as class j.
+    counts : (c, c) int64
+        Row j holds the counts under hypothesis j, the test example included as class j.
+    categories : (c,) int64
+        Category of the test example under each hypothesis.
     """
     c = negative.shape[0]
     lag = lag_of(c)
@@ -128,17 +131,4 @@ def count_argmax(negative, positive, n, labels, weights, test):  # type: ignore[
             for pattern in range(1 << min(CHUNK, c - chunk * CHUNK)):
                 if pattern >> (j - chunk * CHUNK) & 1:
                     counts[j, k] += histogram[chunk, (k << CHUNK) + pattern]
-    return counts
-
-
-@compiled
-def move_extras(counts, negative, positive, labels, objects, classes, examples, test):  # type: ignore[no-untyped-def]
-    """Correct the counts where an object holds several classes: `count_argmax` gave all to the first."""
-    lag = lag_of(counts.shape[0])
-    for j in range(counts.shape[0]):
-        wanted = category(negative, positive, test, j, lag)
-        for e in range(objects.shape[0]):
-            i = objects[e]
-            if category(negative, positive, i, j, lag) == wanted:
-                counts[j, classes[e]] += examples[e]
-                counts[j, labels[i]] -= examples[e]
+    return counts, wanted

@@ -22,7 +22,7 @@ import numpy as np
 
 from venn._compiled.jit import compiled
 
-WIDTH = 96  # scores in a leaf; 32 is slower with a million scores, 64 and 128 hardly differ
+WIDTH = 96  # scores in a leaf; 32 is slower with a million scores, 64 hardly differs
 SPLIT, LEFT, RIGHT, PARENT, LEAVES, BEFORE, START, EDGE = range(8)  # a node
 COUNT, CORNERS, ABOVE, SCORE = range(4)  # a leaf: three numbers, then three tables
 POINT = SCORE + WIDTH

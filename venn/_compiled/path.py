@@ -108,47 +108,21 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
 
 
 @compiled
-def follow(  # type: ignore[no-untyped-def]
-    sign,
-    p,
-    budget,
-    widen,
-    scale,
-    K,
-    count,
-    positive,
-    total,
-    C,
-    members,
-    m,
-    B,
-    direction,
-    response,
-    beta,
-    score,
-    state,
-    up,
-    down,
-    index,
-    alive,
-    U,
-    kappa,
-    shape,
-    work,
-    around,
-    near,
-    pack,
-):
-    """Drive beta[p] by up to `budget` in direction `sign` from a solved base with a nonempty margin.
+def follow(case, budget, widen, margin, motion, branch, scratch):  # type: ignore[no-untyped-def]
+    """Drive p's coefficient by up to `budget` in the direction of `case.sign`, from a nonempty margin.
 
-    Reads the base margin `members[:m]` with bordered inverse B, the motion `direction` (m + 1,) of the
-    margin and `response` (count,) of all scores per unit of beta[p]. Updates beta, score, state, up, down in
-    place. Only objects that an event could reach are watched on the way: those whose distance to a level
-    is at most `widen` times a bound on their motion (all, for widen = 0).
+    `branch` holds a solved base and is updated in place; `margin` and `motion` are those of the base. Only
+    objects that an event could reach are watched on the way: those whose distance to a level is at most
+    `widen` times a bound on their motion (all, for widen = 0).
 
     Returns (outcome, budget left, slots, events, p joined). Slots alive afterwards are the new
-    margin; the rows of `U` over `kappa` are its inverse's rank-one terms.
+    margin; the rows of `branch.terms` over `branch.kappa` are its inverse's rank-one terms.
     """
+    sign, p, K, count, positive, total, C, scale = case
+    members, m, B = margin
+    direction, response = motion
+    beta, score, state, up, down, index, alive, U, kappa = branch
+    shape, work, around, near, pack = scratch
     limit = U.shape[1]
     v, z, u, now, lowest, highest, rhs, ratio = (work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
     z[0] = 1.0

@@ -1,15 +1,14 @@
-"""One step of all one-against-all machines: 2c supposed problems solved, and the revealed one kept."""
-
-from typing import Any, NamedTuple
+"""One step of all one-against-all machines: 2c supposed problems solved."""
 
 import numpy as np
 
-from venn._compiled.dense import add_rows, dot
+from venn._compiled.buffers import KEEP, REBUILD, UNSOLVED, UPDATE, Base, Branch, Margin, Motion, Supposition
+from venn._compiled.dense import add_rows
 from venn._compiled.jit import compiled
+from venn._compiled.margin import place, without_member
 from venn._compiled.path import (
     ABOVE,
     BELOW,
-    DEPENDENT,
     FAILED,
     MIDDLE,
     MINUS,
@@ -20,61 +19,10 @@ from venn._compiled.path import (
     segment,
     set_levels,
 )
-from venn._compiled.smo import bias_interval, levels, resolution, scores_from
-
-# How a solved branch is committed: the margin stays, changes by the path's events, or is built anew.
-# UNSOLVED asks the caller for a batch solve.
-KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
+from venn._compiled.smo import bias_interval, resolution
 
 ACCEPT = 1e-9  # worst violation accepted from a path; above it more objects are watched, then a batch solve is made
 LANES = 16
-
-
-class Objects(NamedTuple):
-    """The distinct objects and the examples at them."""
-
-    kernel: Any  # (room, room)
-    counts: Any  # (c, room) int64, examples of each class
-    total: Any  # (room,) int64, examples
-
-
-class Solved(NamedTuple):
-    """The machines as they stand."""
-
-    beta: Any  # (c, room) signed coefficients
-    score: Any  # (c, room)
-    state: Any  # (c, room) int8
-    bias: Any  # (c,)
-    members: Any  # (c, margin room) int64
-    size: Any  # (c,) int64, members
-    inverse: Any  # (c, margin room, margin room), of the bordered margin
-    spare: Any  # (c, margin room, margin room), the same without a member that is asked about
-
-
-class Branches(NamedTuple):
-    """The answers to both suppositions about an object: not of class k (side 0), of class k (side 1)."""
-
-    beta: Any  # (2, c, room)
-    score: Any  # (2, c, room)
-    state: Any  # (2, c, room) int8
-    commit: Any  # (c, 2) int64: KEEP, UPDATE, REBUILD or UNSOLVED
-    slots: Any  # (c, 2) int64: bias, old members, joined ones
-    index: Any  # (c, 2, margin room) int64, object in each slot
-    alive: Any  # (c, 2, margin room) bool, still a member
-    events: Any  # (c, 2) int64
-    terms: Any  # (c, 2, EVENTS, margin room), rank-one terms of the inverse
-    kappa: Any  # (c, 2, EVENTS), their divisors
-    alternate: Any  # (c, 2) bool, terms refer to `Solved.spare`
-
-
-class Scratch(NamedTuple):
-    """Room for intermediate values."""
-
-    order: Any  # 0, 1, 2, ...
-    margin: Any  # (9, margin room)
-    around: Any  # (12, room + EVENTS + 8)
-    near: Any  # (room + EVENTS + 8,) int64
-    pack: Any  # flat, margin room x (room + EVENTS + 8)
 
 
 @compiled
@@ -178,47 +126,17 @@ def correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa
 
 
 @compiled
-def suppose(  # type: ignore[no-untyped-def]
-    sign,
-    p,
-    budget,
-    scale,
-    K,
-    count,
-    positive,
-    total,
-    C,
-    members,
-    m,
-    B,
-    direction,
-    response,
-    beta0,
-    score0,
-    state0,
-    up0,
-    down0,
-    beta,
-    score,
-    state,
-    index,
-    alive,
-    U,
-    kappa,
-    shape,
-    work,
-    around,
-    near,
-    pack,
-):
-    """Solve one machine with one more label of sign `sign` at p, whose counts include it already.
+def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
+    """Solve one machine with one more label, by at most `budget` of the coefficient at its object.
 
-    The base `beta0`, ... is solved, with p at its place but not in the margin.
-    Returns (how to commit, slots, events, worst violation).
+    `margin` and `motion` are those of `base`. Returns (how to commit, slots, events, worst violation).
     """
+    sign, p, K, count, positive, total, C, scale = case
+    beta, score, state, up, down, index, alive, U, kappa = branch
+    direction, response = motion
+    shape, work = scratch.order, scratch.margin
     worst = np.inf
     near_end = resolution(C, scale)
-    up, down = around[7], around[8]
     alone = np.empty(1, np.int64)
     alone_B = np.empty((2, 2))
     widen = 1.0
@@ -228,14 +146,14 @@ def suppose(  # type: ignore[no-untyped-def]
         if attempt == 3:
             widen = 0.0
         for i in range(count):
-            beta[i] = beta0[i]
-            score[i] = score0[i]
-            state[i] = state0[i]
-            up[i] = up0[i]
-            down[i] = down0[i]
+            beta[i] = base.beta[i]
+            score[i] = base.score[i]
+            state[i] = base.state[i]
+            up[i] = base.up[i]
+            down[i] = base.down[i]
         commit = UPDATE
         left = budget
-        size, base_members, base_B = m, members, B
+        members, size, B = margin
         slots, events, outcome = 1, 0, SOLVED
         for leg in range(4 * count + 50):
             if size == 0:
@@ -270,40 +188,12 @@ def suppose(  # type: ignore[no-untyped-def]
                 alone_B[0, 1] = 1.0
                 alone_B[1, 0] = 1.0
                 alone_B[1, 1] = 0.0
-                size, base_members, base_B = 1, alone, alone_B
+                members, size, B = alone, 1, alone_B
             # An earlier attempt may have left the direction of another margin behind.
-            if leg > 0 or attempt > 0 or size != m or m == 0:
-                respond(K, count, base_members, size, base_B, p, direction, response, shape, work[6])
+            if leg > 0 or attempt > 0 or size != margin.size or size == 0:
+                respond(K, count, members, size, B, p, direction, response, shape, work[6])
             outcome, left, slots, events, joined = follow(
-                sign,
-                p,
-                left,
-                widen if leg == 0 else 0.0,
-                scale,
-                K,
-                count,
-                positive,
-                total,
-                C,
-                base_members,
-                size,
-                base_B,
-                direction,
-                response,
-                beta,
-                score,
-                state,
-                up,
-                down,
-                index,
-                alive,
-                U,
-                kappa,
-                shape,
-                work,
-                around,
-                near,
-                pack,
+                case, left, widen if leg == 0 else 0.0, Margin(members, size, B), motion, branch, scratch
             )
             if outcome == FAILED:
                 break
@@ -337,9 +227,7 @@ def suppose(  # type: ignore[no-untyped-def]
             beta[only] -= total_of(beta, count)
         error = 0.0
         if slots > 1:
-            error = correct(
-                K, count, slots, size, base_B, beta, score, state, index, alive, U, kappa, events, shape, work
-            )
+            error = correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa, events, shape, work)
         inside = 0
         for a in range(1, slots):
             if alive[a]:
@@ -387,22 +275,6 @@ def suppose(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def without_member(B, m, a, into):  # type: ignore[no-untyped-def]
-    """Set `into` to the bordered inverse of the margin without its slot `a`; the last slot takes its place."""
-    pivot = B[a, a]
-    for r in range(m + 1):
-        weight = B[r, a] / pivot
-        for s in range(m + 1):
-            into[r, s] = B[r, s] - weight * B[a, s]
-    if a != m:
-        for s in range(m + 1):
-            into[a, s] = into[m, s]
-        for r in range(m + 1):
-            into[r, a] = into[r, m]
-        into[a, a] = into[m, m]
-
-
-@compiled
 def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
     """Answer, for every machine, both suppositions about object p.
 
@@ -413,7 +285,7 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
     K, counts, total = objects
     beta, score, state, bias, members, size, B, spare = solved
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
-    shape, work, around, near, pack = scratch
+    shape, work, around, _, _ = scratch
     near_end = resolution(C, scale)
     worst_of_all = 0.0
     if new:
@@ -498,37 +370,23 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
                 # The two suppositions share direction and response, unless the first one overwrote them.
                 ready = m > 0
                 how, n_slots, n_events, worst = suppose(
-                    sign,
-                    p,
+                    Supposition(sign, p, K, count, positive, total, C, scale),
                     budget,
-                    scale,
-                    K,
-                    count,
-                    positive,
-                    total,
-                    C,
-                    base_members,
-                    m,
-                    base_B,
-                    direction,
-                    response,
-                    beta[k],
-                    score[k],
-                    base_state,
-                    up,
-                    down,
-                    betas[side, k],
-                    scores[side, k],
-                    states[side, k],
-                    index[k, side],
-                    alive[k, side],
-                    U[k, side],
-                    kappa[k, side],
-                    shape,
-                    work,
-                    around,
-                    near,
-                    pack,
+                    Margin(base_members, m, base_B),
+                    Motion(direction, response),
+                    Base(beta[k], score[k], base_state, up, down),
+                    Branch(
+                        betas[side, k],
+                        scores[side, k],
+                        states[side, k],
+                        around[7],
+                        around[8],
+                        index[k, side],
+                        alive[k, side],
+                        U[k, side],
+                        kappa[k, side],
+                    ),
+                    scratch,
                 )
                 ready = ready and how == UPDATE
                 commit[k, side] = how
@@ -539,236 +397,3 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
             total[p] -= 1
             positive[p] -= side
     return worst_of_all
-
-
-@compiled
-def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Build the margin and its bordered inverse from the states; set its size.
-
-    Members whose features depend on the others' (a linear kernel has few independent ones) leave
-    the margin: their coefficient is moved along the null direction, which changes no score, until
-    somebody reaches the end of its segment.
-    """
-    K, total, positive = objects.kernel, objects.total, objects.counts[k]
-    beta, state, members, B = solved.beta[k], solved.state[k], solved.members[k], solved.inverse[k]
-    m = 0
-    B[0, 0] = 0.0
-    shape = np.arange(B.shape[0])
-    z = np.empty(B.shape[0])
-    u = np.empty(B.shape[0])
-    for i in range(count):
-        if state[i] != PLUS and state[i] != MINUS:
-            continue
-        while True:
-            if m == 0:
-                B[0, 0] = -K[i, i]
-                B[0, 1] = 1.0
-                B[1, 0] = 1.0
-                B[1, 1] = 0.0
-                members[0] = i
-                m = 1
-                break
-            z[0] = -1.0
-            for a in range(m):
-                z[a + 1] = -K[i, members[a]]
-            for a in range(m + 1):
-                u[a] = 0.0
-            add_rows(u, m + 1, B, shape, z, m + 1)
-            pivot = K[i, i] - dot(u, z, m + 1)
-            if pivot > DEPENDENT * scale:
-                for a in range(m + 1):
-                    for e in range(m + 1):
-                        B[a, e] += u[a] * u[e] / pivot
-                    B[a, m + 1] = u[a] / pivot
-                    B[m + 1, a] = u[a] / pivot
-                B[m + 1, m + 1] = 1.0 / pivot
-                members[m] = i
-                m += 1
-                break
-            # Dependent: raise beta[i] until it or a member is at an end.
-            negative = total[i] - positive[i]
-            middle = C * (positive[i] - negative)
-            high = middle if state[i] == PLUS else C * positive[i]
-            step = high - beta[i]
-            who = -1
-            for a in range(m):
-                j = members[a]
-                middle_j = C * (2 * positive[j] - total[j])
-                low_j = -C * (total[j] - positive[j]) if state[j] == PLUS else middle_j
-                high_j = middle_j if state[j] == PLUS else C * positive[j]
-                if u[a + 1] > 1e-9:
-                    ratio = (high_j - beta[j]) / u[a + 1]
-                elif u[a + 1] < -1e-9:
-                    ratio = (low_j - beta[j]) / u[a + 1]
-                else:
-                    continue
-                if ratio < step:
-                    step = max(0.0, ratio)
-                    who = a
-            beta[i] += step
-            for a in range(m):
-                beta[members[a]] += step * u[a + 1]
-            if who < 0:
-                beta[i] = high
-                state[i] = MIDDLE if state[i] == PLUS else BELOW
-                break
-            j = members[who]
-            middle_j = C * (2 * positive[j] - total[j])
-            if state[j] == PLUS:
-                if u[who + 1] > 0.0:
-                    beta[j] = middle_j
-                    state[j] = MIDDLE
-                else:
-                    beta[j] = -C * (total[j] - positive[j])
-                    state[j] = ABOVE
-            elif u[who + 1] > 0.0:
-                beta[j] = C * positive[j]
-                state[j] = BELOW
-            else:
-                beta[j] = middle_j
-                state[j] = MIDDLE
-            if m == 1:
-                m = 0
-                B[0, 0] = 0.0
-                continue
-            reduced = np.empty((m + 1, m + 1))
-            without_member(B, m, who + 1, reduced)
-            for a in range(m):
-                for e in range(m):
-                    B[a, e] = reduced[a, e]
-            members[who] = members[m - 1]
-            m -= 1
-    solved.size[k] = m
-
-
-@compiled
-def commit_step(label, count, objects, solved, branches):  # type: ignore[no-untyped-def]
-    """Keep, in every machine, the branch of the revealed label.
-
-    Returns how many margins are marked REBUILD and left to the caller.
-    """
-    K = objects.kernel
-    beta, score, state, bias, members, size, B, spare = solved
-    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
-    anew = 0
-    for k in range(size.shape[0]):
-        side = 1 if k == label else 0
-        for i in range(count):
-            beta[k, i] = betas[side, k, i]
-            score[k, i] = scores[side, k, i]
-            state[k, i] = states[side, k, i]
-        how = commit[k, side]
-        bias[k] = score[k, 0] - dot(K[0], beta[k], count)
-        if how == REBUILD:
-            anew += 1
-        if how != UPDATE:
-            continue
-        n = slots[k, side]
-        m = size[k]
-        B_k = B[k]
-        if alternate[k, side]:
-            m -= 1
-            for r in range(m + 1):
-                for s in range(m + 1):
-                    B_k[r, s] = spare[k, r, s]
-        for r in range(n):
-            for s in range(0 if r > m else m + 1, n):
-                B_k[r, s] = 0.0
-        for e in range(events[k, side]):
-            row = U[k, side, e]
-            for r in range(n):
-                weight = row[r] / kappa[k, side, e]
-                if weight != 0.0:
-                    into = B_k[r]
-                    for s in range(n):
-                        into[s] += weight * row[s]
-        # The last living slots take the places of the dead ones.
-        last = n - 1
-        a = 1
-        while a <= last:
-            while last >= a and not alive[k, side, last]:
-                last -= 1
-            if last < a:
-                break
-            if not alive[k, side, a]:
-                for s in range(n):
-                    B_k[a, s] = B_k[last, s]
-                for r in range(n):
-                    B_k[r, a] = B_k[r, last]
-                B_k[a, a] = B_k[last, last]
-                index[k, side, a] = index[k, side, last]
-                last -= 1
-            members[k, a - 1] = index[k, side, a]
-            a += 1
-        size[k] = last
-    return anew
-
-
-@compiled
-def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
-    """Set the base entries of the new object p: no examples, coefficient 0, score by every machine.
-
-    Returns 0, or NaN when its kernel row is not finite.
-    """
-    row = K[p]
-    doubt = 0.0
-    for i in range(p + 1):
-        K[i, p] = row[i]
-        doubt += 0.0 * row[i]
-    total[p] = 0
-    for k in range(counts.shape[0]):
-        counts[k, p] = 0
-        beta[k, p] = 0.0
-        state[k, p] = MIDDLE
-        if sizes[k] == 0:
-            score[k, p] = -1.0
-        elif sizes[k] == examples:
-            score[k, p] = 1.0
-        else:
-            score[k, p] = bias[k] + dot(row, beta[k], p)
-    return doubt
-
-
-@compiled
-def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
-    """Recompute machine k's scores from the kernel, so that rounding does not add up over a long stream."""
-    K = objects.kernel
-    beta, score, state, bias, members, size, _, _ = solved
-    fresh = np.empty(count)
-    scores_from(beta[k], 0.0, K, count, fresh)
-    level = 0.0
-    if size[k] > 0:
-        for a in range(size[k]):
-            i = members[k, a]
-            level += state[k, i] - fresh[i]
-        level /= size[k]
-    else:
-        for i in range(count):
-            level += score[k, i] - fresh[i]
-        level /= count
-    for i in range(count):
-        if state[k, i] != PLUS and state[k, i] != MINUS:
-            score[k, i] = fresh[i] + level
-    bias[k] = score[k, 0] - dot(K[0], beta[k], count)
-
-
-@compiled
-def worst_residual(count, examples, sizes, scale, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
-    K, counts, total = objects
-    beta, score, bias = solved.beta, solved.score, solved.bias
-    fresh = np.empty(count)
-    worst = 0.0
-    for k in range(beta.shape[0]):
-        if sizes[k] == 0 or sizes[k] == examples:
-            continue
-        scores_from(beta[k], bias[k], K, count, fresh)
-        balance = 0.0
-        for i in range(count):
-            balance += beta[k, i]
-            negative = total[i] - counts[k, i]
-            rise, fall = levels(beta[k, i], counts[k, i], negative, C, resolution(C, scale))
-            worst = max(worst, rise - fresh[i], fresh[i] - fall, abs(fresh[i] - score[k, i]))
-            worst = max(worst, (beta[k, i] - C * counts[k, i]) / C, (-C * negative - beta[k, i]) / C)
-        worst = max(worst, abs(balance) / C)
-    return worst

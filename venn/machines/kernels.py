@@ -29,6 +29,14 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     return number
 
 
+def checked_kernel(kernel: Any) -> Kernel:
+    """Return `kernel`, or say what is wrong with it."""
+    if isinstance(kernel, type) or not callable(getattr(kernel, "row", None)):
+        raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
+    known: Kernel = kernel
+    return known
+
+
 class RBF(Parameters):
     """Gaussian kernel K(x, z) = exp(-gamma |x - z|^2).
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,61 +16,76 @@ class NotConverged(RuntimeError):
 
 @dataclass(frozen=True)
 class Bag:
-    """Training scores of a machine; equal objects are one entry.
+    """Scores of the examples a machine has learned; equal ones may be one entry.
 
     Attributes
     ----------
     scores : (c, m) float64
-        Score of each distinct object by each one-against-all machine.
+        Score of each entry by each one-against-all machine.
     counts : (m, c) int64
-        Number of examples of each class at each object.
+        Number of examples of each class at each entry.
     """
 
     scores: Floats
     counts: Integers
 
 
-class Hypotheses(Protocol):
-    """A machine's answer about one object, for every hypothesis on its label.
+class ScoreTable(NamedTuple):
+    """Scores of all examples under every hypothesis about a new one, by distinct example.
 
     One-against-all machines need two solutions each, not one for each hypothesis: machine k sees the
-    new object as positive under hypothesis k and as negative under every other.
+    new object as positive under hypothesis k and as negative under every other. So the scores under
+    hypothesis j are those of `negative`, but for row j, which is that of `positive`.
     """
 
-    test_scores: Floats  #: (c,) scores of the object by the machines that have not seen it
-    test: int  #: column of the object in `negative` and `positive`
-    count: int  #: m, distinct objects with the object itself
+    negative: Floats  #: (c, >= m) scores by machine k when the new object is supposed not of class k
+    positive: Floats  #: (c, >= m) scores by machine k when the new object is supposed of class k
+    labels: Integers  #: (m,) class codes; what stands at `test` means nothing where its weight is 0
+    weights: Integers  #: (m,) number of learned examples; the new one is not among them
+    test: int  #: column of the new example
+    objects: Floats = np.empty((0, 0))  #: (d, >= m) features by column; empty where a machine keeps none
+
+    def scores(self, j: int) -> Floats:
+        """Return (n + 1, c) scores under hypothesis j: the n examples by distinct example, the new one last."""
+        columns = self._columns()
+        rows: Floats = self.negative[:, columns]
+        rows[j] = self.positive[j, columns]
+        return rows.T
+
+    def codes(self, j: int) -> Integers:
+        """Return (n + 1,) class codes in the order of `scores`; the new example has code j."""
+        codes: Integers = self.labels[self._columns()]
+        codes[-1] = j
+        return codes
+
+    def _columns(self) -> Integers:
+        return np.append(np.repeat(np.arange(len(self.labels)), self.weights), self.test)
+
+
+class Hypotheses(Protocol):
+    """A machine's answer about one object, for every hypothesis on its label."""
 
     @property
-    def negative(self) -> Floats:
-        """(c, >= m) scores of all distinct objects when the object is supposed not of class k."""
-
-    @property
-    def positive(self) -> Floats:
-        """(c, >= m) scores of all distinct objects when the object is supposed of class k."""
-
-    @property
-    def first_labels(self) -> Integers:
-        """(m,) the class first seen at each distinct object."""
-
-    @property
-    def multiplicities(self) -> Integers:
-        """(m,) number of examples at each distinct object."""
-
-    @property
-    def extras(self) -> Mapping[tuple[int, int], int]:
-        """Number of examples by (object, class), for the classes beyond the first at an object."""
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores before the object came."""
+    def test_scores(self) -> Floats:
+        """(c,) scores of the object by the machines that have not seen it."""
 
     @property
     def labels(self) -> Integers:
         """(n,) class codes of the examples, in order of arrival."""
 
+    @property
+    def table(self) -> ScoreTable:
+        """Scores of all examples by the machines that have learned them all: the fast path."""
+
+    @property
+    def deleted_table(self) -> ScoreTable:
+        """Score of each example by the machines as they would be without it: the fast path."""
+
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the n examples in order of arrival, the object last."""
+
+    def deleted(self, j: int) -> Floats:
+        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
 
 
 class Machine(Protocol):
@@ -86,8 +100,19 @@ class Machine(Protocol):
         """Number of examples learned."""
 
     @property
+    def deletes_exactly(self) -> bool:
+        """Whether deleted scores are those of machines solved without the example.
+
+        The deleted score of a new object is then the same under every hypothesis about its label.
+        """
+
+    @property
     def bag(self) -> Bag:
         """Training scores now."""
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Deleted scores now, by distinct example."""
 
     @property
     def residual(self) -> float:
@@ -104,6 +129,17 @@ class Machine(Protocol):
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example; a refused one leaves no trace."""
+
+    def fresh(self) -> Machine:
+        """Return a machine with the same parameters that has learned nothing."""
+
+
+def checked_machine(machine: Any) -> Machine:
+    """Return `machine`, or say what is wrong with it."""
+    if machine is None or isinstance(machine, type | str) or not callable(getattr(machine, "hypotheses", None)):
+        raise TypeError(f"machine must be a machine object, with a method 'hypotheses', got {machine!r}")
+    known: Machine = machine
+    return known
 
 
 def class_codes(classes: Any) -> dict[Label, int]:
@@ -131,6 +167,20 @@ def class_codes(classes: Any) -> dict[Label, int]:
     return codes
 
 
+def code_of(y: Any, codes: dict[Label, int]) -> int:
+    """Return the class code of label `y`, or say what it must be."""
+    try:
+        return codes[y]
+    except (KeyError, TypeError):
+        raise ValueError(f"y must be one of the classes {list(codes)!r}, got {y!r}") from None
+
+
+def check_code(j: Any, c: int) -> None:
+    """Raise when `j` is not a class code."""
+    if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < c:
+        raise ValueError(f"j must be a class code from 0 to {c - 1}, got {j!r}")
+
+
 def clean_object(x: Any, features: int | None) -> Floats:
     """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
     if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
@@ -156,3 +206,10 @@ def clean_object(x: Any, features: int | None) -> Floats:
         where = int(np.flatnonzero(~np.isfinite(clean))[0])
         raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
     return clean
+
+
+def grown(array: Any, *shape: int) -> Any:
+    """Return a copy of the array in the corner of a larger one, zero elsewhere."""
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, length) for length in array.shape)] = array
+    return larger

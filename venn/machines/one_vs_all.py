@@ -8,23 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from venn._compiled.buffers import REBUILD, UNSOLVED, Branches, Objects, Scratch, Solved
+from venn._compiled.margin import commit_step, rebuild, refresh_scores, worst_residual
 from venn._compiled.path import EVENTS
-from venn._compiled.step import (
-    REBUILD,
-    UNSOLVED,
-    Branches,
-    Objects,
-    Scratch,
-    Solved,
-    commit_step,
-    rebuild,
-    refresh_scores,
-    solve_step,
-    worst_residual,
-)
+from venn._compiled.span import delete_standing, delete_step
+from venn._compiled.step import solve_step
 from venn.machines.batch import Problem, batch_solve
 from venn.machines.kernels import Kernel, positive
-from venn.machines.machine import Bag, NotConverged, class_codes, clean_object
+from venn.machines.machine import (
+    Bag,
+    NotConverged,
+    ScoreTable,
+    check_code,
+    class_codes,
+    clean_object,
+    code_of,
+)
 from venn.prediction import Floats, Integers, Label
 
 TOLERANCE = 1e-8
@@ -86,6 +85,9 @@ class OneVsAllSVM:
     (5, 2)
     """
 
+    #: Deleted scores are to first order: see `deleted_bag`.
+    deletes_exactly = False
+
     def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
         if isinstance(kernel, type) or not callable(getattr(kernel, "row", None)):
             raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
@@ -119,6 +121,13 @@ class OneVsAllSVM:
             np.zeros((c, 2, EVENTS, 0)), np.zeros((c, 2, EVENTS)), np.zeros((c, 2), np.bool_),
         )  # fmt: skip
         self._scratch = self._new_scratch()
+        # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
+        # Empty until deleted scores are asked for.
+        self._known, self._spans = np.zeros((c, 0)), np.zeros((2, c, 0))
+
+    def fresh(self) -> OneVsAllSVM:
+        """Return a machine with the same parameters that has learned nothing."""
+        return OneVsAllSVM(self.kernel, self.C, self.classes)
 
     def __repr__(self) -> str:
         return f"OneVsAllSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
@@ -183,6 +192,69 @@ class OneVsAllSVM:
         """Training scores of all machines now, by distinct object."""
         m = self._count
         return Bag(self._solved.score[:, :m].copy(), self._objects.counts[:, :m].T.copy())
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Score of each example by the machines without it, to first order, by distinct example.
+
+        An example of class k, at object i, that the other examples at i and the margin can replace keeps its
+        score. Otherwise f(x_i) moves by the part of i's coefficient that has to go, times the squared
+        distance of x_i's features from the affine span of the free support vectors ("span"). That is the score
+        of the machine solved without the example as long as no other example becomes, or ceases to be, free. With
+        no free support vector the bias first moves to the nearest object that can be one; the only example of
+        its sign has the other sign's constant score. One class in all keeps its scores.
+
+        References
+        ----------
+        Chapelle & Vapnik (2000), "Model selection for support vector machines".
+        """
+        self._make_span_room()
+        objects, codes, weights = self._examples(self._count)
+        scores = np.empty((len(self.classes), objects.size))
+        delete_standing(
+            self._count, self.n, self._sizes, self._scale, self.C, self._objects, self._solved, self._known, objects,
+            codes, scores,
+        )  # fmt: skip
+        counts = np.zeros((objects.size, len(self.classes)), np.int64)
+        counts[np.arange(objects.size), codes] = weights
+        return Bag(scores, counts)
+
+    def _make_span_room(self) -> None:
+        c = len(self.classes)
+        if self._known.shape[1] < self._room:
+            self._known, self._spans = np.full((c, self._room), np.nan), np.full((2, c, self._room), np.nan)
+
+    def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
+        """Return object, class and number of the distinct examples.
+
+        First those of the class first seen at each of `count` objects, then those of further classes.
+        """
+        objects, codes, weights = np.arange(count), self._first[:count], self._objects.total[:count]
+        if self._extras:
+            others, classes = np.array(list(self._extras), np.int64).T
+            examples = np.array(list(self._extras.values()), np.int64)
+            objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])
+            weights = np.concatenate([weights, examples])
+            np.subtract.at(weights, others, examples)
+        return objects, codes, weights
+
+    def _delete(self, p: int, count: int) -> ScoreTable:
+        """Return the deleted scores under every hypothesis about object p, the object last."""
+        self._make_span_room()
+        objects, codes, weights = self._examples(count)
+        test = p
+        if p == self._count:
+            self._known[:, p] = np.nan
+        else:
+            # An example of its own: its sign is the supposed one.
+            test = objects.size
+            objects, codes, weights = np.append(objects, p), np.append(codes, 0), np.append(weights, 0)
+        scores = np.empty((2, len(self.classes), objects.size))
+        delete_step(
+            p, count, self.n, self._sizes, self._scale_with(p), self.C, self._objects, self._solved, self._branches,
+            self._known, self._spans, objects, codes, test, scores,
+        )  # fmt: skip
+        return ScoreTable(scores[0], scores[1], codes, weights, test, self._columns[:, objects])
 
     @property
     def residual(self) -> float:
@@ -270,13 +342,7 @@ class OneVsAllSVM:
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
         clean_object(x, self._features)
-        self._code(y)
-
-    def _code(self, y: Label) -> int:
-        try:
-            return self._codes[y]
-        except (KeyError, TypeError):
-            raise ValueError(f"y must be one of the classes {list(self.classes)!r}, got {y!r}") from None
+        code_of(y, self._codes)
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example: the branch already solved for its label becomes the machine.
@@ -286,9 +352,9 @@ class OneVsAllSVM:
         x : (d,) finite numbers
         y : one of `classes`
         """
-        label = self._code(y)
+        label = code_of(y, self._codes)
         answer = self.hypotheses(x)
-        p, count = answer.test, answer.count
+        p, count, deleted = answer.test, answer.count, answer.has_deleted
         self._forget()
         self._features = self._columns.shape[0]
         self._where[answer.key] = p
@@ -305,6 +371,11 @@ class OneVsAllSVM:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
         self._history[:, self.n] = p, label
         self.n += 1
+        if deleted:
+            self._known[:, :count] = self._spans[0, :, :count]
+            self._known[label, :count] = self._spans[1, label, :count]
+        else:
+            self._known.fill(np.nan)
         if commit_step(label, count, self._objects, self._solved, self._branches):
             for k in range(len(self.classes)):
                 if self._branches.commit[k, int(k == label)] == REBUILD:
@@ -312,6 +383,7 @@ class OneVsAllSVM:
                     rebuild(k, self._scale, count, self.C, self._objects, self._solved)
                     self._refresh(k)
         if self.n % REFRESH == 0:
+            self._known.fill(np.nan)
             for k in range(len(self.classes)):
                 self._refresh(k)
 
@@ -348,6 +420,7 @@ class OneVsAllHypotheses:
         self.count = count
         self.current = True
         self.test_scores = machine._solved.score[:, test].copy()
+        self._deleted: ScoreTable | None = None
 
     def _buffers(self) -> OneVsAllSVM:
         if not self.current:
@@ -360,37 +433,33 @@ class OneVsAllHypotheses:
         return self._machine.classes
 
     @property
-    def negative(self) -> Floats:
-        """(c, >= m) scores of all distinct objects when the object is supposed not of class k."""
-        scores: Floats = self._buffers()._branches.score[0]
-        return scores
+    def table(self) -> ScoreTable:
+        """Scores of all examples by the machines that have learned them all."""
+        machine = self._buffers()
+        negative, positive = machine._branches.score
+        features = machine._columns
+        columns, labels, weights = machine._examples(self.count)
+        if columns.size > self.count:
+            # An object with examples of several classes is several distinct examples of equal scores.
+            negative, positive, features = negative[:, columns], positive[:, columns], features[:, columns]
+        return ScoreTable(negative, positive, labels, weights, self.test, features)
 
     @property
-    def positive(self) -> Floats:
-        """(c, >= m) scores of all distinct objects when the object is supposed of class k."""
-        scores: Floats = self._buffers()._branches.score[1]
-        return scores
+    def has_deleted(self) -> bool:
+        """Whether deleted scores were asked for."""
+        return self._deleted is not None
 
     @property
-    def first_labels(self) -> Integers:
-        """(m,) the class first seen at each distinct object; means nothing where there is no example."""
-        return self._buffers()._first[: self.count]
+    def deleted_table(self) -> ScoreTable:
+        """Score of each example by the machines without it, to first order: see `OneVsAllSVM.deleted_bag`.
 
-    @property
-    def multiplicities(self) -> Integers:
-        """(m,) number of examples at each distinct object."""
-        totals: Integers = self._buffers()._objects.total[: self.count]
-        return totals
-
-    @property
-    def extras(self) -> dict[tuple[int, int], int]:
-        """Number of examples by (object, class), for the classes beyond the first at an object."""
-        return self._buffers()._extras
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores before the object came."""
-        return self._buffers().bag
+        The new example is treated like the others. Its scores may depend on the hypothesis, for its
+        coefficient does; at an object learned before it has a column of its own.
+        """
+        machine = self._buffers()
+        if self._deleted is None:
+            self._deleted = machine._delete(self.test, self.count)
+        return self._deleted
 
     @property
     def labels(self) -> Integers:
@@ -400,8 +469,7 @@ class OneVsAllHypotheses:
 
     def _in_order(self, of_not: Floats, of: Floats, j: int) -> Floats:
         machine = self._buffers()
-        if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < len(machine.classes):
-            raise ValueError(f"j must be a class code from 0 to {len(machine.classes) - 1}, got {j!r}")
+        check_code(j, len(machine.classes))
         objects = np.append(machine._history[0, : machine.n], self.test)
         rows = of_not[:, objects]
         rows[j] = of[j, objects]
@@ -409,11 +477,24 @@ class OneVsAllHypotheses:
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._in_order(self.negative, self.positive, j)
+        return self._in_order(*self._buffers()._branches.score, j)
+
+    def deleted(self, j: int) -> Floats:
+        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
+        machine = self._buffers()
+        check_code(j, len(machine.classes))
+        table = self.deleted_table
+        column = np.zeros((self.count, len(machine.classes)), np.int64)
+        objects, codes, _ = machine._examples(self.count)
+        column[objects, codes] = np.arange(objects.size)
+        columns = np.append(column[tuple(machine._history[:, : machine.n])], table.test)
+        rows = table.negative[:, columns]
+        rows[j] = table.positive[j, columns]
+        return rows.T
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs equally."""
         betas = self._buffers()._branches.beta[:, :, : self.count]
-        share = self.multiplicities.astype(np.float64)
+        share = self._buffers()._objects.total[: self.count].astype(np.float64)
         share[self.test] += 1
         return self._in_order(betas[0] / share, betas[1] / share, j)

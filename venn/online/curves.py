@@ -32,11 +32,14 @@ class PerStep:
     brier: Floats
     """Sum over the classes of (1{y = k} - p_k)^2, in [0, 2]."""
     realised_hit: Bools
-    """The most probable class in the row of the true label was the true one."""
+    """The most probable class in the row of the true label was the true one; for class intervals, `hit`."""
     realised: Floats
-    """The probability of that class in that row; calibrated under exchangeability."""
+    """The probability of that class in that row; calibrated under exchangeability.
+
+    For class intervals the probability of the predicted class under the true hypothesis: each fixed class is
+    calibrated, the one that happens to be predicted need not be."""
     unanimous: Bools
-    """All rows had the same most probable class."""
+    """All rows had the same most probable class; for class intervals, both hypotheses."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from venn.online import archive
 from venn.online.curves import Curves, PerStep, cumulate
-from venn.prediction import Forecast, Label, Multiprobability, Prediction
+from venn.prediction import ClassIntervals, Forecast, Label, Multiprobability, Prediction
 from venn.show import plot, terminal
 
 if TYPE_CHECKING:
@@ -27,17 +27,18 @@ ROW = np.dtype(
         ("upper", "<f8"),
         ("probability", "<f8"),  # of the true label, by the point forecast
         ("brier", "<f8"),
-        ("realised_class", "<i4"),  # most probable class in the row of the true label
-        ("realised", "<f8"),  # its probability there
+        ("realised_class", "<i4"),  # most probable class in the row of the true label; predicted class for pairs
+        ("realised", "<f8"),  # its probability there; that of its pair under the true hypothesis
         ("unanimous", "?"),
     ]
 )
 TRUTH = np.dtype("<i4")
+KINDS = ("Forecast", "Multiprobability", "ClassIntervals")
 # Steps are kept raw and reduced together, so that numpy's cost per call is paid once a block; with
 # many classes the block shrinks to keep its (block, c, c) probabilities at 2 MiB.
 BLOCK, BLOCK_NUMBERS = 256, 2**18
 SUM_TOLERANCE = 1e-6
-FORMAT, VERSION = "vennstream.record", 1
+FORMAT, VERSION = "vennstream.record", 2
 
 
 class Record:
@@ -126,7 +127,7 @@ class Record:
 
         Parameters
         ----------
-        predictions : mapping of str to Forecast or Multiprobability
+        predictions : mapping of str to Forecast, Multiprobability or ClassIntervals
             One for each name.
         y : label
             The true label.
@@ -183,7 +184,7 @@ class Record:
         return name in self._tracks
 
     def __getitem__(self, name: str) -> Curves:
-        return cumulate(self._per_step(name), bool(self._tracks[name].interval), self.clip)
+        return cumulate(self._per_step(name), self._tracks[name].kind not in (None, "Forecast"), self.clip)
 
     def _per_step(self, name: str) -> PerStep:
         if name not in self._tracks:
@@ -307,7 +308,7 @@ class Record:
             "steps": self._n,
             "classes": [_scalar(label) for label in self.classes],
             "names": list(self.names),
-            "intervals": [track.interval for track in self._tracks.values()],
+            "kinds": [track.kind for track in self._tracks.values()],
             "data": self.data,
             "shuffle": self.shuffle,
             "parameters": self.parameters,
@@ -358,16 +359,16 @@ class Record:
             clip=_typed(header, "clip", float),
         )
         record.seconds = _typed(header, "seconds", float)
-        intervals = _typed(header, "intervals", list)
+        kinds = _typed(header, "kinds", list)
         expected = {"truth": TRUTH} | {f"predictor_{position}": ROW for position in range(len(names))}
-        if members.keys() != expected.keys() or len(intervals) != len(names):
+        if members.keys() != expected.keys() or len(kinds) != len(names):
             raise ValueError("its members are not those its header names")
         arrays = {name: archive.array(members[name], dtype, steps) for name, dtype in expected.items()}
         record._truth = arrays["truth"]
         for position, track in enumerate(record._tracks.values()):
-            if not (isinstance(intervals[position], bool) or (intervals[position] is None and not steps)):
-                raise ValueError(f"its header says {intervals[position]!r} where true or false belongs")
-            track.restore(arrays[f"predictor_{position}"], intervals[position])
+            if not (kinds[position] in KINDS or (kinds[position] is None and not steps)):
+                raise ValueError(f"its header says {kinds[position]!r} where a kind of prediction belongs")
+            track.restore(arrays[f"predictor_{position}"], kinds[position])
         codes = [arrays["truth"]]
         for position in range(len(names)):
             codes += [arrays[f"predictor_{position}"][field] for field in ("predicted", "realised_class")]
@@ -386,48 +387,53 @@ class _Track:
         self.name = name
         self.classes = classes
         self.block = block
-        self.interval: bool | None = None  # known from the first prediction on
+        self.kind: str | None = None  # of prediction; known from the first one on
         self.rows = np.empty(BLOCK, ROW)
 
-    def restore(self, rows: NDArray[Any], interval: bool | None) -> None:
+    def restore(self, rows: NDArray[Any], kind: str | None) -> None:
         probabilities = np.array([rows[name] for name in ("lower", "upper", "probability", "realised")])
         inside = (probabilities >= -SUM_TOLERANCE) & (probabilities <= 1 + SUM_TOLERANCE)
         if not inside.all() or not (rows["brier"] >= 0).all() or not (rows["lower"] <= rows["upper"]).all():
             raise ValueError(f"the rows of {self.name} hold numbers that are no probabilities")
-        if interval is not None:
-            self._start(interval)
+        if kind is not None:
+            self._start(kind)
         if len(rows) >= BLOCK:  # doubling must make room for a whole block
             self.rows = rows
         else:
             self.rows[: len(rows)] = rows
 
-    def _start(self, interval: bool) -> None:
+    def _start(self, kind: str) -> None:
         c = len(self.classes)
-        self.interval = interval
-        self._shape = (c, c) if interval else (c,)
-        self._total = float(c) if interval else 1.0
+        self.kind = kind
+        self._shape = {"Forecast": (c,), "Multiprobability": (c, c), "ClassIntervals": (c, 2)}[kind]
         self._raw = np.empty((self.block, *self._shape))
         self._predicted = np.empty(self.block, np.int64)
 
     def put(self, slot: int, prediction: Prediction) -> None:
+        kind = type(prediction).__name__
+        raw: Any
         if isinstance(prediction, Multiprobability):
-            interval, raw = True, prediction.probabilities
+            raw, total = prediction.probabilities, float(len(self.classes))
         elif isinstance(prediction, Forecast):
-            interval, raw = False, prediction.proba
+            raw, total = prediction.proba, 1.0
+        elif isinstance(prediction, ClassIntervals):
+            raw, total = prediction.pairs, None
         else:
-            raise TypeError(f"{self.name} must predict a Forecast or a Multiprobability, got {prediction!r}")
-        if self.interval is None:
-            self._start(interval)
-        if interval is not self.interval:
+            raise TypeError(f"{self.name} must predict one of {', '.join(KINDS)}, got {prediction!r}")
+        if self.kind is None:
+            self._start(kind)
+        if kind != self.kind:
             raise TypeError(f"{self.name} must keep to one kind of prediction, got {prediction!r}")
         if prediction.classes != self.classes:
             raise ValueError(f"{self.name} must predict the classes {self.classes!r}, got {prediction.classes!r}")
-        # The comparisons are written so that NaN fails them.
-        if raw.shape != self._shape or not (
-            np.minimum.reduce(raw, axis=None) >= 0.0
-            and abs(np.add.reduce(raw, axis=None) - self._total) <= SUM_TOLERANCE * self._total
+        # The comparisons are written so that NaN fails them. Pairs have no sum to keep to, and lie below 1.
+        if (
+            raw.shape != self._shape
+            or not np.minimum.reduce(raw, axis=None) >= 0.0
+            or (total is None and not np.maximum.reduce(raw, axis=None) <= 1.0)
+            or (total is not None and not abs(np.add.reduce(raw, axis=None) - total) <= SUM_TOLERANCE * total)
         ):
-            raise ValueError(f"{self.name} must predict probabilities of sum 1, got {raw!r}")
+            raise ValueError(f"{self.name} must predict probabilities{' of sum 1' if total else ''}, got {raw!r}")
         self._raw[slot] = raw
         self._predicted[slot] = prediction.index
 
@@ -438,22 +444,32 @@ class _Track:
             self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
         raw, predicted, at = self._raw[:k], self._predicted[:k], np.arange(k)
         rows = self.rows[start : start + k]
-        if self.interval:
+        if self.kind == "Multiprobability":
             claimed = raw[at, :, predicted]
             proba = raw.mean(axis=1)
             realised = raw[at, truth]
+            rows["realised_class"] = realised.argmax(axis=1)
+            rows["realised"] = realised.max(axis=1)
             best = raw.argmax(axis=2)
-            rows["lower"], rows["upper"] = claimed.min(axis=1), claimed.max(axis=1)
-            rows["unanimous"] = (best == best[:, :1]).all(axis=1)
+        elif self.kind == "ClassIntervals":
+            claimed = raw[at, predicted]
+            proba = raw.mean(axis=2)
+            sums = proba.sum(axis=1, keepdims=True)
+            proba = np.where(sums > 0, proba / np.where(sums > 0, sums, 1), 1 / len(self.classes))
+            rows["realised_class"] = predicted
+            rows["realised"] = claimed[at, (truth == predicted).astype(int)]
+            best = raw.argmax(axis=1)
         else:
             # A point forecast is a multiprobability whose rows are all the same.
-            proba = realised = raw
-            rows["lower"] = rows["upper"] = raw[at, predicted]
-            rows["unanimous"] = True
+            proba = raw
+            claimed = raw[at, predicted][:, None]
+            best = raw.argmax(axis=1)[:, None]
+            rows["realised_class"] = best[:, 0]
+            rows["realised"] = raw.max(axis=1)
+        rows["lower"], rows["upper"] = claimed.min(axis=1), claimed.max(axis=1)
+        rows["unanimous"] = (best == best[:, :1]).all(axis=1)
         rows["predicted"] = predicted
         rows["probability"] = proba[at, truth]
-        rows["realised_class"] = realised.argmax(axis=1)
-        rows["realised"] = realised.max(axis=1)
         difference = proba.copy()
         difference[at, truth] -= 1.0
         rows["brier"] = (difference**2).sum(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sized
 from time import perf_counter
 from typing import Any
@@ -82,10 +83,15 @@ def replay(
     total = len(stream) if isinstance(stream, Sized) else None
     if steps is not None:
         total = steps if total is None else min(steps, total)
+    tunings = {getattr(predictor.machine, "tuning", None) for predictor in panel.values()} - {None}
+    head: list[tuple[Any, Any]] = []
     start = perf_counter()
     with Progress(total, progress) as bar:
         for n, example in enumerate(stream, 1):
             x, y = _pair(example, n)
+            if tunings and n <= 3:
+                head.append((x, y))
+                _warn_of_tuning(tunings, head)
             try:
                 unknown = y not in known
             except TypeError:
@@ -108,6 +114,19 @@ def replay(
         bar.update(len(record), first, *record.running(first))
     record.seconds = perf_counter() - start
     return record
+
+
+def _warn_of_tuning(tunings: set[Any], head: list[tuple[Any, Any]]) -> None:
+    """Warn when the stream begins with the prefix that a machine was tuned on."""
+    for tuning in tunings:
+        if tuning.starts(head):
+            warnings.warn(
+                f"the machine was tuned on what seem to be this stream's first {tuning.n} examples: those learned "
+                "again are not exchangeable with new ones, and no guarantee holds; replay the rest, such as "
+                f"stream.drop({tuning.n})",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def _refuse_tables(stream: object) -> None:

@@ -14,7 +14,7 @@ from venn._compiled.scaling import (
     fit_isotonic,
     fit_platt,
 )
-from venn.machines.machine import Machine, NotConverged
+from venn.machines.machine import Machine, NotConverged, checked_machine
 from venn.prediction import Floats, Forecast, Integers, Label, Parameters
 
 
@@ -26,8 +26,9 @@ class Scaler:
     of largest probability is predicted, ties to the first. Before the first example the forecast is
     uniform. Maps are fitted after every learned example, so predicting changes nothing.
 
-    Training scores are optimistic about the examples they come from, so these forecasts carry no
-    guarantee: they are the baselines that Venn predictors are compared with.
+    Training scores are optimistic about the examples they come from. With `deleted=True` each example's
+    score is that of the machines without it, which is not. Either way these forecasts carry no guarantee: they
+    are the baselines that Venn predictors are compared with.
 
     A subclass says how to `_fit` c binary maps and how to `_apply` them.
 
@@ -36,14 +37,16 @@ class Scaler:
     Lambrou, Papadopoulos & Gammerman (2012).
     """
 
-    def __init__(self, machine: Machine) -> None:
-        if machine is None or isinstance(machine, type) or not callable(getattr(machine, "hypotheses", None)):
-            raise TypeError(f"machine must be a machine object, with a method 'hypotheses', got {machine!r}")
-        self.machine = machine
+    def __init__(self, machine: Machine, deleted: bool = False) -> None:
+        self.machine = checked_machine(machine)
+        self.deleted = _truth("deleted", deleted)
         self._refit()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.machine!r})"
+        return f"{type(self).__name__}({self.machine!r}{self._parameters()}, deleted={self.deleted})"
+
+    def _parameters(self) -> str:
+        return ""
 
     def _fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit map k to `scores[k]`, (c, m) finite, with `positives[k]` of `totals` (m,) examples; m >= 1."""
@@ -106,7 +109,7 @@ class Scaler:
         # Until the fit has succeeded there is none: after an error predict_one refuses to answer.
         self._fitted = -1
         if self.machine.n > 0:
-            bag = self.machine.bag
+            bag = self.machine.deleted_bag if self.deleted else self.machine.bag
             if not np.isfinite(bag.scores).all():
                 raise ValueError(f"scores must be finite, got {bag.scores[~np.isfinite(bag.scores)][0]}")
             positives = np.ascontiguousarray(bag.counts.T)
@@ -130,6 +133,8 @@ class Platt(Scaler):
     ----------
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
+    deleted : bool, default False
+        Fit to the score of each example by the machines without it.
 
     Attributes
     ----------
@@ -262,6 +267,8 @@ class Binning(Scaler):
     laplace : bool, default False
         Rate (n+ + 1) / (n + 2) instead of n+ / n in a bin with n examples, n+ positive: no zeros, so the
         log loss stays finite.
+    deleted : bool, default False
+        Fit to the score of each example by the machines without it.
 
     References
     ----------
@@ -277,16 +284,23 @@ class Binning(Scaler):
     Forecast('no': 0.750)
     """
 
-    def __init__(self, machine: Machine, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        bins: int = 10,
+        edges: Edges | None = None,
+        laplace: bool = False,
+        deleted: bool = False,
+    ) -> None:
         self.bins = _number_of_bins(bins)
         if edges is not None and (isinstance(edges, type) or not callable(getattr(edges, "cuts", None))):
             raise TypeError(f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}")
         self.edges: Edges = EqualWidth() if edges is None else edges
         self.laplace = _truth("laplace", laplace)
-        super().__init__(machine)
+        super().__init__(machine, deleted)
 
-    def __repr__(self) -> str:
-        return f"Binning({self.machine!r}, bins={self.bins}, edges={self.edges!r}, laplace={self.laplace})"
+    def _parameters(self) -> str:
+        return f", bins={self.bins}, edges={self.edges!r}, laplace={self.laplace}"
 
     def _fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         cuts = np.ascontiguousarray(self.edges.cuts(scores, totals, self.bins), np.float64)
@@ -310,6 +324,8 @@ class Isotonic(Scaler):
     interpolation : {"step", "linear"}, default "step"
         Between two neighbouring training scores: "step" takes the value of the lower one, "linear" goes
         straight from one value to the other. Outside the training scores both are constant.
+    deleted : bool, default False
+        Fit to the score of each example by the machines without it.
 
     Notes
     -----
@@ -334,14 +350,14 @@ class Isotonic(Scaler):
 
     _order: Integers | None = None  # (c, m) sorts the scores of the last step
 
-    def __init__(self, machine: Machine, interpolation: str = "step") -> None:
+    def __init__(self, machine: Machine, interpolation: str = "step", deleted: bool = False) -> None:
         if not isinstance(interpolation, str) or interpolation not in ("step", "linear"):
             raise ValueError(f"interpolation must be 'step' or 'linear', got {interpolation!r}")
         self.interpolation = interpolation
-        super().__init__(machine)
+        super().__init__(machine, deleted)
 
-    def __repr__(self) -> str:
-        return f"Isotonic({self.machine!r}, interpolation={self.interpolation!r})"
+    def _parameters(self) -> str:
+        return f", interpolation={self.interpolation!r}"
 
     def _fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         # Scores move little in one step, so the last order nearly sorts them. Objects join at the end; were

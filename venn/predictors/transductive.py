@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from venn.machines.machine import Machine
-from venn.prediction import Label, Multiprobability, RowMean, Rule
+from venn.machines.machine import Machine, checked_machine
+from venn.prediction import CategoryClass, Integers, Label, Multiprobability, RowMean, Rule
 from venn.taxonomies import Argmax, Taxonomy
 
 
@@ -16,16 +16,24 @@ class TransductiveVenn:
     examples, the new one included, are put into categories; row j of the answer is the label
     distribution in the new object's category. Under exchangeability, and for a machine and taxonomy that
     treat all examples alike, the row of the true label is perfectly calibrated:
-    E[1{y = k} | row of y] = row of y at k. With an in-sample taxonomy such as `Argmax` no such statement
-    holds for the *predicted* label, which depends on all rows.
+    E[1{y = k} | row of y] = row of y at k. For the *predicted* label the like holds where the rule is
+    `CategoryClass()`; see there. Each prediction says in `guaranteed` which of the two it is.
 
     Parameters
     ----------
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
     taxonomy : Taxonomy, default Argmax()
-    rule : Rule, default RowMean()
-        Picks the predicted class from the matrix: `RowMean()` or `Maximin()`.
+    rule : Rule, optional
+        Picks the predicted class. By default `CategoryClass()` where the category stands for a class, the
+        same under every hypothesis (deleted scores of a machine that deletes exactly), and `RowMean()` elsewhere.
+
+    Raises
+    ------
+    TypeError
+        A part is not what it must be.
+    ValueError
+        The rule is `CategoryClass()` and the class of the category may depend on the hypothesis.
 
     References
     ----------
@@ -46,18 +54,18 @@ class TransductiveVenn:
     """
 
     def __init__(self, machine: Machine, taxonomy: Taxonomy | None = None, rule: Rule | None = None) -> None:
-        for name, value, method in (
-            ("machine", machine, "hypotheses"),
-            ("taxonomy", taxonomy, "count"),
-            ("rule", rule, "quality"),
-        ):
+        for name, value, method in (("taxonomy", taxonomy, "count"), ("rule", rule, "choose")):
             if value is not None and (isinstance(value, type | str) or not callable(getattr(value, method, None))):
                 raise TypeError(f"{name} must be a {name} object, with a method {method!r}, got {value!r}")
-        if machine is None:
-            raise TypeError("machine must be a machine object, with a method 'hypotheses', got None")
-        self.machine = machine
+        self.machine = checked_machine(machine)
         self.taxonomy: Taxonomy = Argmax() if taxonomy is None else taxonomy
-        self.rule: Rule = RowMean() if rule is None else rule
+        self._fixed = self.taxonomy.fixes_class(machine)
+        if isinstance(rule, CategoryClass) and not self._fixed:
+            raise ValueError(
+                f"rule must be RowMean() or Maximin() for {self.taxonomy!r} on {type(machine).__name__}, got {rule!r}: "
+                "the new example's category may depend on the label supposed, or stands for no class"
+            )
+        self.rule: Rule = rule or (CategoryClass() if self._fixed else RowMean())
 
     def __repr__(self) -> str:
         return f"TransductiveVenn({self.machine!r}, {self.taxonomy!r}, rule={self.rule!r})"
@@ -74,9 +82,21 @@ class TransductiveVenn:
         ----------
         x : (d,) finite numbers
         """
-        counts = self.taxonomy.count(self.machine.hypotheses(x))
+        labels, categories = self.taxonomy.count(self.machine.hypotheses(x))
+        category_class = self._class_of(categories) if self._fixed else None
         # Every category holds at least the new example, so no row is empty.
-        return Multiprobability(counts / counts.sum(axis=1, keepdims=True), self.classes, self.rule)
+        return Multiprobability(labels / labels.sum(axis=1, keepdims=True), self.classes, self.rule, category_class)
+
+    def _class_of(self, categories: Integers) -> int:
+        """Return the class of the new example's category; every hypothesis must give the same."""
+        c = len(categories)
+        classes = {self.taxonomy.class_of(category, c) for category in set(categories.tolist())}
+        if len(classes) > 1:
+            raise RuntimeError(
+                f"taxonomy must give the new example a category of one class under every hypothesis, got "
+                f"classes {sorted(classes)} by {self.taxonomy!r}"
+            )
+        return classes.pop()
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example."""

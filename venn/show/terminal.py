@@ -120,6 +120,11 @@ class Progress:
         """Whether enough time has passed for another drawing."""
         return self._bar is not None and perf_counter() >= self._next
 
+    def count(self, done: int, total: int, what: str) -> None:
+        """Draw that `done` of `total` pieces of work are done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, description=what, refresh=True)
+
     def update(self, step: int, name: str, accuracy: float, lower: float, upper: float) -> None:
         """Draw the state after `step` steps."""
         if self._bar is not None:

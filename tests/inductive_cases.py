@@ -1,0 +1,107 @@
+"""What the tests of inductive predictors share: schedules beside their definitions, cheap machines, taxonomies."""
+
+from __future__ import annotations
+
+import numpy as np
+from naive import inductive as naive
+from naive import venn as naive_venn
+from sklearn.svm import LinearSVC
+
+import venn
+from venn.machines.frozen import FrozenScorer
+from venn.predictors.schedules import FixedCalibration, FreshSplit, Prefix, PrefixRestart, RandomAssignment
+from venn.taxonomies import ByScores
+
+
+class OneCategory(ByScores):
+    """All examples in one category."""
+
+    pointwise = True
+
+    def categories(self, scores):
+        return np.zeros(len(scores), np.int64)
+
+
+class AboveMedian(ByScores):
+    """Whether the first score is above the median of all."""
+
+    def categories(self, scores):
+        return (scores[:, 0] > np.median(scores[:, 0]) + 1e-7).astype(np.int64)
+
+
+class Centroids:
+    """A cheap machine: the score of a class is minus the squared distance to the mean of its examples."""
+
+    def __init__(self, classes):
+        self.classes = tuple(classes)
+        self.n = 0
+        self.sums, self.sizes = {}, np.zeros(len(self.classes))
+
+    def fresh(self):
+        return Centroids(self.classes)
+
+    def check(self, x, y):
+        pass
+
+    def learn_one(self, x, y):
+        k = self.classes.index(y)
+        self.sums[k] = self.sums.get(k, 0) + x
+        self.sizes[k] += 1
+        self.n += 1
+
+    def score_many(self, X):
+        scores = np.full((len(X), len(self.classes)), -1e3)
+        for k, total in self.sums.items():
+            scores[:, k] = -((X - total / self.sizes[k]) ** 2).sum(axis=1)
+        return scores
+
+    def scores(self, x):
+        return self.score_many(np.asarray(x)[None])[0]
+
+
+class Failing(Centroids):
+    """Cannot learn the example at 13."""
+
+    def fresh(self):
+        return Failing(self.classes)
+
+    def learn_one(self, x, y):
+        if x[0] == 13:
+            raise venn.NotConverged("13")
+        super().learn_one(x, y)
+
+
+def centroids(X, y, Q, c):
+    """The same by definition."""
+    scores = np.full((len(Q), c), -1e3)
+    for k in set(y):
+        scores[:, k] = -((Q - X[np.array(y) == k].mean(axis=0)) ** 2).sum(axis=1)
+    return scores
+
+
+# Schedules beside their definitions, with parameters that make several trainings in some 50 examples.
+SCHEDULES = {
+    "prefix-restart": (PrefixRestart(first=5), lambda n: naive.prefix_restart(n, 5)),
+    "slow growth": (PrefixRestart(3, growth=1.3, last=30), lambda n: naive.prefix_restart(n, 3, 1.3, 30)),
+    "prefix": (Prefix(0.7, first=4), lambda n: naive.prefix(n, 0.7, 4)),
+    "prefix to 16": (Prefix(0.2, first=4, last=16), lambda n: naive.prefix(n, 0.2, 4, 16)),
+    "fresh split": (FreshSplit(0.3, seed=3), lambda n: naive.fresh_split(n, 0.3, 3)),
+    "assignment": (RandomAssignment(0.4, seed=5, first=6), lambda n: naive.random_assignment(n, 0.4, 5, 6)),
+    "every step": (RandomAssignment(0.3, 1, 1, 1.01), lambda n: naive.random_assignment(n, 0.3, 1, 1, 1.01)),
+    "fixed": (FixedCalibration(size=12, train=9), lambda n: naive.fixed_calibration(n, 12, 9)),
+}
+TAXONOMIES = {
+    "argmax": (None, naive_venn.argmax),
+    "one category": (OneCategory(), naive.one_category),
+    "median": (AboveMedian(), naive.above_median),
+}
+
+
+def lssvm(c):
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, range(c))
+
+
+def frozen(c=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    return FrozenScorer(LinearSVC().fit(X, np.digitize(X[:, 0], np.linspace(-1, 1, c - 1))), range(c))

@@ -1,0 +1,86 @@
+"""Transductive Venn-Abers by class against two isotonic refits per class, after every step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import KERNELS, OBJECTS, labels, learned, objects
+from naive import abers_by_class, svm
+from naive import least_squares as naive
+
+import venn
+
+
+def machines(c):
+    kernel = KERNELS["rbf"][0]
+    return {"squares": venn.LeastSquaresSVM(kernel, 4.0, range(c)), "hinge": venn.OneVsAllSVM(kernel, 4.0, range(c))}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("deleted", [True, False])
+def test_least_squares_after_every_step(kind, deleted):
+    rng = np.random.default_rng(OBJECTS.index(kind))
+    n, c, C = 22, 3, 4.0
+    X = objects(kind, rng, n)
+    y = labels("signal" if kind == "normal" else "noise", rng, X, c)
+    model = venn.TransductiveVennAbers(machines(c)["squares"], deleted=deleted)
+    by_definition = naive.deleted if deleted else naive.training
+    for i in range(n):
+        K = KERNELS["rbf"][1](X[: i + 1], X[: i + 1])
+        scores = [by_definition(K, np.append(y[:i], j), c, C) for j in range(c)]
+        prediction = model.predict_one(X[i])
+        assert np.allclose(prediction.pairs, abers_by_class.pairs(scores, y[:i], c), atol=1e-12), f"step {i}"
+        model.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize("kind", ["grid", "normal", "repeats"])
+def test_hinge_after_every_step(kind):
+    rng = np.random.default_rng(len(kind))
+    n, c = 16, 3
+    X = objects(kind, rng, n)
+    y = rng.integers(0, c, n)
+    model = venn.TransductiveVennAbers(machines(c)["hinge"], deleted=False)
+    for i in range(n):
+        K = KERNELS["rbf"][1](X[: i + 1], X[: i + 1])
+        scores = [svm.one_vs_all(K, np.append(y[:i], j), c, 4.0) for j in range(c)]
+        assert np.allclose(model.predict_one(X[i]).pairs, abers_by_class.pairs(scores, y[:i], c), atol=1e-12)
+        model.learn_one(X[i], y[i])
+
+
+def test_the_first_step_says_nothing():
+    for machine in machines(4).values():
+        prediction = venn.TransductiveVennAbers(machine).predict_one([1.0, 2.0])
+        assert prediction.pairs.tolist() == [[0.0, 1.0]] * 4
+        assert np.allclose(prediction.proba, 0.25)
+
+
+def test_the_order_kept_between_steps_changes_nothing():
+    rng = np.random.default_rng(5)
+    X, y = objects("repeats", rng, 60), rng.integers(0, 3, 60)
+    machine = learned(machines(3)["squares"], X, y)
+    used = venn.TransductiveVennAbers(machine)
+    for x in X:
+        fresh = venn.TransductiveVennAbers(machine)
+        assert np.array_equal(used.predict_one(x).pairs, fresh.predict_one(x).pairs)
+        assert np.array_equal(used.predict_one(x).pairs, fresh.predict_one(x).pairs)
+
+
+def test_two_classes_mirror_each_other():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(50, 2)), rng.integers(0, 2, 50)
+    model = learned(venn.TransductiveVennAbers(machines(2)["squares"]), X, y)
+    for x in rng.normal(size=(20, 2)):
+        (not_a, a), (not_b, b) = model.predict_one(x).pairs
+        assert not_a == pytest.approx(1 - b)
+        assert a == pytest.approx(1 - not_b)
+
+
+@pytest.mark.parametrize("machine", [None, venn.RBF(1.0), venn.LeastSquaresSVM, "svm"])
+def test_what_is_no_machine(machine):
+    with pytest.raises(TypeError, match="machine must be a machine object"):
+        venn.TransductiveVennAbers(machine)
+
+
+def test_what_is_no_truth():
+    with pytest.raises(TypeError, match="deleted must be True or False"):
+        venn.TransductiveVennAbers(machines(2)["squares"], deleted="yes")

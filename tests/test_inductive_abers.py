@@ -1,0 +1,134 @@
+"""Inductive Venn-Abers predictors against two refits of isotonic regression a class, and their validity."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels, objects
+from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm
+from naive import abers as naive_abers
+
+import venn
+from venn.predictors.abers import InductiveVennAbers, ManyClassIntervals
+from venn.predictors.inductive import InductiveVenn
+from venn.predictors.schedules import NoTraining, PrefixRestart
+
+
+def pairs_by_definition(X, y, x, split, c, score):
+    """Return the (c, 2) pairs: for each class two isotonic regressions of the calibration scores with that of x."""
+    if split is None:
+        return np.tile([0.0, 1.0], (c, 1))
+    train, calibration = split
+    bag = score(X[train], y[train], np.vstack([X[calibration], x]), c)
+    return np.array([
+        naive_abers.refitted(bag[:-1, k], (y[calibration] == k).astype(float), bag[-1, k]) for k in range(c)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_step_is_the_definition(name):
+    rng = np.random.default_rng(len(name))
+    schedule, split = SCHEDULES[name]
+    N, c = 26, 3
+    # Whole numbers and a training set's means: the scores of equal objects are equal to the last bit in both worlds.
+    X = objects("grid", rng, N)
+    y = labels("signal", rng, X, c)
+    model = InductiveVennAbers(Centroids(range(c)), schedule)
+    for n in range(N):
+        expected = pairs_by_definition(X, y, X[n], split(n), c, by_the_machine)
+        assert np.allclose(model.predict_one(X[n]).pairs, expected, atol=1e-9, rtol=0)
+        model.learn_one(X[n], int(y[n]))
+
+
+def by_the_machine(X, y, Q, c):
+    """Scores by the machine itself: ties between different objects hang on its last bits."""
+    machine = Centroids(range(c))
+    for x, label in zip(X, y, strict=True):
+        machine.learn_one(x, label)
+    assert np.allclose(machine.score_many(Q), centroids(X, y, Q, c), atol=1e-9)
+    return machine.score_many(Q)
+
+
+MAKERS = {
+    **{name: lambda s=schedule: InductiveVennAbers(lssvm(3), s) for name, (schedule, _) in SCHEDULES.items()},
+    "frozen": lambda: InductiveVennAbers(frozen(3)),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_blocks_say_what_the_loop_says(name):
+    rng = np.random.default_rng(1)
+    X = objects("grid", rng, 40)
+    y = labels("noise", rng, X, 3).tolist()
+    one, many = MAKERS[name](), MAKERS[name]()
+    start = 0
+    for size in (0, 1, 11, 28):
+        block = many.replay_many(X[start : start + size], y[start : start + size])
+        assert len(block) == size
+        for i in range(size):
+            assert_same(block, i, one.predict_one(X[start + i]))
+            one.learn_one(X[start + i], y[start + i])
+        start += size
+        many = pickle.loads(pickle.dumps(many))
+    block = many.predict_many(X)
+    for i, x in enumerate(X):
+        assert_same(block, i, one.predict_one(x))
+    assert repr(block) == "ManyClassIntervals(40 objects, classes [0, 1, 2])"
+
+
+def assert_same(block, i, prediction):
+    assert np.array_equal(block.pairs[i], prediction.pairs)
+    assert np.allclose(block.proba[i], prediction.proba, atol=1e-15)
+    assert (block.labels[i], block.index[i]) == (prediction.label, prediction.index)
+    assert (block.lower[i], block.upper[i]) == (prediction.lower, prediction.upper)
+    assert block.width[i] == prediction.width
+    assert block.guaranteed == prediction.guaranteed == "each class"
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_departures_of_every_class_cancel_over_the_choice_of_the_last_example(name):
+    """The pair of the true hypothesis: the mean of 1{y = k} minus it, over which example comes last, is 0."""
+    rng = np.random.default_rng(2)
+    schedule, split = SCHEDULES[name]
+    n = 31
+    X = objects("grid", rng, n + 1)
+    y = labels("noise", rng, X, 3)
+    D = []
+    for i in [*split(n)[1], n]:
+        order = np.arange(n + 1)
+        order[[i, n]] = n, i
+        model = InductiveVennAbers(Centroids(range(3)), schedule)
+        model.learn_many(X[order][:n], y[order][:n])
+        truth = np.arange(3) == y[i]
+        pairs = model.predict_one(X[i]).pairs
+        D.append(truth - np.where(truth, pairs[:, 1], pairs[:, 0]))
+    assert abs(np.mean(D, axis=0)).max() < 1e-12
+
+
+def test_before_the_first_training_it_says_nothing():
+    prediction = InductiveVennAbers(lssvm(2)).predict_one([0.0])
+    assert np.array_equal(prediction.pairs, [[0, 1], [0, 1]])
+    assert (prediction.label, prediction.lower, prediction.upper) == (0, 0.0, 1.0)
+    assert np.array_equal(ManyClassIntervals(np.zeros((1, 2, 2)), "ab").proba, [[0.5, 0.5]])
+
+
+def test_beside_inductive_venn_in_a_panel():
+    rng = np.random.default_rng(3)
+    X = objects("grid", rng, 40)
+    y = labels("signal", rng, X, 2).tolist()
+    panel = venn.Panel(abers=InductiveVennAbers(lssvm(2), PrefixRestart(8)), venn=InductiveVenn(frozen()))
+    record = venn.replay(zip(X, y, strict=True), panel, progress=False)
+    alone = InductiveVennAbers(lssvm(2), PrefixRestart(8)).replay_many(X, y)
+    assert np.array_equal(record["abers"].per_step.lower, alone.lower)
+
+
+def test_what_it_refuses():
+    with pytest.raises(ValueError, match="schedule must be one that trains the machine"):
+        InductiveVennAbers(lssvm(2), NoTraining())
+    model = InductiveVennAbers(frozen())
+    with pytest.raises(ValueError, match="X must be finite"):
+        model.replay_many([[0.0, 1.0], [np.nan, 0.0]], [0, 1])
+    assert model.n == 0
+    assert repr(model).startswith("InductiveVennAbers(FrozenScorer(LinearSVC(), classes=[0, 1]), schedule=NoTraining(")

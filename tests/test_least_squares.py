@@ -1,0 +1,163 @@
+"""The least-squares machine against fits from nothing, leave-one-out by leaving one out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import KERNELS, OBJECTS, labels, learned, objects, same_answer
+from naive import least_squares as naive
+
+import venn
+from venn._compiled.least_squares import one_pass
+
+
+def machine_of(kernel, C, c):
+    return venn.LeastSquaresSVM(KERNELS[kernel][0], C, range(c))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 7, 8, 9, 30, 33])
+def test_one_pass_is_the_two_products(n):
+    rng = np.random.default_rng(n)
+    W = np.tril(rng.normal(size=(n, n)))
+    k = rng.normal(size=n + 3)
+    u = np.full(n + 3, np.nan)
+    norm = one_pass(W[np.tril_indices(n)], n, k, u)
+    assert np.allclose(u[:n], W.T @ (W @ k[:n]), atol=1e-12)
+    assert norm == pytest.approx(((W @ k[:n]) ** 2).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kernel", ["rbf", "rbf flat", "rbf sharp", "linear", "quadratic"])
+def test_every_hypothesis_after_every_step(kind, kernel):
+    rng = np.random.default_rng([OBJECTS.index(kind), len(kernel)])
+    n, c, C = 16, 3, 4.0
+    X = objects(kind, rng, n)
+    y = labels("late" if kind == "grid" else "noise", rng, X, c)
+    machine = machine_of(kernel, C, c)
+    function = KERNELS[kernel][1]
+    for i in range(n):
+        K = function(X[: i + 1], X[: i + 1])
+        answer = machine.hypotheses(X[i])
+        assert np.allclose(answer.test_scores, naive.base(K[:i, :i], K[i, :i], y[:i], c, C), atol=1e-9)
+        for j in range(c):
+            bag = np.append(y[:i], j)
+            assert np.allclose(answer.scores(j), naive.training(K, bag, c, C), atol=1e-9)
+            assert np.allclose(answer.deleted(j), naive.deleted(K, bag, c, C), atol=1e-8)
+            a, b = naive.fit(K, naive.targets(bag, c)[0], C)
+            assert np.allclose(answer.duals(j)[:, 0], a, atol=1e-8)
+        assert np.array_equal(answer.labels, y[:i])
+        machine.learn_one(X[i], y[i])
+        assert machine.residual < 1e-11
+        assert np.allclose(machine.bag.scores.T, naive.training(K, y[: i + 1], c, C), atol=1e-9)
+        assert np.allclose(machine.deleted_bag.scores.T, naive.deleted(K, y[: i + 1], c, C), atol=1e-8)
+        assert np.array_equal(machine.bag.counts.argmax(axis=1), y[: i + 1])
+        assert (machine.deleted_bag.counts.sum(axis=1) == 1).all()
+
+
+def test_the_deleted_score_of_the_new_object_knows_no_hypothesis():
+    rng = np.random.default_rng(3)
+    X, y = objects("repeats", rng, 40), rng.integers(0, 4, 40)
+    machine = machine_of("rbf", 10.0, 4)
+    for x, label in zip(X, y, strict=True):
+        answer = machine.hypotheses(x)
+        rows = {answer.deleted(j)[-1].tobytes() for j in range(4)}
+        assert rows == {answer.test_scores.tobytes()}
+        assert np.allclose(machine.scores(x), answer.test_scores, atol=1e-12)
+        machine.learn_one(x, label)
+
+
+def test_scores_of_another_object_are_not_those_asked_about():
+    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0], [2.0]], [0, 1, 1])
+    expected = machine.scores([0.25])
+    machine.hypotheses([1.5])
+    assert np.array_equal(machine.scores([0.25]), expected)
+    assert np.array_equal(machine.hypotheses([0.25]).test_scores, expected)
+    assert np.array_equal(machine_of("rbf", 1.0, 2).scores([0.25]), [0, 0])
+
+
+def test_a_long_run_does_not_drift():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(600, 3)), 1)
+    y = rng.integers(0, 3, 600)
+    machine = learned(venn.LeastSquaresSVM(venn.RBF(0.3), 1000.0, range(3)), X, y)
+    assert machine.residual < 1e-9
+    K = KERNELS["rbf"][1](X, X) ** 0.6  # exp(-.5 d)^.6 = exp(-.3 d)
+    assert np.allclose(machine.bag.scores.T, naive.training(K, y, 3, 1000.0), atol=1e-8)
+
+
+def test_a_factor_gone_wrong_is_built_again(monkeypatch):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+    machine, twin = (learned(machine_of("rbf", 5.0, 2), X, y) for _ in range(2))
+    machine._factor[200] += 1e-3  # a number of the past, as drift would change it
+    machine._solutions[0, 3] += 1e-4
+    for _ in range(30):  # the old examples are checked in turn
+        x, label = rng.normal(size=2), int(rng.integers(2))
+        assert np.allclose(machine.hypotheses(x).test_scores, twin.hypotheses(x).test_scores, atol=1e-3)
+        machine.learn_one(x, label)
+        twin.learn_one(x, label)
+    x = [0.1, 0.2]
+    assert np.allclose(machine.hypotheses(x).deleted(0), twin.hypotheses(x).deleted(0), atol=1e-9)
+    assert machine.residual < 1e-10
+
+
+def test_what_cannot_be_solved_is_refused_and_not_learned():
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1e18, ["a", "b"])
+    machine.learn_one([0.0], "a")
+    with pytest.raises(venn.NotConverged, match="C = 1e"):
+        machine.learn_one([0.0], "b")
+    assert machine.n == 1
+
+    class Negative:
+        def row(self, columns, n, x, out):
+            out[:n] = -10.0
+
+    with pytest.raises(venn.NotConverged, match="positive semidefinite"):
+        venn.LeastSquaresSVM(Negative(), 1.0, ["a", "b"]).learn_one([0.0], "a")
+
+
+@pytest.mark.parametrize("event", ["learn", "ask"])
+def test_answers_out_of_date_refuse_to_be_read(event):
+    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0], [0.0]], [0, 1, 1])
+    answer = machine.hypotheses([0.5])
+    assert machine.hypotheses([0.5]) is answer
+    if event == "learn":
+        machine.learn_one([0.5], 1)
+    else:
+        machine.hypotheses([0.7])
+    for read in (
+        lambda: answer.scores(0), lambda: answer.deleted(0), lambda: answer.duals(0), lambda: answer.labels,
+        lambda: answer.table, lambda: answer.deleted_table,
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="out of date"):
+            read()
+
+
+@pytest.mark.parametrize("j", [-1, 2, True, 0.5])
+def test_a_hypothesis_that_is_no_class_code(j):
+    answer = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1]).hypotheses([0.5])
+    for read in (answer.scores, answer.deleted, answer.duals):
+        with pytest.raises(ValueError, match="j must be a class code"):
+            read(j)
+
+
+@pytest.mark.parametrize("C", [0, -1.0, np.inf, np.nan, "1", None, True])
+def test_C_out_of_range(C):
+    with pytest.raises((ValueError, TypeError), match="C must be"):
+        venn.LeastSquaresSVM(venn.RBF(1.0), C, [0, 1])
+
+
+@pytest.mark.parametrize("kernel", [venn.RBF, "rbf", None, lambda x, z: 1.0])
+def test_what_is_no_kernel(kernel):
+    with pytest.raises(TypeError, match="kernel must be"):
+        venn.LeastSquaresSVM(kernel, 1.0, [0, 1])
+
+
+def test_a_fresh_machine_has_the_parameters_alone():
+    for kind in (venn.LeastSquaresSVM, venn.OneVsAllSVM):
+        machine = learned(kind(venn.RBF(0.5), 2.0, ["a", "b"]), [[0.0], [1.0]], ["a", "b"])
+        fresh = machine.fresh()
+        assert repr(fresh) == repr(machine)
+        assert fresh.n == 0
+        learned(fresh, [[0.0], [1.0]], ["a", "b"])
+        assert same_answer(fresh.hypotheses([0.3]), machine.hypotheses([0.3]))

@@ -1,0 +1,192 @@
+"""Schedules as values, cross Venn, and what inductive predictors refuse."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels, learned, objects
+from inductive_cases import (
+    SCHEDULES,
+    Failing,
+    frozen,
+    lssvm,
+)
+from naive import inductive as naive
+from sklearn.svm import LinearSVC
+
+import venn
+from venn.predictors.cross import CrossVenn
+from venn.predictors.inductive import InductiveVenn
+from venn.predictors.schedules import (
+    FixedCalibration,
+    FreshSplit,
+    NoTraining,
+    Prefix,
+    PrefixRestart,
+    RandomAssignment,
+    Schedule,
+)
+from venn.taxonomies import Grouped, Threshold
+
+# Cross Venn ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_cross_venn_is_the_definition(folds):
+    rng = np.random.default_rng(15)
+    N, c = 40, 3
+    X = objects("grid", rng, N)
+    y = labels("signal", rng, X, c).tolist()
+    model = CrossVenn(lssvm(c), folds, seed=2, first=6)
+    score = naive.least_squares(0.5, 2.0)
+    for n in range(N):
+        splits = [naive.fold(n, k, folds, 2, 6) for k in range(folds)]
+        expected = naive.cross(X, np.array(y), X[n], splits, c, score)
+        assert np.allclose(model.predict_one(X[n]).probabilities, expected, atol=1e-12)
+        model.learn_one(X[n], y[n])
+    assert model.n == N
+    again = eval(repr(model), {**vars(venn), "CrossVenn": CrossVenn})
+    assert repr(again) == repr(model)
+
+
+def test_every_example_calibrates_in_one_fold():
+    for n in (7, 30):
+        calibration = [naive.fold(n, k, 4, 0, 1)[1] for k in range(4)]
+        assert sorted(itertools.chain(*calibration)) == list(range(n))
+
+
+def test_cross_venn_refuses_what_it_cannot_use():
+    with pytest.raises(ValueError, match="folds must be an integer >= 2, got 1"):
+        CrossVenn(lssvm(2), folds=1)
+    with pytest.raises(ValueError, match="schedule must be one without training"):
+        CrossVenn(frozen())
+    model = CrossVenn(lssvm(2))
+    with pytest.raises(ValueError, match="y must be"):
+        model.learn_one([0.0], 2)
+    assert model.n == 0
+
+
+def test_a_fold_that_fails_does_not_keep_the_others_from_learning():
+    model = CrossVenn(Failing([0, 1]), folds=2, first=20)
+    with pytest.raises(venn.NotConverged):
+        learned(model, np.arange(20.0)[:, None], [0, 1] * 10)
+    assert {part.n for part in model._parts} == {20}
+    assert model.predict_one([1.0]).upper < 1  # the fold that holds 13 out has its scorer
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------
+
+
+def state(model):
+    """All of it but the scores remembered of the last object, which are the same whenever asked for."""
+    return pickle.dumps({name: value for name, value in vars(model).items() if name != "_asked"})
+
+
+def test_a_bad_block_leaves_no_trace():
+    X, y = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
+    model = InductiveVenn(lssvm(2), schedule=PrefixRestart(3))
+    model.learn_many(X[:2], y[:2])
+    before = state(model)
+    bad = [
+        ([[0.0, 1.0], [np.nan, 0.0]], y[:2], "X must be finite, got nan at row 1, feature 0"),
+        ([[0.0], [1.0]], y[:2], "X must have 2 features"),
+        (X[0], y[:2], "X must be two-dimensional"),
+        (X[:2], [0, 2], "y must be one of the classes"),
+        (X[:2], [0, [1]], "y must be one of the classes"),
+        (X[:2], [0], "y must hold a label for each of 2 rows"),
+        (X[:2], "01", "y must be a sequence of 2 labels"),
+        (X[:2], {0: 1}, "y must be a sequence of 2 labels"),
+        (X[:2], 1, "y must be a sequence of 2 labels"),
+        ([["a", "b"]], [0], "X must be rows of numbers"),
+        ([[0.0], [1.0, 2.0]], [0, 1], "X must be rows of numbers"),
+        (np.ma.masked_array(X[:2]), y[:2], "X must have no masked values"),
+        (X[:2, :0], y[:2], "X must be two-dimensional"),
+    ]
+    for objects_, labels_, message in bad:
+        for method in (model.learn_many, model.replay_many):
+            with pytest.raises((ValueError, TypeError), match=message):
+                method(objects_, labels_)
+    for x, label in (([0.0, np.nan], 0), ([0.0], 0), ([0.0, 1.0], 7), ("ab", 0), (None, 0)):
+        for method in (model.learn_one, model.after_learning, model.check):
+            with pytest.raises((ValueError, TypeError)):
+                method(x, label)
+    assert state(model) == before
+    model.learn_many(X[2:], y[2:])
+    assert model.scorer.n == 3
+
+
+def test_an_object_without_finite_kernel_values_is_refused_before_there_is_a_scorer():
+    machine = venn.OneVsAllSVM(venn.Polynomial(3), 1.0, [0, 1])
+    model = InductiveVenn(machine, schedule=PrefixRestart(2))
+    with pytest.raises(ValueError, match="finite kernel values"):
+        model.learn_one([1e150], 0)
+    model.learn_many([[0.0], [1.0]], [0, 1])
+    assert model.scorer.n == 2
+
+
+def test_parts_that_do_not_fit():
+    taught = learned(lssvm(2), [[0.0]], [0])
+    for machine, schedule, message in (
+        (taught, None, "machine must have learned nothing"),
+        (None, None, "machine must be a machine or a FrozenScorer"),
+        (venn.LeastSquaresSVM, None, "machine must be a machine or a FrozenScorer"),
+        (LinearSVC(), None, "FrozenScorer"),
+        (lssvm(2), NoTraining(), "schedule must be one that trains the machine"),
+        (lssvm(2), FixedCalibration(5), "schedule must be one that trains the machine"),
+        (frozen(), PrefixRestart(), "schedule must be one without training"),
+        (frozen(), FixedCalibration(5, train=3), "schedule must be one without training"),
+        (frozen(), PrefixRestart, "schedule must be a schedule object"),
+        (frozen(), "prefix", "schedule must be a schedule object"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            InductiveVenn(machine, schedule=schedule)
+    for taxonomy in ("argmax", venn.Argmax, venn.Deleted(venn.Argmax()), Grouped(0, venn.Argmax())):
+        with pytest.raises(TypeError, match="taxonomy must be a function of the scores alone"):
+            InductiveVenn(frozen(), taxonomy)
+    with pytest.raises(TypeError, match="rule must be a rule object"):
+        InductiveVenn(frozen(), rule=venn.RowMean)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PrefixRestart(0), "first must be an integer >= 1, got 0"),
+        (lambda: PrefixRestart(2.0), "first must be an integer >= 1, got 2.0"),
+        (lambda: PrefixRestart(True), "first must be an integer"),
+        (lambda: PrefixRestart(growth=1), "growth must be above 1, got 1"),
+        (lambda: PrefixRestart(growth=math.nan), "growth must be a finite number"),
+        (lambda: PrefixRestart(10, last=9), "last must be an integer >= 10, got 9"),
+        (lambda: Prefix(1.0), "share must lie between 0 and 1, both excluded, got 1.0"),
+        (lambda: Prefix(0), "share must be a finite number > 0"),
+        (lambda: FreshSplit(seed=-1), "seed must be an integer >= 0"),
+        (lambda: FreshSplit("half"), "share must be a finite number"),
+        (lambda: RandomAssignment(1.5), "probability must lie between 0 and 1"),
+        (lambda: RandomAssignment(growth=0.5), "growth must be above 1"),
+        (lambda: FixedCalibration(0), "size must be an integer >= 1"),
+        (lambda: FixedCalibration(5, -1), "train must be an integer >= 0"),
+    ],
+)
+def test_bad_schedules(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+@pytest.mark.parametrize("schedule", [s for s, _ in SCHEDULES.values()] + [NoTraining()])
+def test_schedules_are_values(schedule):
+    again = eval(repr(schedule), {kind.__name__: kind for kind in Schedule.__subclasses__()} | globals())
+    assert again == schedule
+    assert hash(again) == hash(schedule)
+    assert schedule != FixedCalibration(99)
+    model = InductiveVenn(lssvm(2), schedule=schedule) if schedule.trains else InductiveVenn(frozen())
+    assert repr(schedule) in repr(model)
+
+
+def test_repr_can_be_typed():
+    model = InductiveVenn(lssvm(2), Threshold(), Prefix(0.5, last=64), venn.Maximin())
+    again = eval(repr(model), {**vars(venn), **globals()})
+    assert repr(again) == repr(model)
+    assert again.classes == model.classes == (0, 1)

@@ -1,0 +1,328 @@
+"""Span-deleted scores: against their definition after every step, against machines solved without the example."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+from conftest import KERNELS, LABELS, OBJECTS, car, labels, learned, objects
+from naive import span, svm
+
+import venn
+
+CLOSE = 1e-6
+
+
+def machine_of(kernel, C, c):
+    return venn.OneVsAllSVM(KERNELS[kernel][0], C, range(c))
+
+
+def grouped(X, kernel):
+    """Return the kernel matrix of the distinct objects and the object of each example."""
+    distinct, where = np.unique(X, axis=0, return_inverse=True)
+    return KERNELS[kernel][1](distinct, distinct), where.ravel()
+
+
+def worst_difference(answer, X, y, kernel, C):
+    """Return the largest difference between an answer's deleted scores about the last of X and the definition."""
+    c = len(answer.classes)
+    K, where = grouped(X, kernel)
+    truth = [
+        [span.deleted(K, where, np.append(np.where(y[: len(X) - 1] == k, 1, -1), sign), C) for k in range(c)]
+        for sign in (-1, 1)
+    ]
+    return max(abs(answer.deleted(j)[:, k] - truth[k == j][k]).max() for j in range(c) for k in range(c))
+
+
+def follow_the_definition(kernel, C, X, y, c, learn_without_asking=()):
+    machine = machine_of(kernel, C, c)
+    for i in range(len(X)):
+        if i not in learn_without_asking:
+            difference = worst_difference(machine.hypotheses(X[i]), X[: i + 1], y, kernel, C)
+            assert difference <= CLOSE, f"step {i}: deleted scores differ by {difference}"
+        machine.learn_one(X[i], y[i])
+    return machine
+
+
+def left_out(X, y, kernel, c, C):
+    """Return (n, c) scores of every example by machines solved without it."""
+    K = KERNELS[kernel][1](X, X)
+    out = np.empty((len(X), c))
+    for i, k in itertools.product(range(len(X)), range(c)):
+        rest = np.arange(len(X)) != i
+        t = np.where(y[rest] == k, 1.0, -1.0)
+        if abs(t.sum()) == len(t):
+            out[i, k] = t[0]
+            continue
+        alpha = svm.coefficients(K[np.ix_(rest, rest)], t, C)
+        least, most = svm.bias_interval(K[np.ix_(rest, rest)], t, alpha, C)
+        out[i, k] = K[i, rest] @ (alpha * t) + (least + most) / 2
+    return out
+
+
+# Against the definition, after every step -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kernel", ["rbf", "rbf sharp", "linear", "quadratic", "cubic"])
+def test_deleted_scores_match_the_definition_at_every_step(kind, kernel):
+    """For the linear kernel and the polynomials coefficients are mostly not unique: the scores are."""
+    rng = np.random.default_rng(sum(map(ord, kind + kernel)))
+    X = objects(kind, rng, 18)
+    follow_the_definition(kernel, 1.0, X, labels("noise", rng, X, 3), 3)
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.05, 10.0])
+@pytest.mark.parametrize(("kind", "sequence"), [("normal", "signal"), ("grid", "late"), ("repeats", "noise")])
+def test_small_and_large_C(C, kind, sequence):
+    """A small C leaves margins without a free support vector: the bias moves first."""
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    X = objects(kind, rng, 18)
+    follow_the_definition("rbf", C, X, labels(sequence, rng, X, 3), 3)
+
+
+@pytest.mark.parametrize("sequence", LABELS)
+def test_classes_that_come_late_or_never(sequence):
+    rng = np.random.default_rng(5)
+    X = objects("few", rng, 18)
+    follow_the_definition("rbf", 1.0, X, labels(sequence, rng, X, 4), 4)
+
+
+def test_every_object_under_every_label():
+    rng = np.random.default_rng(11)
+    X = rng.permutation(np.tile([[a, b] for a in range(2) for b in range(3)], (3, 1))).astype(float)
+    y = np.concatenate([rng.permutation(3) for _ in range(6)])
+    for C in (0.3, 3.0):
+        follow_the_definition("rbf", C, X, y, 3)
+
+
+def test_one_object_only():
+    X = np.full((12, 2), 0.3)
+    follow_the_definition("rbf", 1.0, X, np.random.default_rng(0).integers(0, 3, 12), 3)
+
+
+def test_questions_between_examples_that_nobody_asked_about():
+    """What is kept from step to step is dropped when a step is learned unasked."""
+    rng = np.random.default_rng(3)
+    X = objects("repeats", rng, 40)
+    y = rng.integers(0, 2, 40)
+    machine = follow_the_definition("rbf", 1.0, X, y, 2, learn_without_asking=[*range(25), *range(30, 35)])
+    assert machine.n == 40
+
+
+@pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf sharp", 10.0)])
+def test_long_streams_past_the_schedule_of_refreshes(kernel, C):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(206, 2)).round(1)
+    y = ((X[:, 0] + 0.5 * rng.normal(size=206)) > 0).astype(int)
+    machine = machine_of(kernel, C, 2)
+    for i in range(206):
+        answer = machine.hypotheses(X[i])
+        _ = answer.deleted_table
+        if i in (130, 199, 200, 201, 205):
+            assert worst_difference(answer, X[: i + 1], y, kernel, C) <= CLOSE
+        machine.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize(("kind", "kernel"), [("repeats", "rbf"), ("grid", "linear"), ("normal", "rbf sharp")])
+def test_deleted_bag_is_that_of_the_machine_as_it_stands(kind, kernel):
+    rng = np.random.default_rng(6)
+    X = objects(kind, rng, 25)
+    y = rng.integers(0, 3, 25)
+    machine = machine_of(kernel, 1.0, 3)
+    assert machine.deleted_bag.scores.shape == (3, 0)
+    for i in range(25):
+        machine.learn_one(X[i], y[i])
+        if i % 4:
+            continue
+        bag = machine.deleted_bag
+        K, where = grouped(X[: i + 1], kernel)
+        truth = span.one_vs_all(K, where, y[: i + 1], 3, 1.0)
+        assert (bag.counts > 0).sum(axis=1).tolist() == [1] * len(bag.counts)
+        ours = np.column_stack([np.repeat(bag.scores.T, bag.counts.sum(axis=1), axis=0),
+                                np.repeat(bag.counts.argmax(axis=1), bag.counts.sum(axis=1))])  # fmt: skip
+        theirs = np.column_stack([truth, y[: i + 1]])
+        order = [np.lexsort(a.round(5).T) for a in (ours, theirs)]
+        assert np.allclose(ours[order[0]], theirs[order[1]], atol=CLOSE)
+
+
+# What they are for ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf", 0.1), ("linear", 1.0)])
+def test_leave_one_out_where_no_other_example_changes_its_status(kernel, C):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.8 * rng.normal(size=60) > 0).astype(int)
+    machine = learned(machine_of(kernel, C, 2), X, y)
+    bag = machine.deleted_bag
+    difference = abs(bag.scores.T - left_out(X, y, kernel, 2, C))
+    moved = abs(bag.scores - machine.bag.scores).T > 1e-6
+    assert (difference[~moved] <= CLOSE).all()
+    assert moved.sum() >= 20
+    # In this many of the deletions nothing but the margin moves.
+    assert (difference[moved] <= CLOSE).mean() >= 0.15
+    assert np.median(difference[moved]) <= 0.05
+
+
+@pytest.mark.parametrize("C", [0.05, 0.5])
+def test_leave_one_out_among_duplicates_of_both_signs(C):
+    """What the remaining examples at an object can carry stays there."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(12, 2))[rng.integers(0, 12, 60)]
+    y = rng.integers(0, 2, 60)
+    machine = learned(machine_of("rbf", C, 2), X, y)
+    truth = left_out(X, y, "rbf", 2, C)
+    far = machine.hypotheses(np.full(2, 60.0))
+    K, where = grouped(X, "rbf")
+    ours = span.one_vs_all(K, where, y, 2, C)
+    assert far.deleted(0).shape == (61, 2)
+    assert np.median(abs(ours - truth)) <= 1e-6
+    assert np.corrcoef(ours.ravel(), truth.ravel())[0, 1] >= 0.98
+
+
+def test_the_only_example_of_its_class():
+    """Without it the machine of that class knows one sign only."""
+    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0], [2.0]], [0, 0, 1])
+    bag = machine.deleted_bag
+    only = bag.counts[:, 1] == 1
+    assert bag.scores[:, only].ravel().tolist() == [1.0, -1.0]
+
+
+def test_no_free_support_vector():
+    """Two objects far apart, a small C: without either the other one's class is alone."""
+    machine = learned(machine_of("rbf sharp", 1e-2, 2), [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+    assert np.allclose(abs(machine.bag.scores), 1e-2)
+    truth = left_out(np.arange(4.0)[:, None], np.array([0, 1, 0, 1]), "rbf sharp", 2, 1e-2)
+    assert np.allclose(machine.deleted_bag.scores.T, truth, atol=CLOSE)
+
+
+# Symmetry, purity, refusals -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
+def test_the_order_of_the_past_does_not_matter(kind, kernel):
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    X = objects(kind, rng, 30)
+    y = rng.integers(0, 3, 30)
+    order = rng.permutation(29)
+    first = learned(machine_of(kernel, 1.0, 3), X[:-1], y[:-1]).hypotheses(X[-1])
+    second = learned(machine_of(kernel, 1.0, 3), X[:-1][order], y[:-1][order]).hypotheses(X[-1])
+    for j in range(3):
+        assert np.allclose(first.deleted(j)[np.append(order, 29)], second.deleted(j), atol=CLOSE)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_the_new_example_is_treated_like_the_others(kernel):
+    """Under the label of an equal example it has that example's scores, and may stand in its place."""
+    rng = np.random.default_rng(4)
+    X = objects("repeats", rng, 40)
+    y = rng.integers(0, 2, 40)
+    machine = learned(machine_of(kernel, 0.5, 2), X, y)
+    for i in range(0, 40, 3):
+        rows = machine.hypotheses(X[i]).deleted(y[i])
+        assert np.array_equal(rows[i], rows[-1])
+
+
+@pytest.mark.parametrize("kind", ["normal", "grid"])
+def test_asking_changes_no_prediction(kind):
+    rng = np.random.default_rng(9)
+    X = objects(kind, rng, 90)
+    y = (X[:, 0] + rng.normal(size=90) > 0.5).astype(int)
+    machines = [machine_of("rbf", 1.0, 2) for _ in range(3)]
+    silent, asked, curious = (venn.TransductiveVenn(m, venn.Deleted(venn.Argmax())) for m in machines)
+    for i in range(90):
+        asked.predict_one(X[i])
+        for other in (X[rng.integers(90)], rng.normal(size=2), X[i]):
+            curious.predict_one(other)
+        _ = machines[2].deleted_bag
+        for model in (silent, asked, curious):
+            model.learn_one(X[i], y[i])
+        if i % 10 == 9:
+            rows = [model.predict_one(X[(7 * i) % 90]).probabilities for model in (silent, asked, curious)]
+            assert np.array_equal(rows[0], rows[1])
+            assert np.array_equal(rows[0], rows[2])
+    scores = [machine.hypotheses([0.1, 0.2]).scores(1) for machine in machines]
+    assert np.array_equal(scores[0], scores[1])
+    assert np.array_equal(scores[0], scores[2])
+    deleted = [machine.deleted_bag.scores for machine in machines]
+    assert np.allclose(deleted[0], deleted[1], atol=1e-9)
+    assert np.allclose(deleted[0], deleted[2], atol=1e-9)
+
+
+def test_a_copy_continues():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    machine = machine_of("rbf", 1.0, 3)
+    for i in range(40):
+        _ = machine.hypotheses(X[i]).deleted_table
+        machine.learn_one(X[i], y[i])
+    twin = copy.deepcopy(machine)
+    for i in range(40, 60):
+        assert np.array_equal(machine.hypotheses(X[i]).deleted(2), twin.hypotheses(X[i]).deleted(2))
+        learned(machine, X[i : i + 1], y[i : i + 1])
+        learned(twin, X[i : i + 1], y[i : i + 1])
+
+
+def test_table_and_rows_say_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(30, 2)).astype(float)
+    y = rng.integers(0, 3, 30)
+    machine = learned(machine_of("rbf", 1.0, 3), X, y)
+    for x in ([0.0, 1.0], [7.0, 7.0]):
+        answer = machine.hypotheses(x)
+        table = answer.deleted_table
+        assert table is answer.deleted_table
+        assert table.weights.sum() == 30
+        assert table.weights[table.test] == 0
+        assert np.array_equal(table.objects[:, table.test], x)
+        for j in range(3):
+            rows = np.column_stack([answer.deleted(j), np.append(answer.labels, j)])
+            same = np.column_stack([table.scores(j), table.codes(j)])
+            assert np.array_equal(rows[np.lexsort(rows.T)], same[np.lexsort(same.T)])
+            assert np.array_equal(rows[-1], same[-1])
+
+
+def test_refusals():
+    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1])
+    assert machine.deletes_exactly is False
+    answer = machine.hypotheses([0.5])
+    for j in (-1, 2, True):
+        with pytest.raises(ValueError, match="j must be a class code"):
+            answer.deleted(j)
+    machine.learn_one([0.5], 1)
+    for read in (lambda: answer.deleted(0), lambda: answer.deleted_table):
+        with pytest.raises(RuntimeError, match="out of date"):
+            read()
+
+
+def test_dependent_members_leave_the_margin_exactly():
+    """A constant feature makes a linear kernel's margins dependent: streams of every kind keep their residual."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = objects("constant", rng, 40)
+        y = labels("late", rng, X, 3)
+        for kernel, C in (("linear", 0.05), ("quadratic", 10.0), ("cubic", 1.0)):
+            machine = machine_of(kernel, C, 3)
+            for i in range(40):
+                machine.learn_one(X[i], y[i])
+                assert machine.residual <= 1e-8, f"{kernel}, seed {seed}, step {i}: {machine.residual}"
+
+
+def test_sharp_and_valid_where_training_scores_say_nothing():
+    """Published figures, first 500 of Car, RBF 0.5, C 10: training argmax .22 in [.00, 1.00], deleted .886 in [.864, .910]."""
+    X, y = car(0)
+    model = venn.TransductiveVenn(machine_of("rbf", 10.0, 4), venn.Deleted(venn.Argmax()))
+    right, lower, upper = [], [], []
+    for x, label in zip(X[:300], y[:300], strict=True):
+        prediction = model.predict_one(x)
+        right.append(prediction.label == label)
+        lower.append(prediction.lower)
+        upper.append(prediction.upper)
+        model.learn_one(x, label)
+    assert np.mean(upper) - np.mean(lower) <= 0.1
+    assert np.mean(lower) - 0.03 <= np.mean(right) <= np.mean(upper) + 0.03
+    assert np.mean(right) >= 0.8

@@ -1,0 +1,764 @@
+"""Taxonomies and the machines of objects: against their definitions, by their invariants, and for validity."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from conftest import LABELS, OBJECTS, labels, learned, objects
+from naive import taxonomies as naive
+from naive.venn import matrix
+from scipy import stats
+
+import venn
+from venn.machines.machine import ScoreTable
+from venn.machines.objects import NearestCentroid, NearestNeighbours
+from venn.prediction import CategoryClass, RowMean
+from venn.taxonomies import (
+    AdaptiveMarginBins,
+    Argmax,
+    ByScores,
+    Deleted,
+    Dissent,
+    Gap,
+    Grouped,
+    MarginBins,
+    RunnerUp,
+    ScoreBins,
+    Threshold,
+    TopScoreBins,
+    TopTwo,
+)
+
+
+def first_feature(x):
+    return float(x[0])
+
+
+def parity(x):
+    return int(np.floor(x).sum()) % 2
+
+
+# The engine's object and the oracle's function.
+PAIRS = {
+    "argmax": (Argmax(), naive.argmax),
+    "top two": (TopTwo(), naive.top_two),
+    "threshold": (Threshold(), naive.threshold(0.75)),
+    "threshold .5": (Threshold(0.5), naive.threshold(0.5)),
+    "runner-up": (RunnerUp(), naive.runner_up(0.25)),
+    "gap": (Gap(), naive.gap(0.5)),
+    "gap .1": (Gap(0.1), naive.gap(0.1)),
+    "margin": (MarginBins(), naive.margin_bins((0.5, 1.0, 1.5))),
+    "margin fine": (MarginBins((0.1, 0.2, 0.25, 2.0)), naive.margin_bins((0.1, 0.2, 0.25, 2.0))),
+    "top score": (TopScoreBins((-0.5, 0.0, 1.0)), naive.top_score_bins((-0.5, 0.0, 1.0))),
+    "adaptive": (AdaptiveMarginBins(), naive.adaptive),
+}
+TWO_CLASSES = {
+    "score": (ScoreBins(), naive.score_bins(4, -2, 2)),
+    "score odd": (ScoreBins(5, -1, 2), naive.score_bins(5, -1, 2)),
+}
+MACHINES = {
+    "svm": lambda c: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, range(c)),
+    "least squares": lambda c: venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(c)),
+    "neighbours": lambda c: NearestNeighbours(3, range(c)),
+    "centroid": lambda c: NearestCentroid(range(c)),
+}
+
+
+class ByPosition(ByScores):
+    """Broken: examples of equal margin are ranked by their place in the bag."""
+
+    def categories(self, scores):
+        ranks = np.empty(len(scores), np.int64)
+        ranks[np.argsort(scores[:, 0].round(1), kind="stable")] = np.arange(len(scores))
+        return 3 * ranks // len(scores)
+
+    def class_of(self, category, c):
+        return 0
+
+
+# Against the definition: scores to categories ---------------------------------------------------------------------
+
+
+def tied(rng, n, c):
+    """Return (n, c) scores, many of them equal or off by less than the grid, some of the edges among them."""
+    scores = rng.choice([-1.0, -0.5, 0.0, 0.05, 0.1, 0.25, 1.0, 2.5], size=(n, c)) + rng.choice(
+        [0.0, 1e-10], size=(n, c)
+    )
+    general = rng.random(n) < 0.3
+    scores[general] = rng.normal(size=(general.sum(), c))
+    return scores
+
+
+def assert_same_categories(codes, expected):
+    """Equal as partitions: one code for each category."""
+    assert len(set(zip(codes.tolist(), expected, strict=True))) == len(set(codes.tolist())) == len(set(expected))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("c", [2, 3, 5])
+def test_categories_match_the_definition(name, c):
+    rng = np.random.default_rng(c)
+    taxonomy, definition = PAIRS[name]
+    for n in (1, 2, 9, 60):
+        scores = tied(rng, n, c)
+        kept = scores.copy()
+        codes = taxonomy.categories(scores)
+        assert codes.dtype == np.int64
+        assert_same_categories(codes, definition(scores))
+        assert np.array_equal(scores, kept)
+        # The category stands for the top class, the same in all of them.
+        assert [taxonomy.class_of(int(code), c) for code in codes] == Argmax().categories(scores).tolist()
+        assert np.array_equal(taxonomy.categories(np.asfortranarray(scores)), codes)
+
+
+@pytest.mark.parametrize("name", TWO_CLASSES)
+def test_score_bins_match_the_definition(name):
+    rng = np.random.default_rng(0)
+    taxonomy, definition = TWO_CLASSES[name]
+    f = np.concatenate([tied(rng, 200, 1)[:, 0], np.linspace(-3, 3, 121)])
+    for scores in (np.column_stack([-f, f]), tied(rng, 200, 2)):
+        codes, expected = taxonomy.categories(scores), definition(scores)
+        assert_same_categories(codes, expected)
+        assert [taxonomy.class_of(int(code), 2) for code in codes] == [top for top, _ in expected]
+
+
+def test_a_tie_of_two_classes_belongs_to_the_first():
+    scores = np.array([[0.0, 0.0], [1e-9, -1e-9], [-1e-9, 1e-9]])
+    for taxonomy in (ScoreBins(), MarginBins(), Threshold(), AdaptiveMarginBins(), TopTwo()):
+        assert [taxonomy.class_of(int(code), 2) for code in taxonomy.categories(scores)] == [0, 0, 0]
+
+
+def test_equal_shares_do_not_exceed_their_own_level():
+    """Softmax of c equal scores is 1/c, whatever the scores: rounding must not decide."""
+    for c in (2, 3, 4, 7):
+        scores = np.repeat(np.linspace(-3, 3, 50)[:, None], c, axis=1)
+        assert (Threshold(1 / c).categories(scores) == 0).all()
+        assert (RunnerUp(1 / c).categories(scores) == 0).all()
+
+
+def test_dissent_counts_the_votes_of_others():
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 4, size=(100, 3)).astype(float)
+    assert_same_categories(Dissent().categories(votes), naive.dissent(votes))
+    with pytest.raises(ValueError, match="votes"):
+        Dissent().categories(np.array([[1.0, -1.0]]))
+    with pytest.raises(ValueError, match="votes"):
+        Dissent().categories(np.array([[1.0, 0.5]]))
+
+
+# Against the definition: tables to counts ----------------------------------------------------------------------------
+
+
+def by_definition(definition, table):
+    """Return the (c, c) counts of a table: every example once, the category of the last."""
+    c = len(table.negative)
+    counts = np.zeros((c, c), int)
+    for j in range(c):
+        categories = definition(table.scores(j))
+        for category, code in zip(categories, table.codes(j), strict=True):
+            counts[j, code] += category == categories[-1]
+    return counts
+
+
+def random_table(rng, c, m):
+    negative, positive = tied(rng, m + 3, c).T.copy(), tied(rng, m + 3, c).T.copy()
+    codes, weights = rng.integers(0, c, m), rng.integers(0, 4, m)
+    codes[weights == 0] = -1  # means nothing there
+    grid = rng.integers(0, 2, (2, m + 3)).astype(float)
+    return ScoreTable(negative, positive, codes, weights, int(rng.integers(m)), grid)
+
+
+@pytest.mark.parametrize("name", [*PAIRS, *TWO_CLASSES])
+def test_counts_of_weighted_tables_match_the_definition(name):
+    rng = np.random.default_rng(len(name))
+    taxonomy, definition = {**PAIRS, **TWO_CLASSES}[name]
+    for c in (2,) if name in TWO_CLASSES else (2, 3, 4):
+        for m in (1, 2, 5, 30, 60):
+            table = random_table(rng, c, m)
+            kept = [np.copy(part) for part in table]
+            counts = taxonomy.count_table(table)
+            assert np.array_equal(counts.labels, by_definition(definition, table))
+            assert np.array_equal(ByScores.count_table(taxonomy, table).labels, counts.labels)
+            for j in range(c):
+                assert counts.categories[j] == taxonomy.categories(table.scores(j))[-1]
+            assert all(np.array_equal(a, b) for a, b in zip(table, kept, strict=True))
+
+
+def test_adaptive_bins_of_many_examples():
+    """Enough for several bins in each class, with ties and without."""
+    rng = np.random.default_rng(5)
+    for m in (300, 500):
+        table = random_table(rng, 3, m)
+        assert np.array_equal(AdaptiveMarginBins().count_table(table).labels, by_definition(naive.adaptive, table))
+        scores = table.negative + rng.normal(size=table.negative.shape)
+        table = table._replace(negative=scores, positive=scores + 0.1)
+        assert np.array_equal(AdaptiveMarginBins().count_table(table).labels, by_definition(naive.adaptive, table))
+
+
+def test_number_of_adaptive_bins_is_the_cube_root():
+    for n, bins in ((1, 1), (7, 1), (8, 2), (26, 2), (27, 3), (63, 3), (64, 4), (999, 9), (1000, 10)):
+        scores = np.column_stack([np.arange(1.0, n + 1), np.zeros(n)])
+        codes = AdaptiveMarginBins().categories(scores)
+        assert np.unique(codes).tolist() == list(range(0, 2 * bins, 2))
+        sizes = np.bincount(codes)[::2]
+        assert sizes.max() - sizes.min() <= 1  # quantiles
+
+
+# Against the definition: streams -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", ["svm", "least squares"])
+@pytest.mark.parametrize("kind", ["grid", "few", "normal", "repeats"])
+def test_probabilities_equal_the_definition_at_every_step(machine, kind):
+    """From the machine's own scores of the examples one by one; those have an oracle of their own."""
+    rng = np.random.default_rng(len(machine) + len(kind))
+    deleted = machine == "least squares"
+    X = objects(kind, rng, 24)
+    y = labels("noise", rng, X, 3)
+    engine = MACHINES[machine](3)
+    models = {
+        name: venn.TransductiveVenn(engine, Deleted(taxonomy) if deleted else taxonomy)
+        for name, (taxonomy, _) in PAIRS.items()
+    }
+    for i in range(24):
+        answer = engine.hypotheses(X[i])
+        scores = [answer.deleted(j) if deleted else answer.scores(j) for j in range(3)]
+        for name, (_, definition) in PAIRS.items():
+            expected = matrix([definition(s) for s in scores], y[:i], 3)
+            prediction = models[name].predict_one(X[i])
+            assert np.array_equal(prediction.probabilities, expected), f"{name}, step {i}"
+            if deleted:
+                assert prediction.guaranteed == "predicted label"
+                assert prediction.label == definition(scores[0])[-1][0]
+        engine.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_votes_equal_the_definition_at_every_step(kind, k):
+    rng = np.random.default_rng(k + len(kind))
+    X = objects(kind, rng, 26)
+    y = labels(LABELS[len(kind) % len(LABELS)], rng, X, 3)
+    if kind in ("normal", "constant", "repeats"):
+        X = np.round(X * 4) / 4  # distances without rounding: the oracle's ties are then ours
+    machine = NearestNeighbours(k, range(3))
+    model = venn.TransductiveVenn(machine, Deleted(Argmax()))
+    dissent = venn.TransductiveVenn(machine, Deleted(Dissent()))
+    for i in range(26):
+        answer = machine.hypotheses(X[i])
+        expected = [naive.votes(X[: i + 1], [*y[:i], j], 3, k, True) for j in range(3)]
+        for j in range(3):
+            assert np.array_equal(answer.deleted(j), expected[j])
+            assert np.array_equal(answer.scores(j), naive.votes(X[: i + 1], [*y[:i], j], 3, k, False))
+            assert np.array_equal(answer.test_scores, expected[j][-1])
+        for reader, definition in ((model, naive.argmax), (dissent, naive.dissent)):
+            P = matrix([definition(votes) for votes in expected], y[:i], 3)
+            prediction = reader.predict_one(X[i])
+            assert np.array_equal(prediction.probabilities, P), f"step {i}"
+            assert prediction.label == naive.argmax(expected[0])[-1][0]
+        assert np.array_equal(answer.labels, y[:i])
+        machine.learn_one(X[i], y[i])
+        assert_bags_equal(machine, X[: i + 1], y[: i + 1], lambda X, y, deleted: naive.votes(X, y, 3, k, deleted))
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_centroid_scores_equal_the_definition_at_every_step(kind):
+    rng = np.random.default_rng(len(kind))
+    X = objects(kind, rng, 24)
+    y = labels(LABELS[len(kind) % len(LABELS)], rng, X, 3)
+    machine = NearestCentroid(range(3))
+    models = {
+        name: (venn.TransductiveVenn(machine, Deleted(taxonomy)), definition)
+        for name, (taxonomy, definition) in {
+            "nearest": (Argmax(), naive.argmax),
+            "far": (TopScoreBins([-0.7]), naive.top_score_bins([-0.7])),
+        }.items()
+    }
+    for i in range(24):
+        answer = machine.hypotheses(X[i])
+        expected = [naive.centroid(X[: i + 1], [*y[:i], j], 3, True) for j in range(3)]
+        for j in range(3):
+            assert np.allclose(answer.deleted(j), expected[j], atol=1e-9, rtol=1e-9)
+            training = naive.centroid(X[: i + 1], [*y[:i], j], 3, False)
+            assert np.allclose(answer.scores(j), training, atol=1e-9, rtol=1e-9)
+        for model, definition in models.values():
+            P = matrix([definition(scores) for scores in expected], y[:i], 3)
+            assert np.array_equal(model.predict_one(X[i]).probabilities, P), f"step {i}"
+        machine.learn_one(X[i], y[i])
+        assert_bags_equal(machine, X[: i + 1], y[: i + 1], lambda X, y, deleted: naive.centroid(X, y, 3, deleted))
+
+
+def assert_bags_equal(machine, X, y, definition):
+    """The bag and the deleted bag hold every example once, with its score."""
+    for bag, deleted in ((machine.bag, False), (machine.deleted_bag, True)):
+        expected = definition(X, y, deleted)
+        ours = sorted(
+            (code, *np.round(bag.scores[:, entry], 6))
+            for entry, counts in enumerate(bag.counts)
+            for code, count in enumerate(counts)
+            for _ in range(count)
+        )
+        assert np.allclose(ours, sorted((code, *np.round(row, 6)) for code, row in zip(y, expected, strict=True)))
+
+
+# Groups -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", ["svm", "least squares", "neighbours", "centroid"])
+@pytest.mark.parametrize("kind", ["grid", "few", "repeats"])
+@pytest.mark.parametrize(("by", "inner"), [(0, "argmax"), (first_feature, "adaptive"), (parity, "top two")])
+def test_grouped_equals_the_definition_at_every_step(machine, kind, by, inner):
+    rng = np.random.default_rng(len(kind))
+    X = objects(kind, rng, 26)
+    y = labels("noise", rng, X, 3)
+    engine = MACHINES[machine](3)
+    taxonomy, definition = PAIRS[inner]
+    deleted = machine != "svm"
+    grouped = Grouped(by, taxonomy)
+    model = venn.TransductiveVenn(engine, Deleted(grouped) if deleted else grouped)
+    group = (lambda x: x[by]) if isinstance(by, int) else by
+    for i in range(26):
+        answer = engine.hypotheses(X[i])
+        groups = [group(x) for x in X[: i + 1]]
+        scores = [answer.deleted(j) if deleted else answer.scores(j) for j in range(3)]
+        expected = matrix([naive.within(groups, definition)(s) for s in scores], y[:i], 3)
+        assert np.array_equal(model.predict_one(X[i]).probabilities, expected), f"step {i}"
+        engine.learn_one(X[i], y[i])
+
+
+def test_one_grouped_taxonomy_reads_several_machines():
+    """What it remembers of one machine's objects says nothing about another's."""
+    rng = np.random.default_rng(0)
+    shared = Grouped(parity, Argmax())
+    machines = [NearestNeighbours(3, range(2)) for _ in range(2)] + [NearestCentroid(range(2))]
+    for step in range(30):
+        for machine, d in zip(machines, (2, 3, 2), strict=True):
+            x = rng.integers(0, 3, d)
+            fresh = Deleted(Grouped(parity, Argmax())).count(machine.hypotheses(x))
+            assert np.array_equal(Deleted(shared).count(machine.hypotheses(x)).labels, fresh.labels), step
+            machine.learn_one(x, int(rng.integers(2)))
+
+
+def test_groups_are_asked_for_once_for_each_object():
+    calls = []
+
+    def by(x):
+        calls.append(tuple(x))
+        return x[0]
+
+    machine = NearestNeighbours(2, range(2))
+    model = venn.TransductiveVenn(machine, Deleted(Grouped(by, Argmax())))
+    for i in range(20):
+        model.predict_one([i % 3, i])
+        model.learn_one([i % 3, i], i % 2)
+    assert len(calls) == 20
+
+
+@pytest.mark.parametrize(
+    ("by", "error", "match"),
+    [
+        (None, TypeError, "by must be"), ("x", TypeError, "by must be"), (True, TypeError, "by must be"),
+        (-1, ValueError, "by must be"), (list, TypeError, "by must be"), (1.0, TypeError, "by must be"),
+    ],
+)  # fmt: skip
+def test_grouped_refuses_what_is_no_group(by, error, match):
+    with pytest.raises(error, match=match):
+        Grouped(by, Argmax())
+
+
+def test_grouped_refuses_what_it_cannot_group():
+    machine = NearestNeighbours(1, range(2))
+    for by, error in ((lambda x: [x], TypeError), (lambda x: float("nan"), ValueError), (2, ValueError)):
+        model = venn.TransductiveVenn(machine, Deleted(Grouped(by, Argmax())))
+        with pytest.raises(error, match="by must"):
+            model.predict_one([0.0, 1.0])
+    with pytest.raises(TypeError, match="must hold the objects"):
+        Grouped(0, Argmax()).count_table(
+            random_table(np.random.default_rng(0), 2, 5)._replace(objects=np.empty((0, 0)))
+        )
+    with pytest.raises(TypeError, match=r"Deleted\(Grouped\(by"):
+        Grouped(0, Deleted(Argmax()))
+    with pytest.raises(TypeError, match="taxonomy must"):
+        Deleted(Deleted(Argmax()))
+
+
+def test_the_function_cannot_change_the_machine():
+    def spoiler(x):
+        x[:] = 7.0
+        return 0
+
+    machine = NearestNeighbours(1, range(2))
+    model = venn.TransductiveVenn(machine, Deleted(Grouped(spoiler, Argmax())))
+    for i in range(4):
+        model.predict_one([float(i)])
+        model.learn_one([float(i)], i % 2)
+    assert machine.scores([0.1]).tolist() == [1, 0]
+
+
+# Values and their refusals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Threshold(0), lambda: Threshold(1.0), lambda: Gap(-0.1), lambda: RunnerUp(float("nan")),
+        lambda: MarginBins(()), lambda: MarginBins((1.0, 1.0)), lambda: MarginBins((2.0, 1.0)),
+        lambda: MarginBins((np.inf,)), lambda: TopScoreBins([]), lambda: ScoreBins(1), lambda: ScoreBins(2.5),
+        lambda: ScoreBins(True), lambda: ScoreBins(4, 2, -2), lambda: ScoreBins(4, 0, np.inf),
+        lambda: NearestNeighbours(0, ["ab"]), lambda: NearestNeighbours(0, [1, 2]),
+        lambda: NearestNeighbours(2.0, [1, 2]), lambda: NearestNeighbours(True, [1, 2]), lambda: NearestCentroid([1]),
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range(make):
+    with pytest.raises(ValueError, match="must"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Threshold("a"), lambda: Gap(True), lambda: MarginBins(0.5), lambda: MarginBins("12"),
+        lambda: MarginBins(["a"]), lambda: TopScoreBins(None), lambda: ScoreBins(4, "a"), lambda: Deleted(None),
+        lambda: Deleted(Argmax), lambda: NearestCentroid("ab"),
+    ],
+)  # fmt: skip
+def test_parameters_of_the_wrong_kind(make):
+    with pytest.raises(TypeError, match="must"):
+        make()
+
+
+def test_taxonomies_are_values():
+    taxonomies = [taxonomy for taxonomy, _ in {**PAIRS, **TWO_CLASSES}.values()]
+    taxonomies += [Dissent(), Grouped(0, TopTwo()), Grouped(parity, Argmax()), Deleted(Grouped(1, MarginBins()))]
+    for taxonomy in taxonomies:
+        for twin in (copy.copy(taxonomy), copy.deepcopy(taxonomy), pickle.loads(pickle.dumps(taxonomy))):
+            assert twin == taxonomy
+            assert hash(twin) == hash(taxonomy)
+            assert repr(twin) == repr(taxonomy)
+        if "function" not in repr(taxonomy):
+            assert eval(repr(taxonomy), globals()) == taxonomy
+    assert len(set(taxonomies)) == len(taxonomies)
+
+
+def test_a_used_grouped_taxonomy_is_still_the_same_value():
+    used = Grouped(parity, Argmax())
+    machine = learned(NearestNeighbours(1, range(2)), [[0.0], [1.0]], [0, 1])
+    Deleted(used).count(machine.hypotheses([0.5]))
+    for twin in (used, copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
+        assert twin == Grouped(parity, Argmax())
+        assert Deleted(twin).count(machine.hypotheses([0.5])).labels.sum() > 0
+    assert "array" not in repr(used)
+
+
+def test_score_bins_are_for_two_classes():
+    model = venn.TransductiveVenn(NearestCentroid(range(3)), Deleted(ScoreBins()))
+    with pytest.raises(ValueError, match="classes must be two"):
+        model.predict_one([0.0])
+
+
+@pytest.mark.parametrize("answer", [np.zeros(3, int), np.zeros((5, 1), int), np.zeros(5), np.array(list("abcde"))])
+@pytest.mark.parametrize("pointwise", [True, False])
+def test_a_taxonomy_must_give_one_integer_for_each_row(answer, pointwise):
+    class Odd(ByScores):
+        def categories(self, scores):
+            return answer[: len(scores)]
+
+    Odd.pointwise = pointwise
+    machine = learned(NearestCentroid(range(2)), [[float(i)] for i in range(4)], [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="categories must be"):
+        Odd().count(machine.hypotheses([9.0]))
+
+
+# Invariants ---------------------------------------------------------------------------------------------------------
+
+
+def shuffled_answers(engine, taxonomy, seed, rounds=4):
+    rng = np.random.default_rng(seed)
+    X = objects("grid", rng, 40) + rng.integers(0, 2, size=(40, 1)) / 7
+    y = labels("noise", rng, X, 3 if engine(3).classes == (0, 1, 2) and not isinstance(taxonomy, ScoreBins) else 2)
+    c = int(y.max()) + 1
+    answers = []
+    for _ in range(rounds):
+        order = rng.permutation(40)
+        model = learned(venn.TransductiveVenn(engine(c), taxonomy), X[order], y[order])
+        answers.append(np.array([model.predict_one(x).probabilities for x in [*X[:8], X[0] + 0.1]]))
+    return answers
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", [*PAIRS, "grouped"])
+def test_shuffling_the_past_changes_no_bit(machine, name):
+    taxonomy = Grouped(parity, AdaptiveMarginBins()) if name == "grouped" else PAIRS[name][0]
+    answers = shuffled_answers(MACHINES[machine], taxonomy if machine == "svm" else Deleted(taxonomy), len(name))
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+def test_a_class_that_changes_with_the_hypothesis_is_noticed():
+    class Fickle(ByScores):
+        """Its class hangs on the scores of all examples: it must not be predicted."""
+
+        def categories(self, scores):
+            return np.full(len(scores), int(scores.sum() > 0))
+
+        def class_of(self, category, c):
+            return category
+
+    model = learned(
+        venn.TransductiveVenn(MACHINES["least squares"](2), Deleted(Fickle())), [[0.0], [1.0], [2.0]], [0, 1, 1]
+    )
+    with pytest.raises(RuntimeError, match="one class under every hypothesis"):
+        for x in np.linspace(-3, 3, 61):
+            model.predict_one([x])
+
+
+def test_shuffling_tells_a_taxonomy_by_position():
+    answers = shuffled_answers(MACHINES["neighbours"], Deleted(ByPosition()), 1)
+    assert not all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_permuting_the_rows_permutes_the_categories_and_equal_rows_share_one(name):
+    rng = np.random.default_rng(3)
+    taxonomy, _ = PAIRS[name]
+    scores = tied(rng, 40, 3)[rng.integers(0, 40, 120)]
+    codes = taxonomy.categories(scores)
+    order = rng.permutation(120)
+    assert np.array_equal(taxonomy.categories(scores[order]), codes[order])
+    assert len({(*row, code) for row, code in zip(scores.tolist(), codes.tolist(), strict=True)}) == len(
+        {tuple(row) for row in scores.tolist()}
+    )
+
+
+def test_position_is_told_by_its_rows_too():
+    scores = np.zeros((9, 2))
+    assert len(set(ByPosition().categories(scores).tolist())) > 1
+
+
+# Validity ----------------------------------------------------------------------------------------------------------
+# Over the choice of the last example of one bag the departures of the realised row cancel exactly, and so do
+# those of the predicted label where it is the class of the category; see test_validity.py.
+
+
+def departures(prediction, y):
+    """Return 1{y = k} - row of y at k, for each class k, and the same for the predicted label as the last."""
+    row = prediction.probabilities[y]
+    return np.append(np.eye(len(row))[y] - row, float(prediction.label == y) - row[prediction.index])
+
+
+def over_the_bag(model_of, X, y):
+    """Return the (n, c + 1) departures of each example when it comes last."""
+    return np.array([
+        departures(learned(model_of(), np.delete(X, i, 0), np.delete(y, i)).predict_one(X[i]), y[i])
+        for i in range(len(y))
+    ])  # fmt: skip
+
+
+SHARP = {name: Deleted(pair[0]) for name, pair in PAIRS.items()}
+
+
+@pytest.mark.parametrize("machine", ["neighbours", "centroid", "least squares"])
+@pytest.mark.parametrize("kind", ["grid", "few", "normal"])
+@pytest.mark.parametrize("name", ["argmax", "top two", "threshold", "runner-up", "gap .1", "margin", "adaptive"])
+def test_departures_cancel_over_the_choice_of_the_last_example(machine, kind, name):
+    rng = np.random.default_rng(len(kind) + len(name))
+    X = objects(kind, rng, 22)
+    y = labels("signal", rng, X, 3)
+    D = over_the_bag(lambda: venn.TransductiveVenn(MACHINES[machine](3), SHARP[name]), X, y)
+    assert abs(D.mean(axis=0)).max() < 1e-12
+
+
+@pytest.mark.parametrize("machine", ["neighbours", "centroid"])
+def test_departures_cancel_for_votes_and_two_classes(machine):
+    rng = np.random.default_rng(8)
+    X = objects("grid", rng, 24)
+    y = labels("noise", rng, X, 2)
+    inner = [ScoreBins(), ScoreBins(3, -1, 2), TopScoreBins([-1.0, -0.5, 2.0])]
+    for taxonomy in inner + ([Dissent()] if machine == "neighbours" else []):
+        D = over_the_bag(lambda taxonomy=taxonomy: venn.TransductiveVenn(MACHINES[machine](2), Deleted(taxonomy)), X, y)
+        assert abs(D.mean(axis=0)).max() < 1e-12
+
+
+@pytest.mark.parametrize("inner", ["argmax", "adaptive"])
+def test_departures_cancel_within_each_group(inner):
+    rng = np.random.default_rng(4)
+    X = objects("grid", rng, 30)
+    y = np.where(rng.random(30) < 0.2 + 0.3 * X[:, 0], 1, 0)
+    grouped = Deleted(Grouped(0, PAIRS[inner][0]))
+    D = over_the_bag(lambda: venn.TransductiveVenn(MACHINES["centroid"](2), grouped), X, y)
+    alone = over_the_bag(lambda: venn.TransductiveVenn(MACHINES["centroid"](2), SHARP[inner]), X, y)
+    assert abs(alone.mean(axis=0)).max() < 1e-12
+    for value in range(3):
+        assert abs(D[X[:, 0] == value].mean(axis=0)).max() < 1e-12
+    # Without groups the departures cancel over all, not within each.
+    assert max(abs(alone[X[:, 0] == value].mean(axis=0)).max() for value in range(3)) > 0.02
+
+
+def test_departures_of_broken_taxonomies_do_not_cancel():
+    class OwnPlace(ByScores):
+        """Broken: the last row is known for the new example."""
+
+        def categories(self, scores):
+            categories = Argmax().categories(scores)
+            categories[:-1][scores[:-1].max(axis=1) < 3] = 9
+            return categories
+
+    rng = np.random.default_rng(1)
+    X = objects("grid", rng, 30)
+    y = labels("signal", rng, X, 3)
+    for broken in (ByPosition(), OwnPlace()):
+        D = over_the_bag(lambda broken=broken: venn.TransductiveVenn(MACHINES["neighbours"](3), Deleted(broken)), X, y)
+        assert abs(D.mean(axis=0)).max() > 0.005, broken
+
+
+LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
+
+
+def on_noise(predict, repetitions, n, d, seed):
+    """Return two-sided p-values that departures on pure noise have mean 0, of the classes and the predicted label."""
+    rng = np.random.default_rng(seed)
+    D = []
+    for _ in range(repetitions):
+        X, y = rng.normal(size=(n, d)), rng.integers(0, 2, n)
+        D.append(departures(predict(X[:-1], y[:-1], X[-1]), y[-1]))
+    D = np.array(D)
+    return 2 * stats.norm.sf(abs(D.mean(axis=0)) / (D.std(axis=0, ddof=1) / np.sqrt(repetitions)))
+
+
+@pytest.mark.parametrize("machine", ["neighbours", "centroid"])
+@pytest.mark.parametrize("name", [*PAIRS, *TWO_CLASSES])
+def test_realised_row_and_predicted_label_are_calibrated_on_noise(machine, name):
+    taxonomy = Deleted({**PAIRS, **TWO_CLASSES}[name][0])
+
+    def predict(X, y, x):
+        model = venn.TransductiveVenn(MACHINES[machine](2), taxonomy)
+        assert model.rule == CategoryClass()
+        return learned(model, X, y).predict_one(x)
+
+    assert (on_noise(predict, 250, 14, 3, seed=len(name)) > LEVEL).all()
+
+
+def test_the_past_categorised_without_the_new_example_is_refused_on_noise():
+    """Broken: the past by the votes it took part in, the new example by those of the past alone."""
+
+    def predict(X, y, x):
+        machine = learned(NearestNeighbours(1, range(2)), X, y)
+        past = machine.bag
+        beside = past.counts[past.scores.argmax(axis=0) == machine.scores(x).argmax()].sum(axis=0)
+        return venn.Multiprobability((beside + np.eye(2)) / (beside.sum() + 1), (0, 1), RowMean())
+
+    p_values = on_noise(predict, 400, 30, 3, seed=1)
+    assert p_values[-1] < 1e-6
+
+
+# The machines of objects ----------------------------------------------------------------------------------------------
+
+
+OBJECT_MACHINES = {
+    "neighbours": lambda: NearestNeighbours(2, ["a", "b", "c"]),
+    "centroid": lambda: NearestCentroid(["a", "b", "c"]),
+}
+
+
+@pytest.mark.parametrize("name", OBJECT_MACHINES)
+def test_stale_answers_say_so(name):
+    machine = learned(OBJECT_MACHINES[name](), [[0.0], [1.0]], ["a", "b"])
+    first = machine.hypotheses([0.5])
+    assert machine.hypotheses([0.5]) is first
+    table = first.deleted_table.negative.copy()
+    machine.bag, machine.deleted_bag  # noqa: B018
+    assert np.array_equal(first.deleted_table.negative, table)
+    machine.hypotheses([0.7])
+    for ask in (lambda: first.table, lambda: first.deleted(0), lambda: first.labels, lambda: first.scores(0)):
+        with pytest.raises(RuntimeError, match="out of date"):
+            ask()
+    second = machine.hypotheses([0.7])
+    machine.learn_one([0.7], "a")
+    with pytest.raises(RuntimeError, match="out of date"):
+        second.deleted_table  # noqa: B018
+    with pytest.raises(ValueError, match="j must be"):
+        machine.hypotheses([0.0]).scores(3)
+
+
+@pytest.mark.parametrize("name", OBJECT_MACHINES)
+def test_asking_leaves_no_trace(name):
+    rng = np.random.default_rng(2)
+    X = objects("few", rng, 80)  # past the first room
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 80)].tolist()
+    silent, curious = OBJECT_MACHINES[name](), OBJECT_MACHINES[name]()
+    curious.hypotheses([1.0, 2.0])  # of another length, before anything is learned
+    for x, label in zip(X, y, strict=True):
+        for other in (x + 0.4, [9.0], x):
+            curious.scores(other)
+        curious.learn_one(x, label)
+        silent.learn_one(x, label)
+        for j in range(3):
+            assert np.array_equal(curious.hypotheses(x).deleted(j), silent.hypotheses(x).deleted(j))
+            assert np.array_equal(curious.hypotheses(x).scores(j), silent.hypotheses(x).scores(j))
+    twin = pickle.loads(pickle.dumps(curious))
+    assert np.array_equal(twin.scores([0.3]), silent.scores([0.3]))
+    twin.learn_one([0.3], "b")
+    assert (silent.n, curious.n, twin.n, curious.fresh().n) == (80, 80, 81, 0)
+    assert repr(curious.fresh()) == repr(silent)
+    assert eval(repr(silent), globals()).classes == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("name", OBJECT_MACHINES)
+@pytest.mark.parametrize(
+    ("x", "y", "match"),
+    [
+        ([np.nan], "a", "x must"), ([0.0, 1.0], "a", "x must"), ("0", "a", "x must"), ([1e200], "a", "norm of at most"),
+        ([-2e150], "a", "norm of at most"), ([0.0], "d", "y must"), ([0.0], ["a"], "y must"),
+    ],
+)  # fmt: skip
+def test_a_refused_example_leaves_no_trace(name, x, y, match):
+    machine = learned(OBJECT_MACHINES[name](), [[0.0], [1.0]], ["a", "b"])
+    before = machine.hypotheses([0.2]).deleted(0)
+    for ask in (machine.check, machine.learn_one):
+        with pytest.raises((ValueError, TypeError), match=match):
+            ask(x, y)
+    assert machine.n == 2
+    assert np.array_equal(machine.hypotheses([0.2]).deleted(0), before)
+
+
+def test_a_first_example_with_a_bad_label_fixes_no_number_of_features():
+    for make in OBJECT_MACHINES.values():
+        machine = make()
+        with pytest.raises(ValueError, match="y must"):
+            machine.learn_one([1.0, 2.0, 3.0], "d")
+        machine.learn_one([1.0], "a")
+        assert machine.scores([1.0]).shape == (3,)
+
+
+def test_machines_of_objects_stand_in_a_panel():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    near, central = NearestNeighbours(3, range(2)), NearestCentroid(range(2))
+    panel = venn.Panel(
+        votes=venn.TransductiveVenn(near, Deleted(Argmax())),
+        dissent=venn.TransductiveVenn(near, Deleted(Dissent())),
+        centroid=venn.TransductiveVenn(central, Deleted(AdaptiveMarginBins())),
+        platt=venn.Platt(central),
+    )
+    right = np.zeros(4)
+    for x, label in zip(X, y, strict=True):
+        right += [prediction.label == label for prediction in panel.predict_one(x).values()]
+        panel.learn_one(x, label)
+    assert (near.n, central.n) == (40, 40)
+    assert (right[:3] > 25).all()
+
+
+def test_unscaled_features_and_sums_do_not_hang_on_the_order():
+    """Far from the origin the sums of a centroid lose digits; what they lose is kept."""
+    rng = np.random.default_rng(0)
+    X = 1e6 + rng.normal(size=(300, 2))
+    y = rng.integers(0, 2, 300)
+    scores = []
+    for _ in range(5):
+        order = rng.permutation(300)
+        scores.append(learned(NearestCentroid(range(2)), X[order], y[order]).scores(X[0]))
+    assert all(np.array_equal(one, scores[0]) for one in scores)
+    assert np.allclose(scores[0], [-np.linalg.norm(X[0] - X[y == k].mean(axis=0)) for k in range(2)], atol=1e-8)

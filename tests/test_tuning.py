@@ -1,0 +1,110 @@
+"""Tuning on a prefix: leave-one-out in closed form against leaving one out."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import KERNELS, objects
+from naive import least_squares as naive
+
+import streams
+import venn
+from venn.machines.tuning import gram, leave_one_out, quality
+
+
+def prefix_of(n=40, c=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return [(x, int(np.clip(np.floor(x[0] + 1.5), 0, c - 1))) for x in X]
+
+
+@pytest.mark.parametrize("kind", ["normal", "grid", "repeats"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_closed_form_equals_leaving_one_out(kind, kernel, C):
+    rng = np.random.default_rng(1)
+    X, y = objects(kind, rng, 25), rng.integers(0, 3, 25)
+    ours, theirs = KERNELS[kernel]
+    K = theirs(X, X)
+    assert np.allclose(gram(ours, X), K)
+    values, vectors = np.linalg.eigh(K)
+    scores = leave_one_out(np.maximum(values, 0), vectors, y, 3, C)
+    assert np.allclose(scores.T, naive.deleted(K, y, 3, C), atol=1e-8)
+
+
+def test_the_best_of_the_grid_is_chosen():
+    prefix = prefix_of()
+    tuning = venn.tune(prefix, range(3), kernels=[venn.RBF(1e-4), venn.RBF(0.5), venn.RBF(500.0)], penalties=[0.1, 10])
+    assert len(tuning.trials) == 6
+    assert tuning.best.log_loss == min(trial.log_loss for trial in tuning.trials)
+    assert tuning.kernel == venn.RBF(0.5)
+    X, y = np.array([x for x, _ in prefix]), np.array([label for _, label in prefix])
+    for trial in tuning.trials:
+        K = np.exp(-trial.kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+        scores = naive.deleted(K, y, 3, trial.C)
+        assert trial.error == np.mean(scores.argmax(axis=1) != y)
+        assert quality(scores.T.copy(), y)[0] == pytest.approx(trial.log_loss, abs=1e-6)
+    machine = tuning.machine()
+    assert repr(machine) == repr(venn.LeastSquaresSVM(tuning.kernel, tuning.C, range(3)))
+    assert isinstance(tuning.machine(venn.OneVsAllSVM), venn.OneVsAllSVM)
+
+
+def test_a_kernel_that_says_nothing_is_not_chosen_for_reading_labels_off_their_absence():
+    """The mean of the other targets tells a positive from a negative example; it must not count as skill."""
+    y = np.array([0, 1] * 20)
+    scores = np.array([(1.0 - 2 * y).sum() - (1.0 - 2 * y), (2.0 * y - 1).sum() - (2.0 * y - 1)]) / 39
+    assert quality(scores, y) == (pytest.approx(np.log(2)), 1.0)
+
+
+def test_the_order_of_the_prefix_does_not_matter():
+    prefix = prefix_of()
+    first = venn.tune(prefix, range(3))
+    again = venn.tune(prefix[::-1], range(3))
+    assert (first.kernel, first.C) == (again.kernel, again.C)
+    assert np.allclose([t.log_loss for t in first.trials], [t.log_loss for t in again.trials], atol=1e-9)
+
+
+def test_progress_is_told():
+    told = []
+    venn.tune(prefix_of(), range(3), progress=lambda done, total: told.append((done, total)))
+    assert told == [(i, 8) for i in range(9)]
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0], [0, 1, 0, 1, 2]])
+def test_equal_objects_and_one_class(labels):
+    tuning = venn.tune([([1.0, 2.0], y) for y in labels], range(3))
+    assert np.isfinite(tuning.best.log_loss)
+
+
+def test_teaching_the_prefix_is_warned_of():
+    stream = streams.load("car", shuffle=0)
+    tuning = venn.tune(stream.take(50))
+    model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
+    with pytest.warns(UserWarning, match=r"tuned on .* first 50 examples"):
+        venn.replay(stream.take(60), model, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
+        venn.replay(stream.drop(50).take(10), model, progress=False)
+
+
+def test_bad_input():
+    good = prefix_of()
+    with pytest.raises(TypeError, match="classes must be given"):
+        venn.tune(good)
+    with pytest.raises(ValueError, match="at least 4 examples, got 3"):
+        venn.tune(good[:3], range(3))
+    with pytest.raises(ValueError, match="y must be one of"):
+        venn.tune(good, [5, 6])
+    with pytest.raises(ValueError, match="x must be finite"):
+        venn.tune([*good, ([np.nan, 0.0], 0)], range(3))
+    with pytest.raises(ValueError, match="x must have 2 features"):
+        venn.tune([*good, ([0.0], 0)], range(3))
+    with pytest.raises(TypeError, match="kernel must be"):
+        venn.tune(good, range(3), kernels=["rbf"])
+    with pytest.raises(ValueError, match="penalties must be"):
+        venn.tune(good, range(3), penalties=[0.0])
+    with pytest.raises(ValueError, match="at least one each"):
+        venn.tune(good, range(3), penalties=[])

@@ -1,0 +1,106 @@
+"""Buffers of the one-against-all machines, and what the compiled functions hand one another."""
+
+from typing import Any, NamedTuple
+
+# How a solved branch is committed: the margin stays, changes by the path's events, or is built anew.
+# UNSOLVED asks the caller for a batch solve.
+KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
+
+
+class Objects(NamedTuple):
+    """The distinct objects and the examples at them."""
+
+    kernel: Any  # (room, room)
+    counts: Any  # (c, room) int64, examples of each class
+    total: Any  # (room,) int64, examples
+
+
+class Solved(NamedTuple):
+    """The machines as they stand."""
+
+    beta: Any  # (c, room) signed coefficients
+    score: Any  # (c, room)
+    state: Any  # (c, room) int8
+    bias: Any  # (c,)
+    members: Any  # (c, margin room) int64
+    size: Any  # (c,) int64, members
+    inverse: Any  # (c, margin room, margin room), of the bordered margin
+    spare: Any  # (c, margin room, margin room), the same without a member that is asked about
+
+
+class Branches(NamedTuple):
+    """The answers to both suppositions about an object: not of class k (side 0), of class k (side 1)."""
+
+    beta: Any  # (2, c, room)
+    score: Any  # (2, c, room)
+    state: Any  # (2, c, room) int8
+    commit: Any  # (c, 2) int64: KEEP, UPDATE, REBUILD or UNSOLVED
+    slots: Any  # (c, 2) int64: bias, old members, joined ones
+    index: Any  # (c, 2, margin room) int64, object in each slot
+    alive: Any  # (c, 2, margin room) bool, still a member
+    events: Any  # (c, 2) int64
+    terms: Any  # (c, 2, EVENTS, margin room), rank-one terms of the inverse
+    kappa: Any  # (c, 2, EVENTS), their divisors
+    alternate: Any  # (c, 2) bool, terms refer to `Solved.spare`
+
+
+class Scratch(NamedTuple):
+    """Room for intermediate values."""
+
+    order: Any  # 0, 1, 2, ...
+    margin: Any  # (9, margin room)
+    around: Any  # (12, room + EVENTS + 8)
+    near: Any  # (room + EVENTS + 8,) int64
+    pack: Any  # flat, margin room x (room + EVENTS + 8)
+
+
+class Supposition(NamedTuple):
+    """One machine's problem with one more label of sign `sign` at object p."""
+
+    sign: int  # +1 or -1
+    p: int
+    kernel: Any  # (room, room)
+    count: int  # objects, p included
+    positive: Any  # (room,) int64, examples of the class, the supposed one included
+    total: Any  # (room,) int64, examples, the supposed one included
+    C: float
+    scale: float  # largest K(x, x)
+
+
+class Margin(NamedTuple):
+    """Members of a margin and the inverse of its bordered matrix."""
+
+    members: Any  # (>= size,) int64
+    size: int
+    inverse: Any  # (>= size + 1, >= size + 1)
+
+
+class Motion(NamedTuple):
+    """How a margin and all scores move per unit of one object's coefficient."""
+
+    direction: Any  # (margin room,): of the bias, then of the members' coefficients
+    response: Any  # (>= count,): of the scores
+
+
+class Base(NamedTuple):
+    """A solved machine, with the asked object at its place but not in the margin."""
+
+    beta: Any  # (room,)
+    score: Any  # (room,)
+    state: Any  # (>= count,) int8
+    up: Any  # (>= count,) level that a rising score meets next, or +inf
+    down: Any  # (>= count,) level that a falling score meets next, or -inf
+
+
+class Branch(NamedTuple):
+    """Room for one supposition's answer: its part of `Branches`, and the levels."""
+
+    beta: Any  # (room,)
+    score: Any  # (room,)
+    state: Any  # (room,) int8
+    up: Any  # (>= count,)
+    down: Any  # (>= count,)
+    index: Any  # (margin room,) int64
+    alive: Any  # (margin room,) bool
+    terms: Any  # (EVENTS, margin room)
+    kappa: Any  # (EVENTS,)

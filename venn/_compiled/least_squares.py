@@ -1,0 +1,237 @@
+"""Least-squares machines: one inverse Cholesky factor for all classes and hypotheses.
+
+M = K + I / C over the n examples; W, lower triangular with W M W' = I, is packed by rows: row r has r + 1
+numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. What else is kept, and updated in
+O(n c): `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (c, n) = M^-1 t_k, t_k = +1 for class k and -1
+for the others. The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the
+coefficients are a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii.
+"""
+
+import numpy as np
+
+from venn._compiled.dense import dot
+from venn._compiled.jit import compiled, in_lanes
+
+
+@in_lanes
+def one_pass(W, n, k, u):  # type: ignore[no-untyped-def]
+    """Set u[:n] = M^-1 k = W' W k and return |W k|^2, reading W once.
+
+    Four rows at a time: each number of W is used for its row's product with k and, while it is
+    still in the cache, for u.
+    """
+    for i in range(n):
+        u[i] = 0.0
+    norm = 0.0
+    whole = n - n % 4
+    for r in range(0, whole, 4):
+        s0 = r * (r + 1) // 2
+        s1 = s0 + r + 1
+        s2 = s1 + r + 2
+        s3 = s2 + r + 3
+        w0, w1, w2, w3 = W[s0 : s0 + r + 1], W[s1 : s1 + r + 2], W[s2 : s2 + r + 3], W[s3 : s3 + r + 4]
+        l0, l1, l2, l3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(r + 1):
+            value = k[i]
+            l0 += w0[i] * value
+            l1 += w1[i] * value
+            l2 += w2[i] * value
+            l3 += w3[i] * value
+        l1 += w1[r + 1] * k[r + 1]
+        l2 += w2[r + 1] * k[r + 1] + w2[r + 2] * k[r + 2]
+        l3 += w3[r + 1] * k[r + 1] + w3[r + 2] * k[r + 2] + w3[r + 3] * k[r + 3]
+        norm += (l0 * l0 + l1 * l1) + (l2 * l2 + l3 * l3)
+        for i in range(r + 1):
+            u[i] += (l0 * w0[i] + l1 * w1[i]) + (l2 * w2[i] + l3 * w3[i])
+        u[r + 1] += l1 * w1[r + 1] + l2 * w2[r + 1] + l3 * w3[r + 1]
+        u[r + 2] += l2 * w2[r + 2] + l3 * w3[r + 2]
+        u[r + 3] += l3 * w3[r + 3]
+    for r in range(whole, n):
+        start = r * (r + 1) // 2
+        w = W[start : start + r + 1]
+        share = 0.0
+        for i in range(r + 1):
+            share += w[i] * k[i]
+        norm += share * share
+        for i in range(r + 1):
+            u[i] += share * w[i]
+    return norm
+
+
+@compiled
+def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: ignore[no-untyped-def]
+    """Join a new example to all machines, supposed of no class: set `work`, return the bordered numbers.
+
+    Parameters
+    ----------
+    u : (>= n,) M^-1 k, where k is the kernel row of the new example
+    bases : (c,) sums of the solutions
+    total : sum of `sums`
+    pivot : K(x, x) + 1 / C - k' M^-1 k
+
+    Returns
+    -------
+    gain : float
+        Entry of the new example in the new `sums`.
+    new_total : float
+    entries, biases : (c,) float64
+        Entry of the new example in each new solution, and each machine's bias, when it is not of class k.
+
+    Notes
+    -----
+    `work[0]` is set to the new `sums`, `work[1]` to the last column of the new H; supposing the example of
+    class k adds twice that column to a_k.
+    """
+    c = solutions.shape[0]
+    by_class = np.zeros(c)
+    for i in range(n):
+        by_class[labels[i]] += u[i]
+    all_of_u = by_class.sum()
+    gain = (1.0 - all_of_u) / pivot
+    new_total = total + (1.0 - all_of_u) * gain
+    entries = np.empty(c)
+    biases = np.empty(c)
+    for k in range(c):
+        entries[k] = (-1.0 - (2.0 * by_class[k] - all_of_u)) / pivot
+        biases[k] = (bases[k] + (1.0 - all_of_u) * entries[k]) / new_total
+    new_sums, column = work[0], work[1]
+    share = gain / new_total
+    for i in range(n):
+        new_sums[i] = sums[i] - u[i] * gain
+        column[i] = -u[i] / pivot - new_sums[i] * share
+    new_sums[n] = gain
+    column[n] = 1.0 / pivot - gain * share
+    return gain, new_total, entries, biases
+
+
+@compiled
+def training_table(n, u, labels, solutions, entries, biases, C, work, negative, positive):  # type: ignore[no-untyped-def]
+    """Set `negative` and `positive` (c, > n) to the training scores t - a / C of all examples, the new one last."""
+    new_sums, column = work[0], work[1]
+    for k in range(solutions.shape[0]):
+        solution, below, above = solutions[k], negative[k], positive[k]
+        entry, bias = entries[k], biases[k]
+        for i in range(n):
+            a = solution[i] - u[i] * entry - bias * new_sums[i]
+            below[i] = (1.0 if labels[i] == k else -1.0) - a / C
+            above[i] = below[i] - 2.0 * column[i] / C
+        a = entry - bias * new_sums[n]
+        below[n] = -1.0 - a / C
+        above[n] = 1.0 - (a + 2.0 * column[n]) / C
+
+
+@compiled
+def deleted_table(n, u, labels, diagonal, solutions, new_total, pivot, entries, biases, test_scores, work, negative, positive):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Set `negative` and `positive` (c, > n) to the deleted scores t - a / H_ii of all examples, the new one last.
+
+    The new example's own are its scores by the machines without it, which do not depend on its label.
+    """
+    new_sums, column, inverse, shift = work[0], work[1], work[2], work[3]
+    for i in range(n):
+        inverse[i] = 1.0 / (diagonal[i] + u[i] * u[i] / pivot - new_sums[i] * new_sums[i] / new_total)
+        shift[i] = 2.0 * column[i] * inverse[i]
+    for k in range(solutions.shape[0]):
+        solution, below, above = solutions[k], negative[k], positive[k]
+        entry, bias = entries[k], biases[k]
+        for i in range(n):
+            a = solution[i] - u[i] * entry - bias * new_sums[i]
+            below[i] = (1.0 if labels[i] == k else -1.0) - a * inverse[i]
+            above[i] = below[i] - shift[i]
+        below[n] = test_scores[k]
+        above[n] = test_scores[k]
+
+
+@compiled
+def append(W, n, u, pivot, label, labels, sums, diagonal, solutions, bases, gain, entries):  # type: ignore[no-untyped-def]
+    """Learn the example whose M^-1 k is `u`: one row more for W, O(n c) for the rest."""
+    root = np.sqrt(pivot)
+    start = n * (n + 1) // 2
+    for i in range(n):
+        W[start + i] = -u[i] / root
+        diagonal[i] += u[i] * u[i] / pivot
+        sums[i] -= u[i] * gain
+    W[start + n] = 1.0 / root
+    diagonal[n] = 1.0 / pivot
+    sums[n] = gain
+    labels[n] = label
+    for k in range(solutions.shape[0]):
+        entry = entries[k] + (2.0 / pivot if k == label else 0.0)
+        solution = solutions[k]
+        for i in range(n):
+            solution[i] -= u[i] * entry
+        solution[n] = entry
+        bases[k] += gain * pivot * entry
+
+
+@compiled
+def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return (c,) scores k' a + b by the machines as they stand, from a kernel row."""
+    c = solutions.shape[0]
+    scores = np.empty(c)
+    of_sums = dot(row, sums, n)
+    for k in range(c):
+        bias = bases[k] / total
+        scores[k] = dot(row, solutions[k], n) - bias * of_sums + bias
+    return scores
+
+
+@compiled
+def row_violation(i, n, row, ridge, labels, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return how far equation i, (M a_k)_i + b_k = t_ik, is from holding in the worst machine."""
+    scores = score_row(n, row, sums, solutions, bases, total)
+    worst = 0.0
+    for k in range(scores.shape[0]):
+        a = solutions[k, i] - bases[k] / total * sums[i]
+        target = 1.0 if labels[i] == k else -1.0
+        worst = max(worst, abs(scores[k] + a * ridge - target))
+    return worst
+
+
+@compiled
+def new_violation(n, row, kappa, u, solutions, entries, biases, work):  # type: ignore[no-untyped-def]
+    """Return how far the equation of the new example, supposed of no class, is from holding in the worst machine."""
+    new_sums = work[0]
+    along_u = dot(row, u, n)
+    along_sums = dot(row, new_sums, n)
+    worst = 0.0
+    for k in range(solutions.shape[0]):
+        entry, bias = entries[k], biases[k]
+        a = entry - bias * new_sums[n]
+        left = dot(row, solutions[k], n) - along_u * entry - bias * along_sums + kappa * a + bias
+        worst = max(worst, abs(left + 1.0))
+    return worst
+
+
+@compiled
+def training_scores(n, labels, sums, solutions, bases, total, C):  # type: ignore[no-untyped-def]
+    """Return (c, n) scores of the learned examples."""
+    scores = np.empty((solutions.shape[0], n))
+    for k in range(scores.shape[0]):
+        bias = bases[k] / total
+        for i in range(n):
+            a = solutions[k, i] - bias * sums[i]
+            scores[k, i] = (1.0 if labels[i] == k else -1.0) - a / C
+    return scores
+
+
+@compiled
+def deleted_scores(n, labels, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return (c, n) scores of the learned examples, each by the machines without it; 0 for a single one."""
+    scores = np.zeros((solutions.shape[0], n))
+    for k in range(scores.shape[0]):
+        bias = bases[k] / total
+        for i in range(n if n > 1 else 0):
+            a = solutions[k, i] - bias * sums[i]
+            h = diagonal[i] - sums[i] * sums[i] / total
+            scores[k, i] = (1.0 if labels[i] == k else -1.0) - a / h
+    return scores
+
+
+@compiled
+def packed(lower, W):  # type: ignore[no-untyped-def]
+    """Pack the rows of a lower triangular matrix."""
+    start = 0
+    for r in range(lower.shape[0]):
+        for i in range(r + 1):
+            W[start + i] = lower[r, i]
+        start += r + 1

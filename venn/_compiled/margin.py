@@ -1,0 +1,323 @@
+"""The margins of the machines as they stand: built from the states, kept by commits, refreshed, checked."""
+
+import numpy as np
+
+from venn._compiled.buffers import REBUILD, UPDATE
+from venn._compiled.dense import add_rows, dot
+from venn._compiled.jit import compiled
+from venn._compiled.path import ABOVE, BELOW, DEPENDENT, MIDDLE, MINUS, PLUS, segment
+from venn._compiled.smo import levels, resolution, scores_from
+
+NEARLY = 3e-15  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
+
+
+@compiled
+def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
+    """Set the base entries of the new object p: no examples, coefficient 0, score by every machine.
+
+    Returns 0, or NaN when its kernel row is not finite.
+    """
+    row = K[p]
+    doubt = 0.0
+    for i in range(p + 1):
+        K[i, p] = row[i]
+        doubt += 0.0 * row[i]
+    total[p] = 0
+    for k in range(counts.shape[0]):
+        counts[k, p] = 0
+        beta[k, p] = 0.0
+        state[k, p] = MIDDLE
+        if sizes[k] == 0:
+            score[k, p] = -1.0
+        elif sizes[k] == examples:
+            score[k, p] = 1.0
+        else:
+            score[k, p] = bias[k] + dot(row, beta[k], p)
+    return doubt
+
+
+@compiled
+def without_member(B, m, a, into):  # type: ignore[no-untyped-def]
+    """Set `into` to the bordered inverse of the margin without its slot `a`; the last slot takes its place."""
+    pivot = B[a, a]
+    for r in range(m + 1):
+        weight = B[r, a] / pivot
+        for s in range(m + 1):
+            into[r, s] = B[r, s] - weight * B[a, s]
+    if a != m:
+        for s in range(m + 1):
+            into[a, s] = into[m, s]
+        for r in range(m + 1):
+            into[r, a] = into[r, m]
+        into[a, a] = into[m, m]
+
+
+@compiled
+def join(K, i, members, m, B, scale, shape, z, u):  # type: ignore[no-untyped-def]
+    """Let object i join the margin of m members with bordered inverse B, or return False when it depends on them.
+
+    `u` is then the motion of bias and members that makes up for a unit of i's coefficient.
+    """
+    if m == 0:
+        B[0, 0] = -K[i, i]
+        B[0, 1] = 1.0
+        B[1, 0] = 1.0
+        B[1, 1] = 0.0
+        members[0] = i
+        return True
+    z[0] = -1.0
+    for a in range(m):
+        z[a + 1] = -K[i, members[a]]
+    for a in range(m + 1):
+        u[a] = 0.0
+    add_rows(u, m + 1, B, shape, z, m + 1)
+    pivot = K[i, i] - dot(u, z, m + 1)
+    if not pivot > DEPENDENT * scale:
+        return False
+    for a in range(m + 1):
+        for e in range(m + 1):
+            B[a, e] += u[a] * u[e] / pivot
+        B[a, m + 1] = u[a] / pivot
+        B[m + 1, a] = u[a] / pivot
+    B[m + 1, m + 1] = 1.0 / pivot
+    members[m] = i
+    return True
+
+
+@compiled
+def build(wanted, n, K, scale, members, B):  # type: ignore[no-untyped-def]
+    """Build a margin of the n objects `wanted`, as far as they are independent; return its size and how many are left.
+
+    Those left over come first in `wanted`. The object farthest from the others' span joins first: in any other order
+    rounding could pass for independence, and spoil all that comes after.
+    """
+    width = n + 1
+    shape = np.arange(width)
+    z, u, square = np.empty(width), np.empty(width), np.empty(width)
+    B[0, 0] = 0.0
+    for t in range(n):
+        square[t] = K[wanted[t], wanted[t]]
+    m = 0
+    while n > 0:
+        far = 0
+        for t in range(n):
+            if square[t] > square[far]:
+                far = t
+        i = wanted[far]
+        if (m > 0 and square[far] <= NEARLY * scale) or not join(K, i, members, m, B, scale, shape, z, u):
+            break
+        n -= 1
+        wanted[far] = wanted[n]
+        square[far] = square[n]
+        for t in range(n):
+            row = K[wanted[t]]
+            if m == 0:
+                square[t] += K[i, i] - 2.0 * row[i]
+            else:
+                along = u[0] + row[i]
+                for a in range(m):
+                    along += u[a + 1] * row[members[a]]
+                square[t] -= along * along * B[m + 1, m + 1]
+        m += 1
+    return m, n
+
+
+@compiled
+def give_way(i, members, m, u, beta, state, positive, total, C):  # type: ignore[no-untyped-def]
+    """Raise beta[i], and let the members it depends on make up for it, until one of them is at an end and leaves."""
+    low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+    step = high - beta[i]
+    who = i
+    rate = 1.0
+    for a in range(m):
+        j = members[a]
+        low, high = segment(state[j], positive[j], total[j] - positive[j], C)
+        if abs(u[a + 1]) > 1e-9:
+            ratio = ((high if u[a + 1] > 0.0 else low) - beta[j]) / u[a + 1]
+            if ratio < step:
+                step = max(0.0, ratio)
+                who = j
+                rate = u[a + 1]
+    beta[i] += step
+    for a in range(m):
+        beta[members[a]] += step * u[a + 1]
+    low, high = segment(state[who], positive[who], total[who] - positive[who], C)
+    if rate > 0.0:
+        beta[who] = high
+        state[who] = MIDDLE if state[who] == PLUS else BELOW
+    else:
+        beta[who] = low
+        state[who] = ABOVE if state[who] == PLUS else MIDDLE
+    return who
+
+
+@compiled
+def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Build the margin and its bordered inverse from the states; set its size.
+
+    Members whose features depend on the others' (a linear kernel has few independent ones) leave
+    the margin: their coefficient is moved along the null direction, which changes no score, until
+    somebody reaches the end of its segment.
+    """
+    K, total, positive = objects.kernel, objects.total, objects.counts[k]
+    beta, state, members, B = solved.beta[k], solved.state[k], solved.members[k], solved.inverse[k]
+    wanted = np.empty(count, np.int64)
+    width = B.shape[0]
+    shape, z, u = np.arange(width), np.empty(width), np.empty(width)
+    m, n = 0, 0
+    moved, anew = False, True
+    while anew:
+        n = 0
+        for i in range(count):
+            if state[i] == PLUS or state[i] == MINUS:
+                wanted[n] = i
+                n += 1
+        m, n = build(wanted, n, K, scale, members, B)
+        anew = False
+        for t in range(n):
+            moved = True
+            z[0] = -1.0
+            for a in range(m):
+                z[a + 1] = -K[wanted[t], members[a]]
+            for a in range(m + 1):
+                u[a] = 0.0
+            add_rows(u, m + 1, B, shape, z, m + 1)
+            if give_way(wanted[t], members, m, u, beta, state, positive, total, C) != wanted[t]:
+                # A member has left. An inverse from nothing is the one that surely has well chosen members.
+                anew = True
+                break
+    solved.size[k] = m
+    if moved and m > 0:
+        settle_members(k, count, objects, solved)
+
+
+@compiled
+def settle_members(k, count, objects, solved):  # type: ignore[no-untyped-def]
+    """Put machine k's members on their levels exactly, and the sum of coefficients at 0, after a move of coefficients.
+
+    The scores of others are left to `refresh_scores`.
+    """
+    K = objects.kernel
+    beta, state, members, m, B = (
+        solved.beta[k], solved.state[k], solved.members[k], solved.size[k], solved.inverse[k]
+    )  # fmt: skip
+    shape, rhs, fix = np.arange(m + 1), np.empty(m + 1), np.empty(m + 1)
+    for _ in range(3):
+        rhs[0] = 0.0
+        for i in range(count):
+            rhs[0] -= beta[i]
+        for a in range(m):
+            rhs[a + 1] = state[members[a]] - dot(K[members[a]], beta, count)
+            fix[a + 1] = 0.0
+        fix[0] = 0.0
+        add_rows(fix, m + 1, B, shape, rhs, m + 1)
+        for a in range(m):
+            beta[members[a]] += fix[a + 1]
+
+
+@compiled
+def commit_step(label, count, objects, solved, branches):  # type: ignore[no-untyped-def]
+    """Keep, in every machine, the branch of the revealed label.
+
+    Returns how many margins are marked REBUILD and left to the caller.
+    """
+    K = objects.kernel
+    beta, score, state, bias, members, size, B, spare = solved
+    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
+    anew = 0
+    for k in range(size.shape[0]):
+        side = 1 if k == label else 0
+        for i in range(count):
+            beta[k, i] = betas[side, k, i]
+            score[k, i] = scores[side, k, i]
+            state[k, i] = states[side, k, i]
+        how = commit[k, side]
+        bias[k] = score[k, 0] - dot(K[0], beta[k], count)
+        if how == REBUILD:
+            anew += 1
+        if how != UPDATE:
+            continue
+        n = slots[k, side]
+        m = size[k]
+        B_k = B[k]
+        if alternate[k, side]:
+            m -= 1
+            for r in range(m + 1):
+                for s in range(m + 1):
+                    B_k[r, s] = spare[k, r, s]
+        for r in range(n):
+            for s in range(0 if r > m else m + 1, n):
+                B_k[r, s] = 0.0
+        for e in range(events[k, side]):
+            row = U[k, side, e]
+            for r in range(n):
+                weight = row[r] / kappa[k, side, e]
+                if weight != 0.0:
+                    into = B_k[r]
+                    for s in range(n):
+                        into[s] += weight * row[s]
+        # The last living slots take the places of the dead ones.
+        last = n - 1
+        a = 1
+        while a <= last:
+            while last >= a and not alive[k, side, last]:
+                last -= 1
+            if last < a:
+                break
+            if not alive[k, side, a]:
+                for s in range(n):
+                    B_k[a, s] = B_k[last, s]
+                for r in range(n):
+                    B_k[r, a] = B_k[r, last]
+                B_k[a, a] = B_k[last, last]
+                index[k, side, a] = index[k, side, last]
+                last -= 1
+            members[k, a - 1] = index[k, side, a]
+            a += 1
+        size[k] = last
+    return anew
+
+
+@compiled
+def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
+    """Recompute machine k's scores from the kernel, so that rounding does not add up over a long stream."""
+    K = objects.kernel
+    beta, score, state, bias, members, size, _, _ = solved
+    fresh = np.empty(count)
+    scores_from(beta[k], 0.0, K, count, fresh)
+    level = 0.0
+    if size[k] > 0:
+        for a in range(size[k]):
+            i = members[k, a]
+            level += state[k, i] - fresh[i]
+        level /= size[k]
+    else:
+        for i in range(count):
+            level += score[k, i] - fresh[i]
+        level /= count
+    for i in range(count):
+        if state[k, i] != PLUS and state[k, i] != MINUS:
+            score[k, i] = fresh[i] + level
+    bias[k] = score[k, 0] - dot(K[0], beta[k], count)
+
+
+@compiled
+def worst_residual(count, examples, sizes, scale, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
+    K, counts, total = objects
+    beta, score, bias = solved.beta, solved.score, solved.bias
+    fresh = np.empty(count)
+    worst = 0.0
+    for k in range(beta.shape[0]):
+        if sizes[k] == 0 or sizes[k] == examples:
+            continue
+        scores_from(beta[k], bias[k], K, count, fresh)
+        balance = 0.0
+        for i in range(count):
+            balance += beta[k, i]
+            negative = total[i] - counts[k, i]
+            rise, fall = levels(beta[k, i], counts[k, i], negative, C, resolution(C, scale))
+            worst = max(worst, rise - fresh[i], fresh[i] - fall, abs(fresh[i] - score[k, i]))
+            worst = max(worst, (beta[k, i] - C * counts[k, i]) / C, (-C * negative - beta[k, i]) / C)
+        worst = max(worst, abs(balance) / C)
+    return worst

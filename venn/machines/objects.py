@@ -1,0 +1,439 @@
+"""Machines that keep the objects themselves: nearest neighbours and class centroids, exact online."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from venn._compiled.neighbours import (
+    Levels,
+    add_exactly,
+    centroid_scores,
+    join,
+    leave_out,
+    look_around,
+    squared_distances,
+    vote_table,
+    welcome,
+)
+from venn.machines.machine import Bag, ScoreTable, check_code, class_codes, clean_object, code_of, grown
+from venn.prediction import Floats, Integers, Label
+
+
+class ObjectMachine(ABC):
+    """Base of machines that keep one column for each distinct example: object and class.
+
+    The new object stands in the column after the last.
+    """
+
+    deletes_exactly = True
+    residual = 0.0  # nothing is solved
+    _largest: ClassVar[float]  # norm of an object
+
+    def __init__(self, classes: Sequence[Label]) -> None:
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
+        self.n = 0
+        self._features: int | None = None
+        self._asked: ObjectHypotheses | None = None
+        self._where: dict[tuple[bytes, int], int] = {}  # column of each distinct example
+        self._count = 0  # columns
+        self._room = 0
+        self._columns = np.zeros((0, 0))  # objects by feature
+        self._labels = np.zeros(0, np.int64)
+        self._weights = np.zeros(0, np.int64)
+        self._history = np.zeros(64, np.int64)  # column of each example
+
+    def _make_room(self, columns: int, features: int) -> None:
+        """Make room for `columns` columns; capacities double."""
+        if features != self._columns.shape[0]:
+            # Nothing is learned yet: only then may objects of another length come.
+            self._columns = np.zeros((features, self._room))
+            self._new_features(features)
+        if columns <= self._room:
+            return
+        room = max(64, self._room)
+        while room < columns:
+            room *= 2
+        self._room = room
+        self._columns = grown(self._columns, features, room)
+        self._labels = grown(self._labels, room)
+        self._weights = grown(self._weights, room)
+        self._new_room(room)
+
+    @abstractmethod
+    def _new_features(self, features: int) -> None:
+        """Make room for objects of another length; nothing is learned yet."""
+
+    @abstractmethod
+    def _new_room(self, room: int) -> None:
+        """Make room for more columns."""
+
+    @abstractmethod
+    def _suppose(self) -> Floats:
+        """Prepare for the object in the column after the last; return its (c,) scores without it."""
+
+    @abstractmethod
+    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
+        """Set the scores (c, m + 1) of all columns; without a new object those of the last mean nothing."""
+
+    @abstractmethod
+    def _commit(self, code: int, column: int) -> None:
+        """Learn that the object asked about, to be kept in `column`, is of a class."""
+
+    def _bag(self, deleted: bool) -> Bag:
+        m, c = self._count, len(self.classes)
+        self._make_room(m + 1, self._columns.shape[0])
+        negative, positive = np.empty((2, c, m + 1))
+        self._fill(deleted, False, negative, positive)
+        counts = np.zeros((m, c), np.int64)
+        counts[np.arange(m), self._labels[:m]] = self._weights[:m]
+        return Bag(negative[:, :m].copy(), counts)
+
+    @property
+    def bag(self) -> Bag:
+        """Training scores now, by distinct example."""
+        return self._bag(False)
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Deleted scores now, by distinct example."""
+        return self._bag(True)
+
+    def _clean(self, x: Any) -> Floats:
+        clean = clean_object(x, self._features)
+        # The largest feature first: squares could overflow.
+        norm = float(np.abs(clean).max())
+        if norm <= self._largest:
+            norm = float(np.linalg.norm(clean))
+        if norm > self._largest:
+            raise ValueError(f"x must have a norm of at most {self._largest:g}, got {norm:g}: scale the features")
+        return clean
+
+    def hypotheses(self, x: Any) -> ObjectHypotheses:
+        """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
+
+        Remembered until a label is learned or another object asked about; asking leaves no trace that
+        a later answer could depend on.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        x = self._clean(x)
+        key = x.tobytes()
+        if self._asked is not None and self._asked.key == key:
+            return self._asked
+        self._forget()
+        m = self._count
+        self._make_room(m + 1, x.size)
+        self._columns[:, m] = x
+        self._labels[m] = self._weights[m] = 0
+        self._asked = ObjectHypotheses(self, key, self._suppose())
+        return self._asked
+
+    def _forget(self) -> None:
+        if self._asked is not None:
+            self._asked.current = False
+            self._asked = None
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the machine as it is, without `x`."""
+        scores: Floats = self.hypotheses(x).test_scores.copy()
+        return scores
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise, and learn nothing."""
+        self._clean(x)
+        code_of(y, self._codes)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        y : one of `classes`
+        """
+        code = code_of(y, self._codes)
+        key = self.hypotheses(x).key
+        self._forget()
+        self._features = self._columns.shape[0]
+        column = self._where.setdefault((key, code), self._count)
+        self._commit(code, column)
+        self._labels[column] = code
+        self._weights[column] += 1
+        self._count = max(self._count, column + 1)
+        if self.n == len(self._history):
+            self._history = grown(self._history, 2 * self.n)
+        self._history[self.n] = column
+        self.n += 1
+
+
+class ObjectHypotheses:
+    """What a machine says of all examples if the new object had each of the labels.
+
+    Good until the machine is asked about another object or learns.
+
+    Attributes
+    ----------
+    test_scores : (c,) float64
+        Scores of the object by the machine that has not seen it.
+    """
+
+    def __init__(self, machine: ObjectMachine, key: bytes, test_scores: Floats) -> None:
+        self._machine = machine
+        self.key = key
+        self.test_scores = test_scores
+        self.current = True
+        self._tables: dict[bool, ScoreTable] = {}
+
+    def _buffers(self) -> ObjectMachine:
+        if not self.current:
+            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
+        return self._machine
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self._machine.classes
+
+    @property
+    def labels(self) -> Integers:
+        """(n,) class codes of the examples, in order of arrival."""
+        machine = self._buffers()
+        labels: Integers = machine._labels[machine._history[: machine.n]]
+        return labels
+
+    def _table(self, deleted: bool) -> ScoreTable:
+        machine = self._buffers()
+        if deleted not in self._tables:
+            m = machine._count
+            negative, positive = np.empty((2, len(machine.classes), m + 1))
+            machine._fill(deleted, True, negative, positive)
+            self._tables[deleted] = ScoreTable(
+                negative, positive, machine._labels[: m + 1], machine._weights[: m + 1], m, machine._columns
+            )
+        return self._tables[deleted]
+
+    @property
+    def table(self) -> ScoreTable:
+        """Scores of all examples by machines that have learned them all."""
+        return self._table(False)
+
+    @property
+    def deleted_table(self) -> ScoreTable:
+        """Score of each example by the machine without it."""
+        return self._table(True)
+
+    def _under(self, table: ScoreTable, j: int) -> Floats:
+        machine = self._buffers()
+        check_code(j, len(machine.classes))
+        columns = np.append(machine._history[: machine.n], table.test)
+        rows: Floats = table.negative[:, columns]
+        rows[j] = table.positive[j, columns]
+        return rows.T
+
+    def scores(self, j: int) -> Floats:
+        """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
+        return self._under(self.table, j)
+
+    def deleted(self, j: int) -> Floats:
+        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
+        return self._under(self.deleted_table, j)
+
+
+class NearestNeighbours(ObjectMachine):
+    """Votes of the k nearest examples, by Euclidean distance.
+
+    The score of a class is the number of its examples among the k nearest. All examples as far as the
+    k-th vote too, so that no tie is cut and no vote hangs on the order of arrival: the computed distance of two
+    objects is the same whichever came first. Deleted scores are the votes
+    of the *other* examples; in training scores each example is the nearest of its own.
+
+    `Deleted(Argmax())` on it is the nearest-neighbour taxonomy: the majority label of the k nearest others, ties to
+    the first class. `Deleted(Dissent())` tells the number of dissenting neighbours apart too. The votes on a new
+    object do not depend on its label, so `CategoryClass()` applies.
+
+    A step costs O(n d); memory is O(n (d + k c)).
+
+    Parameters
+    ----------
+    k : int >= 1
+    classes : sequence of at least 2 distinct labels
+        Declared up front; ties between classes go to the first.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    residual : float
+        Always 0: nothing is solved.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter, object or label out of range, or an object of norm above 1e150; nothing is learned from it.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", nearest-neighbour taxonomies.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = NearestNeighbours(3, classes=["no", "yes"])
+    >>> model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+    >>> for x in (0.0, 0.1, 0.2, 0.3):
+    ...     model.learn_one([x], "no")
+    ...     model.learn_one([1 + x], "yes")
+    >>> model.predict_one([0.15])
+    Multiprobability('no': [0.800, 1.000])
+    >>> machine.scores([0.72])  # 1.0 and 1.1, and 0.3 nearer than 1.2
+    array([1., 2.])
+    """
+
+    _largest = 1e150  # squares stay finite
+
+    def __init__(self, k: int, classes: Sequence[Label]) -> None:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        super().__init__(classes)
+        self.k = int(k)
+        self._distances = np.zeros(0)
+        self._new_levels(0)
+
+    def __repr__(self) -> str:
+        return f"NearestNeighbours({self.k}, classes={list(self.classes)!r})"
+
+    def fresh(self) -> NearestNeighbours:
+        """Return a machine with the same parameters that has learned nothing."""
+        return NearestNeighbours(self.k, self.classes)
+
+    def _new_levels(self, room: int) -> None:
+        # k others and itself, each at a distance of its own, and one more on the way in.
+        depth, c = self.k + 2, len(self.classes)
+        self._levels = Levels(
+            np.zeros((room, depth)), np.zeros((room, depth, c), np.int64), np.zeros(room, np.int64),
+            np.zeros((room, c), np.int64), np.zeros(room),
+        )  # fmt: skip
+
+    def _new_features(self, features: int) -> None:
+        pass  # levels hold distances only
+
+    def _new_room(self, room: int) -> None:
+        self._distances = np.zeros(room)
+        self._levels = Levels(*(grown(array, room, *array.shape[1:]) for array in self._levels))
+
+    def _suppose(self) -> Floats:
+        m = self._count
+        squared_distances(self._columns, m, np.ascontiguousarray(self._columns[:, m]), self._distances)
+        look_around(self._levels, m, self._distances, self._labels, self._weights, self.k)
+        scores: Floats = self._levels.sums[m].astype(np.float64)
+        return scores
+
+    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
+        m = self._count
+        distances = self._distances if new else np.full(m, np.inf)
+        vote_table(self._levels, m, distances, self._labels, self.k, deleted, negative, positive)
+
+    def _commit(self, code: int, column: int) -> None:
+        welcome(self._levels, self._count, self._distances, code, self.k)
+        if column == self._count:
+            join(self._levels, column, 0.0, code, 1, self.k + 1)
+
+
+class NearestCentroid(ObjectMachine):
+    """Distances to the centroids of the classes.
+
+    The score of a class is minus the Euclidean distance to the mean of its examples, so the largest score is
+    that of the nearest centroid; -1e9 for a class without examples. Deleted scores leave each example
+    out of the mean of its own class.
+
+    `Deleted(Argmax())` on it is the nearest-centroid taxonomy. `Deleted(TopScoreBins([-far]))` tells objects
+    farther than `far` from every centroid apart too. The deleted scores of a new object do not depend
+    on its label, so `CategoryClass()` applies.
+
+    A step costs O(n c d). Distances are compared on a grid of 1e-6: features should be of a scale of about 1.
+
+    Parameters
+    ----------
+    classes : sequence of at least 2 distinct labels
+        Declared up front; ties between classes go to the first.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    residual : float
+        Always 0: nothing is solved.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter, object or label out of range, or an object of norm above 1e8; nothing is learned from it.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = NearestCentroid(classes=["no", "yes"])
+    >>> model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+    >>> for x in (0.0, 0.1, 0.2, 0.3):
+    ...     model.learn_one([x], "no")
+    ...     model.learn_one([1 + x], "yes")
+    >>> model.predict_one([0.15])
+    Multiprobability('no': [0.800, 1.000])
+    >>> machine.scores([0.75]).round(3)  # from 0.15 and 1.15
+    array([-0.6, -0.4])
+    """
+
+    # Distances are then at most 2e8: below the 1e9 of a class without examples.
+    _largest = 1e8
+    _absent = -1e9
+
+    def __init__(self, classes: Sequence[Label]) -> None:
+        super().__init__(classes)
+        self._new_features(0)
+
+    def __repr__(self) -> str:
+        return f"NearestCentroid(classes={list(self.classes)!r})"
+
+    def fresh(self) -> NearestCentroid:
+        """Return a machine with the same parameters that has learned nothing."""
+        return NearestCentroid(self.classes)
+
+    def _new_features(self, features: int) -> None:
+        c = len(self.classes)
+        self._sums, self._errors = np.zeros((2, c, features))
+        self._sizes = np.zeros(c, np.int64)
+
+    def _new_room(self, room: int) -> None:
+        pass  # nothing is kept by column but the objects
+
+    def _suppose(self) -> Floats:
+        scores = np.empty((len(self.classes), 1))
+        here = np.ascontiguousarray(self._columns[:, self._count : self._count + 1])
+        for k, row in enumerate(scores):
+            centroid_scores(here, 1, self._sums[k], self._errors[k], self._sizes[k], self._absent, row)
+        return scores[:, 0]
+
+    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
+        m = self._count
+        x = np.ascontiguousarray(self._columns[:, m])
+        for k, size in enumerate(self._sizes):
+            sums, errors = self._sums[k].copy(), self._errors[k].copy()
+            centroid_scores(self._columns, m + 1, sums, errors, size, self._absent, negative[k])
+            add_exactly(sums, errors, x)
+            centroid_scores(self._columns, m + 1, sums, errors, size + 1, self._absent, positive[k])
+            if deleted:
+                leave_out(self._labels, m, k, size, self._absent, negative[k])
+                leave_out(self._labels, m, k, size + 1, self._absent, positive[k])
+                positive[k, m] = negative[k, m]
+
+    def _commit(self, code: int, column: int) -> None:
+        x = np.ascontiguousarray(self._columns[:, self._count])
+        add_exactly(self._sums[code], self._errors[code], x)
+        self._sizes[code] += 1

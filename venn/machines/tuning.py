@@ -1,0 +1,206 @@
+"""Kernel width and C from a prefix of the stream, by leave-one-out scores in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.spatial.distance import pdist
+
+from venn._compiled.scaling import apply_platt, fit_platt
+from venn.machines.kernels import RBF, Kernel, checked_kernel, positive
+from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.machine import class_codes, clean_object, code_of
+from venn.prediction import Floats, Integers, Label
+
+WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
+FEWEST = 4
+
+
+class Trial(NamedTuple):
+    """One choice and how it fared on the prefix."""
+
+    kernel: Kernel
+    C: float
+    log_loss: float  #: of sigmoids fitted to the leave-one-out scores, natural logarithm
+    error: float  #: share of examples whose largest leave-one-out score is not that of their class
+
+
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    kernel, C
+        The choice of least log loss; of equal ones the first in the grid.
+    trials : tuple of Trial
+        The whole grid, in order.
+    n : int
+        Number of examples in the prefix.
+    """
+
+    def __init__(
+        self, trials: Sequence[Trial], prefix: Sequence[tuple[Floats, Label]], classes: Sequence[Label]
+    ) -> None:
+        self.trials = tuple(trials)
+        self.best = min(self.trials, key=lambda trial: trial.log_loss)
+        self.kernel, self.C = self.best.kernel, self.best.C
+        self.n = len(prefix)
+        self.classes = tuple(classes)
+        self._first = [(x.tobytes(), y) for x, y in prefix[:3]]
+
+    def machine(self, kind: Callable[..., Any] = LeastSquaresSVM) -> Any:
+        """Return a new machine, of the given class, with the kernel, C and classes of this choice.
+
+        `venn.replay` warns when such a machine is taught the prefix it was tuned on.
+        """
+        machine = kind(self.kernel, self.C, self.classes)
+        machine.tuning = self
+        return machine
+
+    def starts(self, examples: Iterable[tuple[Any, Label]]) -> bool:
+        """Whether the given examples begin as the prefix does; looks at 3 at most."""
+        seen = [(np.asarray(x, np.float64).tobytes(), y) for (x, y), _ in zip(examples, self._first, strict=False)]
+        return seen == self._first
+
+    def __repr__(self) -> str:
+        return f"Tuning({self.kernel!r}, C={self.C:g}; log loss {self.best.log_loss:.3f} on {self.n} examples)"
+
+
+def tune(
+    prefix: Iterable[tuple[Any, Label]],
+    classes: Sequence[Label] | None = None,
+    *,
+    kernels: Sequence[Kernel] | None = None,
+    penalties: Sequence[float] = PENALTIES,
+    progress: Callable[[int, int], None] | None = None,
+) -> Tuning:
+    """Choose a kernel and C for the examples that follow.
+
+    For every kernel and C the least-squares machines' leave-one-out scores on the prefix follow in closed
+    form from one eigendecomposition per kernel. The choice is that of least log loss, by a sigmoid for
+    each class fitted to these scores.
+
+    Validity asks that the examples predicted and learned be exchangeable given the choice. So the prefix
+    must belong to no bag: go on with the rest of the stream, and let no machine learn the prefix. To tune
+    on the past again and again, as examples come, would treat the new example unlike the others.
+
+    Parameters
+    ----------
+    prefix : iterable of (x, y), at least 4
+        Such as `stream.take(200)`; go on with `stream.drop(200)`.
+    classes : sequence of labels, optional
+        By default those of the stream.
+    kernels : sequence of Kernel, optional
+        By default `RBF(gamma)` for gamma from 1/16 to 8 times the reciprocal of the median squared distance.
+    penalties : sequence of float > 0
+        Values of C.
+    progress : callable, optional
+        Called with the number of kernels done and their total.
+
+    Returns
+    -------
+    Tuning
+
+    Raises
+    ------
+    ValueError, TypeError
+        Fewer than 4 examples, a bad object, label, kernel or penalty, or no classes given by argument or stream.
+
+    References
+    ----------
+    Cawley & Talbot (2004), "Fast exact leave-one-out cross-validation of sparse least-squares support vector
+    machines".
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> stream = streams.load("car", shuffle=0)
+    >>> tuning = venn.tune(stream.take(100))
+    >>> model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
+    >>> for x, y in stream.drop(100).take(20):
+    ...     prediction = model.predict_one(x)
+    ...     model.learn_one(x, y)
+    """
+    if classes is None:
+        classes = getattr(prefix, "classes", None)
+        if classes is None:
+            raise TypeError("classes must be given for a prefix that is no stream with classes, got None")
+    codes = class_codes(classes)
+    examples: list[tuple[Floats, Label]] = []
+    for x, label in prefix:
+        examples.append((clean_object(x, len(examples[0][0]) if examples else None), label))
+        code_of(label, codes)
+    if len(examples) < FEWEST:
+        raise ValueError(f"prefix must have at least {FEWEST} examples, got {len(examples)}")
+    X = np.array([x for x, _ in examples])
+    y = np.array([codes[label] for _, label in examples])
+    tried = [positive("penalties", C) for C in penalties]
+    candidates = widths(X) if kernels is None else [checked_kernel(kernel) for kernel in kernels]
+    if not tried or not candidates:
+        raise ValueError(f"kernels and penalties must hold at least one each, got {candidates!r} and {tried!r}")
+    trials: list[Trial] = []
+    for done, kernel in enumerate(candidates):
+        if progress is not None:
+            progress(done, len(candidates))
+        values, vectors = eigh(gram(kernel, X), check_finite=False)
+        for C in tried:
+            scores = leave_one_out(np.maximum(values, 0.0), vectors, y, len(codes), C)
+            trials.append(Trial(kernel, C, *quality(scores, y)))
+    if progress is not None:
+        progress(len(candidates), len(candidates))
+    return Tuning(trials, examples, tuple(codes))
+
+
+def widths(X: Floats) -> list[Kernel]:
+    """Return RBF kernels of the default widths for the objects."""
+    distances = pdist(X, "sqeuclidean")
+    typical = float(np.median(distances)) or float(distances.mean()) or float(X.shape[1])
+    return [RBF(width / typical) for width in WIDTHS]
+
+
+def gram(kernel: Kernel, X: Floats) -> Floats:
+    """Return the (n, n) kernel matrix of the objects."""
+    n = len(X)
+    columns = np.ascontiguousarray(X.T)
+    K = np.empty((n, n))
+    for i in range(n):
+        kernel.row(columns, n, X[i], K[i])
+    if not np.isfinite(K).all():
+        raise ValueError(f"kernels must have finite values on the prefix, got {kernel!r} which has not")
+    return K
+
+
+def leave_one_out(values: Floats, vectors: Floats, y: Integers, c: int, C: float) -> Floats:
+    """Return (c, n) leave-one-out scores from the eigenvalues and -vectors of the kernel matrix."""
+    shrunk = 1.0 / (values + 1.0 / C)
+    targets = np.where(y == np.arange(c)[:, None], 1.0, -1.0)
+    sums = vectors @ (shrunk * vectors.sum(axis=0))
+    diagonal = (vectors**2) @ shrunk
+    solutions = ((targets @ vectors) * shrunk) @ vectors.T
+    total = sums.sum()
+    a = solutions - solutions.sum(axis=1, keepdims=True) / total * sums
+    scores: Floats = targets - a / (diagonal - sums**2 / total)
+    return scores
+
+
+def quality(scores: Floats, y: Integers) -> tuple[float, float]:
+    """Return the log loss of sigmoids fitted to the scores (c, n), and the share of errors of their argmax.
+
+    Where the kernel says nothing, a leave-one-out score is little more than the mean target of the *other*
+    examples, which is lower for positive examples than for negative ones: a falling sigmoid would read the label
+    off it. Such a sigmoid is replaced by the rate of the class.
+    """
+    c, n = scores.shape
+    positives = (y == np.arange(c)[:, None]).astype(np.int64)
+    maps, failed = fit_platt(scores, positives, np.ones(n, np.int64), np.full((c, 3), np.nan))
+    error = float((scores.argmax(axis=0) != y).mean())
+    if failed >= 0:
+        return np.inf, error
+    p = np.array([apply_platt(maps, np.ascontiguousarray(column)) for column in scores.T])
+    falling = maps[:, 0] >= 0
+    p[:, falling] = ((positives.sum(axis=1) + 1) / (n + 2))[falling]
+    return float(-np.log(p[np.arange(n), y] / p.sum(axis=1)).mean()), error

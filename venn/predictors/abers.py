@@ -1,0 +1,199 @@
+"""Inductive Venn-Abers: one online calibrator for each class, behind the schedules of inductive predictors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from venn.calibrators import VennAbers
+from venn.prediction import EACH_CLASS, ClassIntervals, Floats, Integers, Label
+from venn.predictors.counts import Bools
+from venn.predictors.inductive import Inductive, checked_scorer
+from venn.predictors.schedules import Schedule
+
+
+class ManyClassIntervals:
+    """Predictions for n objects: what `ClassIntervals` says of one, in arrays.
+
+    Parameters
+    ----------
+    pairs : (n, c, 2) float64 in [0, 1]
+        Probability of each class when the label is supposed another one, and when it is supposed this one.
+    classes : sequence of c labels
+
+    Examples
+    --------
+    >>> block = ManyClassIntervals(np.array([[[0.2, 0.4], [0.5, 0.7]], [[0.0, 1.0], [0.0, 1.0]]]), ("no", "yes"))
+    >>> block.labels, block.lower, block.upper
+    (['yes', 'no'], array([0.5, 0. ]), array([0.7, 1. ]))
+    >>> block[0]
+    ClassIntervals('yes': [0.500, 0.700])
+    """
+
+    guaranteed = EACH_CLASS
+
+    def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
+        self.pairs = pairs.view()
+        self.pairs.setflags(write=False)
+        self.classes = tuple(classes)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, i: int) -> ClassIntervals:
+        """Return the prediction for object i."""
+        return ClassIntervals(self.pairs[i], self.classes)
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(n, c) point forecasts: means of the pairs, divided by their sum; uniform where all are 0."""
+        mean = self.pairs.mean(axis=2)
+        total = mean.sum(axis=1, keepdims=True)
+        proba: Floats = np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
+        return proba
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes; ties go to the first class."""
+        index: Integers = self.proba.argmax(axis=1)
+        return index
+
+    @property
+    def labels(self) -> list[Label]:
+        """The predicted classes."""
+        return [self.classes[k] for k in self.index.tolist()]
+
+    @property
+    def _own(self) -> Floats:
+        own: Floats = self.pairs[np.arange(len(self)), self.index]
+        return own
+
+    @property
+    def lower(self) -> Floats:
+        """(n,) smaller probabilities of the predicted classes."""
+        lower: Floats = self._own.min(axis=1)
+        return lower
+
+    @property
+    def upper(self) -> Floats:
+        """(n,) larger ones."""
+        upper: Floats = self._own.max(axis=1)
+        return upper
+
+    @property
+    def width(self) -> Floats:
+        """(n,) upper minus lower."""
+        return self.upper - self.lower
+
+    def __repr__(self) -> str:
+        return f"ManyClassIntervals({len(self)} objects, classes {list(self.classes)!r})"
+
+
+class ClasswiseAbers:
+    """Reader of calibration scores: class k against all others by column k, one `VennAbers` for each class."""
+
+    def __init__(self, classes: tuple[Label, ...]) -> None:
+        self.classes = classes
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._calibrators = [VennAbers() for _ in self.classes]
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+        for k, calibrator in enumerate(self._calibrators):
+            calibrator.insert_many(scores[:, k], codes == k)
+
+    def predict(self, scores: Floats) -> ManyClassIntervals:
+        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+        pairs = [calibrator.query_many(scores[:, k]) for k, calibrator in enumerate(self._calibrators)]
+        return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
+        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+        pairs = np.empty((*scores.shape, 2))
+        for k, calibrator in enumerate(self._calibrators):
+            examples = zip(scores[:, k].tolist(), (codes == k).tolist(), calibrates.tolist(), strict=True)
+            for pair, (score, y, calibrate) in zip(pairs[:, k], examples, strict=True):
+                pair[:] = calibrator.query(score)
+                if calibrate:
+                    calibrator.insert(score, y)
+        return ManyClassIntervals(pairs, self.classes)
+
+    def nothing(self, n: int) -> ManyClassIntervals:
+        """Return predictions for n objects that say nothing, for want of a scorer: [0, 1] for every class."""
+        return ManyClassIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
+
+    def join(self, blocks: list[ManyClassIntervals]) -> ManyClassIntervals:
+        """Return one block of all, in order."""
+        return ManyClassIntervals(np.concatenate([block.pairs for block in blocks]), self.classes)
+
+
+class InductiveVennAbers(Inductive[ManyClassIntervals]):
+    """Venn-Abers predictor of every class, by a scorer that is not trained on the examples it calibrates on.
+
+    For class k the label is "k or not". The isotonic regression of the calibration examples and the new one
+    on their scores of class k, the new one supposed not k and then k, is read at the new one: (p0, p1). Its
+    categories are the blocks of the isotonic fit, so each pair is a Venn prediction of the event y = k:
+    when calibration examples and the new one are exchangeable, the one of the true hypothesis is perfectly
+    calibrated. What holds of sums over a stream is the schedule's, as for `InductiveVenn`.
+
+    Predicting and learning cost O(c log^2 m) for m calibration examples, some microseconds for each class.
+
+    Parameters
+    ----------
+    machine : Machine or FrozenScorer
+        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
+    schedule : Schedule, optional
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Not to be taught.
+
+    Raises
+    ------
+    TypeError
+        A part is not what it must be.
+    ValueError
+        The machine has learned, or the schedule does not suit it.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of
+    validity", arXiv:1511.00213.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> from venn.machines.frozen import FrozenScorer
+    >>> scorer = FrozenScorer(LinearSVC().fit([[0.0], [0.1], [1.0], [1.2]], ["no", "no", "yes", "yes"]))
+    >>> model = InductiveVennAbers(scorer)
+    >>> model.learn_many([[0.2], [0.3], [1.1], [0.9]], ["no", "no", "yes", "yes"])
+    >>> model.predict_one([1.0]).pairs.round(3)
+    array([[0. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    def __init__(self, machine: Any, schedule: Schedule | None = None) -> None:
+        schedule = checked_scorer(machine, schedule)
+        super().__init__(machine, ClasswiseAbers(tuple(machine.classes)), schedule)
+
+    def __repr__(self) -> str:
+        return f"InductiveVennAbers({self._given!r}, schedule={self.schedule!r})"
+
+    def predict_one(self, x: Any) -> ClassIntervals:
+        """Return the intervals of every class for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self.predict_block(x)[0]

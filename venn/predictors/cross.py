@@ -1,0 +1,170 @@
+"""Cross Venn prediction: several inductive predictors whose calibration sets share out the examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn.prediction import NOTHING, Label, Multiprobability, RowMean
+from venn.predictors.counts import Bools, Multiprobabilities, counter
+from venn.predictors.inductive import Inductive, checked_scorer, checked_taxonomy
+from venn.predictors.schedules import RandomAssignment, whole
+from venn.taxonomies import ByScores
+
+
+class Fold(RandomAssignment):
+    """One fold's assignment: every example belongs to one of the folds, by draws that all folds share."""
+
+    def __init__(self, fold: int, folds: int, seed: int, first: int, growth: float, last: int | None) -> None:
+        super().__init__(1 / folds, seed, first, growth, last)
+        self.fold = fold
+        self.folds = folds
+
+    def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
+        """Draw for each example whether it belongs to this fold."""
+        drawn: Bools = np.floor(rng.random(count) * self.folds) == self.fold
+        return drawn
+
+
+class CrossVenn:
+    """Inductive Venn predictors on complementary parts, their counts averaged.
+
+    Every example is assigned at random, for good, to one of K folds. Predictor k calibrates on fold k and
+    trains on all other folds, so that every example calibrates once and trains K - 1 times. Training
+    comes at growing numbers of examples, as a transductive predictor would be retrained at every one; in
+    between, new examples calibrate in their fold. The K counts in the object's categories are averaged,
+    and row j of the answer is (mean counts + 1{k = j}) / (mean size + 1).
+
+    Each of the K predictions alone is valid. Their merge is not proved to be anything: it is here for
+    its sharpness on few data, where giving up examples to calibration hurts.
+
+    Costs K machines, each trained on (K - 1) / K of the examples, and K scores for a prediction.
+
+    Parameters
+    ----------
+    machine : Machine
+        One that has learned nothing; its `fresh()` ones learn.
+    folds : int >= 2, default 5
+    taxonomy : taxonomy on scores, default Argmax()
+    seed : int >= 0, default 0
+        Of the assignment to folds.
+    first : int >= 1, default 32
+        Examples at the first training; before it, predictions say nothing.
+    growth : float > 1, default 2
+        Ratio of the numbers of examples at two trainings.
+    last : int >= first, optional
+        No training beyond that many examples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter that is not that, and for a machine that has learned or cannot.
+
+    References
+    ----------
+    After the cross-conformal predictors of Vovk (2015).
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = CrossVenn(machine, folds=2, first=6)
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes"), ([0.2], "no"), ([1.1], "yes")]:
+    ...     model.learn_one(x, y)
+    >>> prediction = model.predict_one([0.05])
+    >>> prediction.label, prediction.guaranteed
+    ('no', 'nothing')
+    """
+
+    #: None: no machine that a panel would teach or share.
+    machine = None
+
+    def __init__(
+        self,
+        machine: Any,
+        folds: int = 5,
+        taxonomy: ByScores | None = None,
+        seed: int = 0,
+        first: int = 32,
+        growth: float = 2.0,
+        last: int | None = None,
+    ) -> None:
+        self.folds = whole("folds", folds, 2)
+        self.taxonomy = checked_taxonomy(taxonomy)
+        schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
+        checked_scorer(machine, schedules[0])
+        self._given = machine
+        self._assignment = schedules[0]
+        self.classes: tuple[Label, ...] = tuple(machine.classes)
+        self._parts: list[Inductive[Multiprobabilities]] = [
+            Inductive(machine, counter(self.taxonomy, self.classes, RowMean()), schedule) for schedule in schedules
+        ]
+
+    def __repr__(self) -> str:
+        s = self._assignment
+        return (
+            f"CrossVenn({self._given!r}, folds={self.folds}, taxonomy={self.taxonomy!r}, seed={s.seed}, "
+            f"first={s.first}, growth={s.growth}, last={s.last})"
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return self._parts[0].n
+
+    def predict_many(self, X: Any) -> Multiprobabilities:
+        """Return predictions for many objects, all from what is known now; leaves no trace.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        """
+        return self._merged([part.predict_many(X) for part in self._parts])
+
+    def _merged(self, blocks: list[Multiprobabilities]) -> Multiprobabilities:
+        counts = np.mean([block.counts for block in blocks], axis=0)
+        return Multiprobabilities(counts, self.classes, RowMean(), None, NOTHING)
+
+    def predict_one(self, x: Any) -> Multiprobability:
+        """Return the multiprobability of `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self._merged([part.predict_block(x) for part in self._parts])[0]
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        for part in self._parts:
+            part.check(x, y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example, and train if it is time to.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        y : one of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label; nothing is learned.
+        NotConverged
+            A training failed: that fold says nothing until the next, all others have learned.
+        """
+        self.check(x, y)
+        failure: Exception | None = None
+        for part in self._parts:
+            try:
+                part.learn_one(x, y)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
+        self.learn_one(x, y)

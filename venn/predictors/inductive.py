@@ -1,0 +1,425 @@
+"""Inductive predictors: train a scorer on some examples, calibrate its scores on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from venn.machines.frozen import clean_rows
+from venn.machines.machine import class_codes, clean_object, code_of, grown
+from venn.prediction import CategoryClass, Floats, Integers, Label, Multiprobability, RowMean, Rule
+from venn.predictors.counts import Bools, Multiprobabilities, counter
+from venn.predictors.schedules import NoTraining, PrefixRestart, Schedule
+from venn.taxonomies import Argmax, ByScores
+
+Block = TypeVar("Block")
+
+
+class Reader(Protocol[Block]):
+    """What makes predictions of the scores of calibration examples, all by one scorer."""
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+
+    def predict(self, scores: Floats) -> Block:
+        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Block:
+        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+
+    def nothing(self, n: int) -> Block:
+        """Return the predictions for n objects that are made before there is a scorer."""
+
+    def join(self, blocks: list[Block]) -> Block:
+        """Return one block of all, in order."""
+
+
+def score_rows(scorer: Any, rows: Floats) -> Floats:
+    """Return the (n, c) scores of n objects, by the scorer's own way for many where it has one."""
+    many = getattr(scorer, "score_many", None)
+    if many is not None:
+        scores: Floats = many(rows)
+        return scores
+    scores = np.empty((len(rows), len(scorer.classes)))
+    for row, out in zip(rows, scores, strict=True):
+        out[:] = scorer.scores(row)
+    return scores
+
+
+class History:
+    """The examples so far, for trainings to come."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._X = np.zeros((0, 0))
+        self._codes = np.zeros(0, np.int64)
+        self._calibrates = np.zeros(0, np.bool_)
+
+    def append(self, X: Floats, codes: Integers, calibrates: Bools) -> None:
+        """Keep examples, and whether they calibrated when they came."""
+        n = self.n + len(X)
+        if n > len(self._X):
+            room = 2 * n
+            self._X = grown(self._X.reshape(-1, X.shape[1]), room, X.shape[1])
+            self._codes, self._calibrates = grown(self._codes, room), grown(self._calibrates, room)
+        new = slice(self.n, n)
+        self._X[new], self._codes[new], self._calibrates[new] = X, codes, calibrates
+        self.n = n
+
+    @property
+    def examples(self) -> tuple[Floats, Integers, Bools]:
+        """(n, d) objects, (n,) class codes, (n,) whether they calibrated."""
+        return self._X[: self.n], self._codes[: self.n], self._calibrates[: self.n]
+
+
+class Inductive(Generic[Block]):
+    """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
+
+    What examples train and what examples calibrate is the schedule's business; how calibration scores become
+    predictions is the reader's. A training set that contains the last one is learned on top of it,
+    otherwise a fresh machine starts from nothing.
+
+    Parameters
+    ----------
+    machine : Machine or FrozenScorer
+        A machine that has learned nothing; it is never taught itself, its `fresh()` ones are.
+    reader : Reader
+    schedule : Schedule
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Not to be taught.
+    """
+
+    #: None: no machine that a panel would teach or share.
+    machine = None
+
+    def __init__(self, machine: Any, reader: Reader[Block], schedule: Schedule) -> None:
+        self._given = machine
+        self.schedule = schedule
+        self._reader = reader
+        self._codes = class_codes(machine.classes)
+        self._features: int | None = getattr(machine, "features", None)
+        self._rng = np.random.default_rng(schedule.seed)
+        self.n = 0
+        self._next = schedule.next_training(0)
+        self._history = None if self._next is None else History()
+        self._training_set = np.zeros(0, np.int64)  # examples that `_machine` has learned
+        self._machine = machine if self._next is None else machine.fresh()
+        self.scorer = machine if self._next is None else None
+        self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self._codes)
+
+    # --------------------------------------------------------------- predicting
+
+    def predict_block(self, x: Any) -> Block:
+        """Return the prediction for one object, as a block of one; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self._predict(clean_object(x, self._features)[None])
+
+    def _predict(self, rows: Floats) -> Block:
+        # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
+        scores = self._scores(rows)
+        return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
+
+    def _scores(self, rows: Floats) -> Floats:
+        """Return the scores of rows; one that was asked about last is not scored again."""
+        if len(rows) != 1:
+            return score_rows(self._machine, rows)
+        key = rows.tobytes()
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, score_rows(self._machine, rows)
+        return self._asked[1]
+
+    def predict_many(self, X: Any) -> Block:
+        """Return predictions for many objects, all from what is known now; leaves no trace.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+
+        Raises
+        ------
+        ValueError, TypeError
+            X is not that.
+        """
+        return self._predict(clean_rows(X, self._features))
+
+    # ----------------------------------------------------------------- learning
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self._scores(clean_object(x, self._features)[None])
+        code_of(y, self._codes)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example, and train if the schedule says so.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        y : one of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label; nothing is learned.
+        NotConverged
+            A training failed: the example is learned, and predictions say nothing until the next training.
+        """
+        rows = clean_object(x, self._features)[None]
+        self._advance(rows, np.array([code_of(y, self._codes)]), predict=False)
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
+        self.learn_one(x, y)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn many examples; the same as `learn_one` for each in turn, and faster.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them; nothing is learned.
+        NotConverged
+            As by `learn_one`; examples up to that training are learned.
+        """
+        self._advance(*self._examples(X, y), predict=False)
+
+    def replay_many(self, X: Any, y: Any) -> Block:
+        """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Returns
+        -------
+        block of predictions
+            Row i is what is said of X[i] when the examples before it have been learned.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them; nothing is learned.
+        NotConverged
+            As by `learn_one`; examples up to that training are learned, their predictions are lost.
+        """
+        return self._reader.join(self._advance(*self._examples(X, y), predict=True))
+
+    def _examples(self, X: Any, y: Any) -> tuple[Floats, Integers]:
+        rows = clean_rows(X, self._features)
+        if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
+            raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
+        labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        if len(labels) != len(rows):
+            raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
+        codes = self._codes
+        try:
+            return rows, np.array([codes[label] for label in labels], np.int64)
+        except (KeyError, TypeError):
+            return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
+
+    def _advance(self, rows: Floats, codes: Integers, predict: bool) -> list[Block]:
+        """Learn examples, all at once between two trainings; return their predictions if wanted."""
+        blocks = [self._reader.nothing(0)]
+        # All that can be refused is refused before anything is learned: a later machine is of the same kind.
+        scores = self._scores(rows)
+        start, trained = 0, False
+        while start < len(rows):
+            stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
+            part = slice(start, stop)
+            if trained:
+                scores[part] = score_rows(self._machine, rows[part])
+            calibrates = self.schedule.calibrates(self.n, stop - start, self._rng)
+            if self.scorer is None:
+                blocks.append(self._reader.nothing(stop - start))
+            elif predict:
+                blocks.append(self._reader.replay(scores[part], codes[part], calibrates))
+            else:
+                self._reader.add(scores[part][calibrates], codes[part][calibrates])
+            self._features = rows.shape[1]
+            self.n += stop - start
+            start = stop
+            if self._history is not None:
+                self._history.append(rows[part], codes[part], calibrates)
+                if self.n == self._next:
+                    self._train(*self._history.examples)
+                    trained = True
+        return blocks
+
+    def _train(self, X: Floats, codes: Integers, calibrated: Bools) -> None:
+        """Train the scorer and calibrate it, each on what the schedule says of all examples so far."""
+        calibrates = self.schedule.split(calibrated, self._rng)
+        self._next = self.schedule.next_training(self.n)
+        if self._next is None:
+            self._history = None
+        self.scorer = None
+        self._asked = None
+        self._reader.clear()
+        if calibrates[self._training_set].any():  # learned already, and no longer to be
+            self._forget()
+        news = ~calibrates
+        news[self._training_set] = False
+        try:
+            for i in np.flatnonzero(news):
+                self._machine.learn_one(X[i], self.classes[codes[i]])
+            scores = score_rows(self._machine, X[calibrates])
+        except BaseException:
+            self._forget()
+            raise
+        self._training_set = np.flatnonzero(~calibrates)
+        if len(self._training_set):
+            self.scorer = self._machine
+            self._reader.add(scores, codes[calibrates])
+
+    def _forget(self) -> None:
+        self._machine = self._given.fresh()
+        self._training_set = np.zeros(0, np.int64)
+
+
+def checked_scorer(machine: Any, schedule: Schedule | None) -> Schedule:
+    """Return the schedule, by default the one that suits the machine; or say what is wrong with the two."""
+    if machine is None or isinstance(machine, type | str) or not callable(getattr(machine, "scores", None)):
+        raise TypeError(
+            f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
+            "scikit-learn classifier is wrapped as FrozenScorer(classifier)"
+        )
+    learns = callable(getattr(machine, "learn_one", None))
+    if learns and not callable(getattr(machine, "fresh", None)):
+        raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
+    if learns and machine.n != 0:
+        raise ValueError(
+            f"machine must have learned nothing, for the schedule says what it learns, got one of {machine.n} examples"
+        )
+    if schedule is None:
+        return PrefixRestart() if learns else NoTraining()
+    if not isinstance(schedule, Schedule):
+        raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
+    if schedule.trains != learns:
+        wanted = "that trains the machine" if learns else "without training for a scorer that does not learn"
+        raise ValueError(f"schedule must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
+    return schedule
+
+
+def checked_taxonomy(taxonomy: Any) -> ByScores:
+    """Return the taxonomy, by default `Argmax()`, or say what is wrong with it."""
+    if taxonomy is None:
+        return Argmax()
+    if not isinstance(taxonomy, ByScores):
+        raise TypeError(f"taxonomy must be a function of the scores alone, such as Argmax(), got {taxonomy!r}")
+    return taxonomy
+
+
+class InductiveVenn(Inductive[Multiprobabilities]):
+    """Venn predictor by categories of a scorer that is not trained on the examples it counts.
+
+    Calibration examples and the new object are put into categories by their scores. With m calibration
+    examples in the object's category, counts[k] of them of class k, row j of the answer is
+    (counts[k] + 1{k = j}) / (m + 1). So the interval of class k is [counts[k], counts[k] + 1] / (m + 1), of
+    width 1 / (m + 1). Before the first training, and in an empty category, the answer says nothing: [0, 1].
+
+    Every single prediction is valid when calibration examples and the new one are exchangeable: the row
+    of the true label is calibrated. As the scorer has not seen the new example, its category does not depend
+    on the label supposed; where categories stand for classes the predicted label's own probability is
+    guaranteed too (see `CategoryClass`). What holds of sums over a stream is the schedule's: see there.
+
+    Predicting and learning cost O(c) beside the score; for taxonomies that look at all examples, such as
+    `AdaptiveMarginBins`, O(c) for each calibration example.
+
+    Parameters
+    ----------
+    machine : Machine or FrozenScorer
+        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
+    taxonomy : taxonomy on scores, default Argmax()
+    schedule : Schedule, optional
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`.
+    rule : Rule, optional
+        Picks the predicted class: by default `CategoryClass()` where categories stand for classes,
+        `RowMean()` elsewhere.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Not to be taught.
+
+    Raises
+    ------
+    TypeError
+        A part is not what it must be.
+    ValueError
+        The machine has learned, the schedule does not suit it, or the rule is `CategoryClass()` where
+        categories stand for no class.
+
+    References
+    ----------
+    Lambrou, Nouretdinov & Papadopoulos (2015), "Inductive Venn prediction".
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = InductiveVenn(machine, schedule=PrefixRestart(first=4))
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes"), ([0.2], "no")]:
+    ...     model.learn_one(x, y)
+    >>> model.predict_one([0.05])
+    Multiprobability('no': [0.500, 1.000])
+    >>> block = model.replay_many([[0.1], [1.1]], ["no", "yes"])
+    >>> block.labels, block.lower, block.upper
+    (['no', 'yes'], array([0.5, 0. ]), array([1., 1.]))
+    """
+
+    def __init__(
+        self,
+        machine: Any,
+        taxonomy: ByScores | None = None,
+        schedule: Schedule | None = None,
+        rule: Rule | None = None,
+    ) -> None:
+        schedule = checked_scorer(machine, schedule)
+        self.taxonomy = checked_taxonomy(taxonomy)
+        if rule is not None and (isinstance(rule, type) or not callable(getattr(rule, "choose", None))):
+            raise TypeError(f"rule must be a rule object, with a method 'choose', got {rule!r}")
+        if isinstance(rule, CategoryClass) and not self.taxonomy.determines_class:
+            raise ValueError(
+                f"rule must be RowMean() or Maximin() for {self.taxonomy!r}, whose categories stand for no class, "
+                f"got {rule!r}"
+            )
+        self.rule: Rule = rule or (CategoryClass() if self.taxonomy.determines_class else RowMean())
+        super().__init__(machine, counter(self.taxonomy, tuple(machine.classes), self.rule), schedule)
+
+    def __repr__(self) -> str:
+        return f"InductiveVenn({self._given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r})"
+
+    def predict_one(self, x: Any) -> Multiprobability:
+        """Return the multiprobability of `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self.predict_block(x)[0]

@@ -1,0 +1,163 @@
+"""The contract between a taxonomy and a Venn predictor, and taxonomies that are functions of the scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from venn._compiled.categories import count_beside
+from venn.machines.machine import Hypotheses, Machine, ScoreTable
+from venn.prediction import Floats, Integers, Parameters
+
+
+class Counts(NamedTuple):
+    """What a Venn predictor counts, under every hypothesis."""
+
+    labels: Integers  #: (c, c) row j: number of examples of each class in the new example's category, itself included
+    categories: Integers  #: (c,) that category
+
+
+class Taxonomy(Protocol):
+    """What a Venn predictor asks of a taxonomy."""
+
+    def count(self, hypotheses: Hypotheses) -> Counts:
+        """Return the labels in the new example's category, under every hypothesis about its label."""
+
+    def fixes_class(self, machine: Machine) -> bool:
+        """Whether the new example's category stands for a class, the same one under every hypothesis."""
+
+    def class_of(self, category: int, c: int) -> int:
+        """Return the class, of c, that a category stands for; asked only where `fixes_class`."""
+
+
+class ByTable(Parameters):
+    """Base of taxonomies that read a table of scores, be they of training or deleted."""
+
+    def count_table(self, table: ScoreTable) -> Counts:
+        """Return the labels in the new example's category, under every hypothesis, of the scores in a table."""
+        raise NotImplementedError
+
+    def class_of(self, category: int, c: int) -> int:
+        """Return the class, of c, that a category stands for; no such method in a subclass: for none."""
+        raise NotImplementedError
+
+    @property
+    def determines_class(self) -> bool:
+        """Whether every category stands for a class."""
+        return type(self).class_of is not ByTable.class_of
+
+    def fixes_class(self, machine: Machine) -> bool:
+        """Return False: scores of machines that have learned the example depend on its label."""
+        return False
+
+    def count(self, hypotheses: Hypotheses) -> Counts:
+        """Return the labels in the new example's category, under every hypothesis about its label."""
+        return self.count_table(hypotheses.table)
+
+
+class ByScores(ByTable):
+    """Base of taxonomies that are functions of the scores.
+
+    A subclass gives `categories(scores)`, which must treat all rows alike: permuting the rows permutes
+    the categories, and equal rows share one. That alone makes the Venn predictor valid. Where every
+    category stands for a class, as for "the class of the largest score", `class_of` says for which.
+
+    Attributes
+    ----------
+    pointwise : bool, default False
+        The category of an example depends on its own scores alone, not on those of others. A subclass of
+        which that is true may say so: equal examples are then put into categories once.
+
+    Examples
+    --------
+    >>> class Sign(ByScores):
+    ...     pointwise = True
+    ...     def categories(self, scores):
+    ...         return (scores[:, 0] > 0).astype(int)
+    >>> import venn
+    >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    >>> venn.TransductiveVenn(machine, Sign()).predict_one([0.0])
+    Multiprobability('no': [0.000, 1.000])
+    """
+
+    pointwise = False
+
+    def categories(self, scores: Floats) -> Integers:
+        """Return the (n,) categories, integers, of the (n, c) scores."""
+        raise NotImplementedError
+
+    def count_table(self, table: ScoreTable) -> Counts:
+        """Return the labels in the new example's category, under every hypothesis, of the scores in a table."""
+        c, m = len(table.negative), len(table.labels)
+        counts = Counts(np.eye(c, dtype=np.int64), np.empty(c, np.int64))
+        for j in range(c):
+            if self.pointwise:
+                rows = table.negative[:, :m].copy()
+                rows[j] = table.positive[j, :m]
+                categories = self._checked(rows.T)
+                counts.categories[j] = categories[table.test]
+                count_beside(categories, table.labels, table.weights, table.test, counts.labels[j])
+            else:
+                categories = self._checked(table.scores(j))
+                counts.categories[j] = categories[-1]
+                beside = table.codes(j)[categories == categories[-1]]
+                counts.labels[j] = np.bincount(beside, minlength=c)
+        return counts
+
+    def _checked(self, scores: Floats) -> Integers:
+        categories: Any = np.asarray(self.categories(scores))
+        if categories.shape != (len(scores),) or categories.dtype.kind not in "iub":
+            raise ValueError(
+                f"categories must be ({len(scores)},) integers, one for each row of scores, got shape "
+                f"{categories.shape} and type {categories.dtype} from {self!r}"
+            )
+        clean: Integers = categories.astype(np.int64, copy=False)
+        return clean
+
+
+class Deleted(Parameters):
+    """A taxonomy on deleted scores: the score of each example by machines that do without it.
+
+    Training scores of a flexible machine follow whatever label is supposed, so that a taxonomy on them
+    says nothing; deleted scores do not. They are a function of the bag and the example that treats all
+    examples alike, the new one included, so the Venn predictor stays valid.
+
+    Where the machine deletes exactly, the new example's scores do not depend on its supposed label. If
+    its category stands for a class, that class may be predicted with `CategoryClass()`, and the predicted
+    label's own probability is then guaranteed. That needs a category which is a function of the new
+    example's own scores alone, or of all scores by way of a class that is, as in `AdaptiveMarginBins`.
+
+    Parameters
+    ----------
+    taxonomy : taxonomy on scores
+        Such as `Argmax()`, or `Grouped(by, Argmax())`.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+    >>> for x in (0.0, 0.1, 0.2, 0.3):
+    ...     model.learn_one([x], "no")
+    ...     model.learn_one([1 + x], "yes")
+    >>> model.predict_one([0.15])
+    Multiprobability('no': [0.800, 1.000])
+    """
+
+    def __init__(self, taxonomy: ByTable) -> None:
+        if not isinstance(taxonomy, ByTable):
+            raise TypeError(f"taxonomy must be a taxonomy on scores, such as Argmax(), got {taxonomy!r}")
+        self.taxonomy = taxonomy
+
+    def fixes_class(self, machine: Machine) -> bool:
+        """Whether the new example's category stands for a class, the same one under every hypothesis."""
+        return machine.deletes_exactly and self.taxonomy.determines_class
+
+    def class_of(self, category: int, c: int) -> int:
+        """Return the class that a category stands for."""
+        return self.taxonomy.class_of(category, c)
+
+    def count(self, hypotheses: Hypotheses) -> Counts:
+        """Return the labels in the new example's category, under every hypothesis about its label."""
+        return self.taxonomy.count_table(hypotheses.deleted_table)

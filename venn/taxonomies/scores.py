@@ -1,0 +1,399 @@
+"""Taxonomies on the scores of one-against-all machines: the top class, alone or refined.
+
+Scores are compared on a grid of 1e-6 and ties go to the first class, so that a category does not
+hang on the last bits of a solution: a free support vector has a score of exactly -1 in several
+machines at once. The top class is thus the same in all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.categories import (
+    adaptive_bins,
+    best_shares,
+    best_two,
+    bins_of,
+    count_adaptive,
+    count_beside,
+)
+from venn._compiled.counting import GRID, OFFSET, count_argmax
+from venn.machines.machine import ScoreTable
+from venn.prediction import Floats, Integers
+from venn.taxonomies.base import ByScores, Counts
+
+
+def on_grid(scores: Floats) -> Floats:
+    """Return the scores in whole steps of the grid."""
+    grid: Floats = scores * GRID
+    grid += OFFSET
+    return np.rint(grid, out=grid)
+
+
+def number(name: str, value: Any) -> float:
+    """Return `value` as a finite float, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a finite number, got {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def increasing(edges: Any) -> tuple[float, ...]:
+    """Return `edges` as a tuple of floats, or say what is wrong with them."""
+    if isinstance(edges, str | bytes) or not hasattr(edges, "__iter__"):
+        raise TypeError(f"edges must be a sequence of numbers, got {edges!r}")
+    clean = tuple(number("edges", edge) for edge in edges)
+    if not clean or any(low >= high for low, high in itertools.pairwise(clean)):
+        raise ValueError(f"edges must be at least one number, each above the one before, got {edges!r}")
+    return clean
+
+
+class Argmax(ByScores):
+    """The category of an example is the class of its largest score.
+
+    Scores are compared on a grid of 1e-6 and ties go to the first class, so that a category does not
+    hang on the last bits of a solution: a free support vector has a score of exactly -1 in several
+    machines at once.
+
+    References
+    ----------
+    Lambrou, Papadopoulos & Gammerman (2012), "the simplest taxonomy".
+
+    Examples
+    --------
+    >>> Argmax().categories(np.array([[0.2, 1.0, -1.0], [-1.0, -1.0, -1.0 + 1e-9]]))
+    array([1, 0])
+    """
+
+    pointwise = True
+
+    def categories(self, scores: Floats) -> Integers:
+        """Return the (n,) positions of the largest of the (n, c) scores."""
+        best: Integers = on_grid(scores).argmax(axis=1)
+        return best
+
+    def class_of(self, category: int, c: int) -> int:
+        """Return the category."""
+        return category
+
+    def count_table(self, table: ScoreTable) -> Counts:
+        """Return the counts by the compiled path: the scores of a hypothesis are never gathered."""
+        m = len(table.labels)
+        return Counts(*count_argmax(table.negative, table.positive, m, table.labels, table.weights, table.test))
+
+
+class OnGrid(ByScores):
+    """Base of taxonomies on scores in whole steps of the grid; a subclass gives `of_grid`."""
+
+    pointwise = True
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return the (n,) categories of the scores (c, n), whole numbers in steps of the grid."""
+        raise NotImplementedError
+
+    def categories(self, scores: Floats) -> Integers:
+        """Return the (n,) categories of the (n, c) scores."""
+        return self.of_grid(np.ascontiguousarray(on_grid(np.asarray(scores, np.float64).T)))
+
+    def count_table(self, table: ScoreTable) -> Counts:
+        """Return the counts; distinct examples are put into categories once for each hypothesis."""
+        c, m = len(table.negative), len(table.labels)
+        grid, positive = on_grid(table.negative[:, :m]), on_grid(table.positive[:, :m])
+        counts = Counts(np.eye(c, dtype=np.int64), np.empty(c, np.int64))
+        for j in range(c):
+            negative = grid[j].copy()
+            grid[j] = positive[j]
+            categories = self.of_grid(grid)
+            grid[j] = negative
+            counts.categories[j] = categories[table.test]
+            count_beside(categories, table.labels, table.weights, table.test, counts.labels[j])
+        return counts
+
+
+class Refined(OnGrid):
+    """Base of taxonomies that refine the top class: category = top class + c * what refines it."""
+
+    def class_of(self, category: int, c: int) -> int:
+        """Return the top class."""
+        return category % c
+
+
+class TopTwo(Refined):
+    """The category of an example is its pair of classes with the largest and the second largest score.
+
+    Examples
+    --------
+    Category top + c * second:
+
+    >>> TopTwo().categories(np.array([[0.2, 1.0, -1.0], [-1.0, -1.0, 0.5]]))
+    array([1, 2])
+    """
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return top class + c * second class."""
+        top, second, _, _ = best_two(grid)
+        categories: Integers = top + len(grid) * second
+        return categories
+
+
+class _Shares(Refined):
+    """Base of taxonomies that refine the top class by whether a function of softmax shares exceeds a level."""
+
+    def __init__(self, level: float) -> None:
+        self.level = number("level", level)
+        if not 0 < self.level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+
+    def _value(self, first: Floats, second: Floats) -> Floats:
+        """Return what is compared with the level, of the largest and the second largest share."""
+        raise NotImplementedError
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return top class + c * (1 where the level is exceeded, else 0)."""
+        top, first, second = best_shares(grid)
+        # Shares too are compared on the grid: equal scores have equal shares, 1/c for one.
+        above = on_grid(self._value(first, second)) > on_grid(np.array([self.level]))
+        categories: Integers = top + len(grid) * above
+        return categories
+
+
+class Threshold(_Shares):
+    """Top class, and whether its softmax share exceeds a level.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default 0.75
+        Set for network outputs by its authors; scores of machines with a margin of 1 seldom reach it for
+        many classes.
+
+    References
+    ----------
+    Papadopoulos (2013), "Reliable probabilistic classification with neural networks": taxonomy V2.
+
+    Examples
+    --------
+    >>> Threshold(0.75).categories(np.array([[2.0, -2.0], [0.1, -0.1]]))
+    array([2, 0])
+    """
+
+    def __init__(self, level: float = 0.75) -> None:
+        super().__init__(level)
+
+    def _value(self, first: Floats, second: Floats) -> Floats:
+        return first
+
+
+class RunnerUp(_Shares):
+    """Top class, and whether the second largest softmax share exceeds a level.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default 0.25
+        From 0.5 on no share exceeds it.
+
+    References
+    ----------
+    Papadopoulos (2013), "Reliable probabilistic classification with neural networks": taxonomy V3.
+
+    Examples
+    --------
+    >>> RunnerUp(0.25).categories(np.array([[2.0, -2.0], [0.1, -0.1]]))
+    array([0, 2])
+    """
+
+    def __init__(self, level: float = 0.25) -> None:
+        super().__init__(level)
+
+    def _value(self, first: Floats, second: Floats) -> Floats:
+        return second
+
+
+class Gap(_Shares):
+    """Top class, and whether its softmax share exceeds the second largest by more than a level.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default 0.5
+
+    References
+    ----------
+    Papadopoulos (2013), "Reliable probabilistic classification with neural networks": taxonomy V4.
+
+    Examples
+    --------
+    >>> Gap(0.5).categories(np.array([[2.0, -2.0], [0.1, -0.1]]))
+    array([2, 0])
+    """
+
+    def __init__(self, level: float = 0.5) -> None:
+        super().__init__(level)
+
+    def _value(self, first: Floats, second: Floats) -> Floats:
+        return first - second
+
+
+class MarginBins(Refined):
+    """Top class, and the bin of its margin: the largest score less the second largest.
+
+    Parameters
+    ----------
+    edges : increasing numbers, default (0.5, 1.0, 1.5)
+        Between the bins; a margin equal to an edge is in the upper one. They are fixed beforehand: edges
+        chosen on the stream are `AdaptiveMarginBins()`.
+
+    Examples
+    --------
+    Category top + c * bin:
+
+    >>> MarginBins((0.5, 1.0)).categories(np.array([[0.2, -0.2], [0.6, -0.6], [-0.25, 0.25]]))
+    array([0, 4, 3])
+    """
+
+    def __init__(self, edges: Sequence[float] = (0.5, 1.0, 1.5)) -> None:
+        self.edges = increasing(edges)
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return top class + c * bin of the margin."""
+        top, _, best, runner = best_two(grid)
+        # A margin is a difference of scores on the grid: it carries no offset.
+        categories: Integers = top + len(grid) * bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
+        return categories
+
+
+class TopScoreBins(Refined):
+    """Top class, and the bin of its score.
+
+    On a `NearestCentroid` machine, whose scores are distances with a minus sign, `TopScoreBins([-far])` tells
+    objects farther than `far` from every centroid apart from the others.
+
+    Parameters
+    ----------
+    edges : increasing numbers
+        Between the bins; a score equal to an edge is in the upper one.
+
+    Examples
+    --------
+    Category top + c * bin:
+
+    >>> TopScoreBins([0.0]).categories(np.array([[0.2, -0.2], [-0.6, -0.7], [-0.25, 0.25]]))
+    array([2, 0, 3])
+    """
+
+    def __init__(self, edges: Sequence[float]) -> None:
+        self.edges = increasing(edges)
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return top class + c * bin of its score."""
+        top, _, best, _ = best_two(grid)
+        categories: Integers = top + len(grid) * bins_of(best, on_grid(np.array(self.edges)))
+        return categories
+
+
+class Dissent(Refined):
+    """Top class, and the number of votes for other classes: for machines whose scores are votes.
+
+    Raises
+    ------
+    ValueError
+        By `categories` and `count`, for scores that are not whole numbers >= 0.
+
+    Examples
+    --------
+    Two neighbours of five dissent, then none; category top + c * dissent:
+
+    >>> Dissent().categories(np.array([[3.0, 2.0], [0.0, 5.0]]))
+    array([4, 1])
+    """
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return top class + c * number of votes for the others."""
+        if (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any() or grid.min(initial=0) < 0:
+            raise ValueError("scores must be votes, whole numbers >= 0, as of NearestNeighbours, for Dissent()")
+        top, _, best, _ = best_two(grid)
+        categories: Integers = top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
+        return categories
+
+
+class AdaptiveMarginBins(Refined):
+    """Top class, and the quantile bin of the margin among the examples of equal top class.
+
+    Of the m examples with one top class, the new one included, that with r smaller margins among them is in
+    bin floor(r b / m) of b = floor(m^(1/3)). Equal margins share a bin. The resolution grows with the data,
+    and the edges come from all examples alike, so the Venn predictor stays valid.
+
+    Examples
+    --------
+    Eight examples, two bins; category top + c * bin:
+
+    >>> margins = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.7])
+    >>> AdaptiveMarginBins().categories(np.column_stack([margins, 0 * margins]))
+    array([0, 0, 0, 0, 2, 2, 2, 2])
+    """
+
+    pointwise = False
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return top class + c * quantile bin of the margin."""
+        categories: Integers = adaptive_bins(grid)
+        return categories
+
+    def count_table(self, table: ScoreTable) -> Counts:
+        """Return the counts by the compiled path, which sorts nothing."""
+        m = len(table.labels)
+        negative, positive = on_grid(table.negative[:, :m]), on_grid(table.positive[:, :m])
+        return Counts(*count_adaptive(negative, positive, table.labels, table.weights, table.test))
+
+
+class ScoreBins(OnGrid):
+    """For two classes: the bin of half the difference of the scores, that of the second class less the first.
+
+    For machines that are exact opposites of each other, as one-against-all ones of two classes are, that is
+    the score of the second class. A category stands for the class on whose side of 0 the centre of its
+    bin lies, the first where it is 0.
+
+    Parameters
+    ----------
+    bins : int >= 2, default 4
+        Of equal width; the first and the last reach beyond the range.
+    low, high : float, default -2, 2
+        Range of the bins. A value on an edge is in the lower bin, so that a tie belongs to the first class.
+
+    Raises
+    ------
+    ValueError
+        By `categories` and `count`, where there are not two classes.
+
+    Examples
+    --------
+    >>> ScoreBins().categories(np.array([[3.0, -3.0], [0.5, -0.5], [0.0, 0.0], [-1.5, 1.5]]))
+    array([0, 1, 1, 3])
+    """
+
+    def __init__(self, bins: int = 4, low: float = -2.0, high: float = 2.0) -> None:
+        if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 2:
+            raise ValueError(f"bins must be an integer >= 2, got {bins!r}")
+        self.bins = int(bins)
+        self.low, self.high = number("low", low), number("high", high)
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high, got low {low!r} and high {high!r}")
+
+    def of_grid(self, grid: Floats) -> Integers:
+        """Return the bin."""
+        if len(grid) != 2:
+            raise ValueError(f"classes must be two for {self!r}, got {len(grid)}")
+        inner = np.linspace(self.low, self.high, self.bins + 1)[1:-1]
+        # Counted from above, for an edge belongs to the bin below it.
+        above: Integers = bins_of(grid[0] - grid[1], np.rint(-2 * GRID * inner))
+        categories: Integers = self.bins - 1 - above
+        return categories
+
+    def class_of(self, category: int, c: int) -> int:
+        """Return the class on whose side of 0 the centre of the bin lies."""
+        twice = 2 * self.low + (2 * category + 1) * (self.high - self.low) / self.bins
+        return int(twice > 0)
