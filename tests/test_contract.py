@@ -50,6 +50,12 @@ PARAMETERS = {
     "TopScoreBins": lambda: [venn.TopScoreBins([0.0]), venn.TopScoreBins([-1.0, 1.0])],
     "LogMerge": lambda: [venn.LogMerge()],
     "BrierMerge": lambda: [venn.BrierMerge()],
+    "PrefixRestart": lambda: [venn.PrefixRestart(), venn.PrefixRestart(10, 1.5, 100)],
+    "Prefix": lambda: [venn.Prefix(), venn.Prefix(0.5)],
+    "FreshSplit": lambda: [venn.FreshSplit(), venn.FreshSplit(0.5, 1)],
+    "RandomAssignment": lambda: [venn.RandomAssignment(), venn.RandomAssignment(0.5, 1)],
+    "FixedCalibration": lambda: [venn.FixedCalibration(20), venn.FixedCalibration(20, 10)],
+    "NoTraining": lambda: [venn.NoTraining()],
     "EqualWidth": lambda: [venn.EqualWidth()],
     "EqualFrequency": lambda: [venn.EqualFrequency()],
 }
@@ -67,6 +73,13 @@ PREDICTORS = {
     "Isotonic": lambda: venn.Isotonic(machine()),
     "Panel": panel,
 }
+# These own their scorer and train it anew at set times, in the order of arrival.
+INDUCTIVE = {
+    "InductiveVenn": lambda: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
+    "InductiveVennAbers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
+    "CrossVenn": lambda: venn.CrossVenn(squares(), folds=3, first=6),
+}
+PREDICTORS |= INDUCTIVE
 PREDICTIONS = {
     "Forecast": lambda: venn.Forecast(np.array([0.2, 0.3, 0.5]), CLASSES),
     "Multiprobability": lambda: venn.Multiprobability(np.eye(3), CLASSES),
@@ -74,6 +87,7 @@ PREDICTIONS = {
 }
 TESTED_ELSEWHERE = {
     "NotConverged": "an exception, tested below",
+    "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
     "VennAbers": "a calibrator, test_abers.py",
     "OneVsAllAbers": "a calibrator, test_abers.py",
     "OneVsOneAbers": "a calibrator, test_abers.py",
@@ -104,6 +118,8 @@ def numbers(prediction) -> np.ndarray:
         return np.concatenate([numbers(one) for one in prediction.values()])
     if isinstance(prediction, venn.Multiprobability):
         return prediction.probabilities.ravel()
+    if isinstance(prediction, venn.ClassIntervals):
+        return prediction.pairs.ravel()
     return prediction.proba.ravel()
 
 
@@ -114,12 +130,20 @@ def small_stream(seed=0, n=30):
 
 
 def machine_in(subject):
-    """Return the machine of a predictor, of a panel, or the machine itself."""
+    """Return what counts the examples: the machine of a predictor, of a panel, or the subject itself."""
     if hasattr(subject, "hypotheses"):
         return subject
     if hasattr(subject, "machine"):
-        return subject.machine
+        return subject if subject.machine is None else subject.machine
     return next(iter(subject.values())).machine
+
+
+def alike(first, second, x) -> bool:
+    """True when both say the same of x, to the last bit."""
+    first, second = machine_in(first), machine_in(second)
+    if hasattr(first, "hypotheses"):
+        return same_answer(first.hypotheses(x), second.hypotheses(x))
+    return np.array_equal(numbers(first.predict_one(x)), numbers(second.predict_one(x)))
 
 
 # Every public name -----------------------------------------------------------------------------------------------
@@ -252,8 +276,8 @@ def test_predicting_is_pure(name):
 
 @pytest.mark.parametrize("name", present(PREDICTORS))
 def test_learning_is_the_machine_then_the_predictor(name):
-    if name == "Panel":
-        pytest.skip("a panel teaches its machines itself")
+    if name == "Panel" or name in INDUCTIVE:
+        pytest.skip("it teaches its machines itself")
     X, y = small_stream(2)
     whole, parts = made(name), made(name)
     for x, label in zip(X, y, strict=True):
@@ -266,6 +290,8 @@ def test_learning_is_the_machine_then_the_predictor(name):
 
 @pytest.mark.parametrize("name", present(PREDICTORS))
 def test_shuffling_the_past(name):
+    if name in INDUCTIVE:
+        pytest.skip("what trains and what calibrates hangs on the order; test_inductive.py shuffles within both")
     X, y = small_stream(3, 40)
     rng = np.random.default_rng(0)
     answers = []
@@ -329,7 +355,7 @@ def refused(subject, bad_x=None, bad_y=None):
     with pytest.raises((ValueError, TypeError), match="x must" if bad_x else "y must"):
         subject.learn_one(x, y)
     if bad_x:
-        ask = subject.hypotheses if hasattr(subject, "hypotheses") else subject.predict_one
+        ask = getattr(subject, "hypotheses", None) or subject.predict_one
         with pytest.raises((ValueError, TypeError), match="x must"):
             ask(x)
 
@@ -345,7 +371,7 @@ def test_nothing_is_learned_from_a_refused_example(name, what):
             refused(subject, **bad)
             refused(subject, **bad)
         assert machine_in(subject).n == machine_in(twin).n == i
-        assert same_answer(machine_in(subject).hypotheses(X[i]), machine_in(twin).hypotheses(X[i]))
+        assert alike(subject, twin, X[i])
         if name in PREDICTORS:
             assert np.array_equal(numbers(subject.predict_one(X[i])), numbers(twin.predict_one(X[i])))
         subject.learn_one(X[i], y[i])
@@ -361,7 +387,7 @@ def test_a_refused_first_example_fixes_nothing(name):
     X, y = small_stream(5, 6)
     learned(subject, X, y)
     twin = learned(made(name), X, y)
-    assert same_answer(machine_in(subject).hypotheses(X[0]), machine_in(twin).hypotheses(X[0]))
+    assert alike(subject, twin, X[0])
 
 
 @pytest.mark.parametrize("name", present({**MACHINES, **PREDICTORS}))
@@ -385,5 +411,4 @@ def test_one_object_may_come_in_many_forms(name):
         forms = (x, x.tolist(), tuple(x.astype(int).tolist()), x.astype(np.float32))
         for subject, form in zip(subjects, forms, strict=True):
             subject.learn_one(form, label)
-    answers = [machine_in(subject).hypotheses(X[0]) for subject in subjects]
-    assert all(same_answer(answers[0], answer) for answer in answers)
+    assert all(alike(subjects[0], subject, X[0]) for subject in subjects)

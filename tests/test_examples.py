@@ -40,7 +40,7 @@ def test_an_example_prints_its_answer(name, says, tmp_path):
 def test_the_code_of_the_readme_runs(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
     assert len(blocks) >= 2
-    code = "\n".join(blocks).replace('streams.load("car", shuffle=0)', 'streams.load("car", shuffle=0).take(60)')
+    code = "\n".join(blocks).replace('streams.load("car", shuffle=0)', 'streams.load("car", shuffle=0).take(700)')
     (tmp_path / "readme.py").write_text(code)
     assert "platt" in run(["readme.py"], tmp_path)
     assert (tmp_path / "car.png").stat().st_size > 10_000

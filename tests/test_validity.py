@@ -18,6 +18,7 @@ from scipy import stats
 import venn
 from venn.taxonomies import ByScores
 
+ARGMAX = venn.Argmax()
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
 
 
@@ -28,7 +29,7 @@ class OneCategory(ByScores):
         return np.zeros(len(scores), np.int64)
 
 
-def engine(kernel, C, c, taxonomy=None):
+def engine(kernel, C, c, taxonomy=ARGMAX):
     """Return the function (X, y, x) -> P of the engine."""
 
     def predict(X, y, x):
@@ -161,7 +162,7 @@ def test_the_same_test_refuses_the_broken_predictor_where_it_accepts_the_engine(
 # Online: sums over a stream --------------------------------------------------------------------------------------
 
 
-def sums_of_departures(streams, N, c, sample, kernel, C, taxonomy=None):
+def sums_of_departures(streams, N, c, sample, kernel, C, taxonomy=ARGMAX):
     """Return (streams, c + 1) sums over N steps; `sample(rng)` gives one stream (X, y)."""
     rng = np.random.default_rng(6)
     sums = []

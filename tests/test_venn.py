@@ -30,7 +30,10 @@ class BestTwo(ByScores):
         return order[:, 0] * scores.shape[1] + order[:, 1]
 
 
-def model_of(kernel, C, c, taxonomy=None):
+ARGMAX = venn.Argmax()
+
+
+def model_of(kernel, C, c, taxonomy=ARGMAX):
     return venn.TransductiveVenn(venn.OneVsAllSVM(KERNELS[kernel][0], C, range(c)), taxonomy)
 
 
@@ -329,7 +332,7 @@ def test_rule_chooses_the_label():
     X = rng.normal(size=(60, 2))
     y = labels("signal", rng, X, 3)
     machine = venn.OneVsAllSVM(venn.RBF(0.5), 1.0, range(3))
-    mean = venn.TransductiveVenn(machine)
+    mean = venn.TransductiveVenn(machine, venn.Argmax())
     least = venn.TransductiveVenn(machine, venn.Argmax(), venn.Maximin())
     assert mean.rule == venn.RowMean()
     assert mean.taxonomy == venn.Argmax()

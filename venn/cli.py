@@ -29,7 +29,7 @@ from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.scaling import Binning, Isotonic, Platt
 from venn.predictors.transductive import TransductiveVenn
 from venn.show.terminal import Progress
-from venn.taxonomies import Argmax, Deleted
+from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
 
 MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
     "squares": ("least-squares SVM", LeastSquaresSVM),
@@ -39,7 +39,7 @@ MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
 # The machine that a predictor reads, and how to make it.
 PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "abers": ("squares", TransductiveVennAbers),
-    "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(Argmax()))),
+    "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
     "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
     "platt": ("hinge", Platt),
     "binning": ("hinge", Binning),

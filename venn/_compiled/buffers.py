@@ -60,7 +60,7 @@ class Supposition(NamedTuple):
     sign: int  # +1 or -1
     p: int
     kernel: Any  # (room, room)
-    count: int  # objects, p included
+    objects: int  # p included
     positive: Any  # (room,) int64, examples of the class, the supposed one included
     total: Any  # (room,) int64, examples, the supposed one included
     C: float

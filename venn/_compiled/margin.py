@@ -8,7 +8,7 @@ from venn._compiled.jit import compiled
 from venn._compiled.path import ABOVE, BELOW, DEPENDENT, MIDDLE, MINUS, PLUS, segment
 from venn._compiled.smo import levels, resolution, scores_from
 
-NEARLY = 3e-15  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
+NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
 
 
 @compiled
@@ -188,30 +188,42 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
                 break
     solved.size[k] = m
     if moved and m > 0:
-        settle_members(k, count, objects, solved)
+        settle_members(k, count, C, objects, solved)
 
 
 @compiled
-def settle_members(k, count, objects, solved):  # type: ignore[no-untyped-def]
-    """Put machine k's members on their levels exactly, and the sum of coefficients at 0, after a move of coefficients.
+def settle_members(k, count, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Put machine k's members on their levels, and the sum of coefficients at 0, after a move of coefficients.
 
     The scores of others are left to `refresh_scores`.
     """
     K = objects.kernel
-    beta, state, members, m, B = (
-        solved.beta[k], solved.state[k], solved.members[k], solved.size[k], solved.inverse[k]
-    )  # fmt: skip
-    shape, rhs, fix = np.arange(m + 1), np.empty(m + 1), np.empty(m + 1)
-    for _ in range(3):
-        rhs[0] = 0.0
+    beta, state, members, m, B = solved.beta[k], solved.state[k], solved.members[k], solved.size[k], solved.inverse[k]
+    shape, rhs, fix, kept = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1), np.empty(m)
+    before = np.inf
+    for attempt in range(4):
+        balance, level = 0.0, 0.0
         for i in range(count):
-            rhs[0] -= beta[i]
+            balance += beta[i]
         for a in range(m):
             rhs[a + 1] = state[members[a]] - dot(K[members[a]], beta, count)
-            fix[a + 1] = 0.0
-        fix[0] = 0.0
+            level += rhs[a + 1] / m
+        rhs[0] = -balance
+        error = abs(balance) / C
+        for a in range(m):
+            error = max(error, abs(rhs[a + 1] - level))
+        if not error < before:
+            # A margin near dependence: rounding outweighs what is left to mend.
+            for a in range(m):
+                beta[members[a]] = kept[a]
+            break
+        if attempt == 3:
+            break
+        before = error
+        fix[:] = 0.0
         add_rows(fix, m + 1, B, shape, rhs, m + 1)
         for a in range(m):
+            kept[a] = beta[members[a]]
             beta[members[a]] += fix[a + 1]
 
 

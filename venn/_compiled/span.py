@@ -133,31 +133,42 @@ def measure(  # type: ignore[no-untyped-def]
     is this one without its slot `left`, if not 0, and with the rank-one terms `U` over `kappa` in slots `index`.
     """
     members, m, B = margin
-    width = max(m + 1, slots)
-    shape, z, u = np.arange(width), np.empty(width), np.empty(width)
+    shape, z, u = np.arange(max(m, slots) + 1), np.empty(m + 1), np.empty(m + 1)
+    wanted = np.empty(count, np.int64)
+    n = 0
     for i in range(count):
-        if on[i] or (beta[i] == 0.0 and (positive[i] == 0 or total[i] == positive[i])):
-            continue
-        row = K[i]
+        if not on[i] and (beta[i] != 0.0 or (positive[i] > 0 and total[i] > positive[i])):
+            wanted[n] = i
+            n += 1
+    for t in range(n):
+        i = wanted[t]
         if was[i] == PLUS or was[i] == MINUS:
-            square = 0.0
+            span[i] = 0.0
         else:
             if np.isnan(known[i]):
                 known[i] = distance_from(margin, i, K, shape, z, u)
-            square = known[i]
+            span[i] = known[i]
         if left > 0:
             along = B[left, 0]
             for a in range(m):
-                along += B[left, a + 1] * row[members[a]]
-            square += along * along / B[left, left]
-        if events > 0:
-            z[0] = 1.0
-            for a in range(1, slots):
-                z[a] = row[index[a]]
-            for e in range(events):
-                along = dot(U[e], z, slots)
-                square -= along * along / kappa[e]
-        span[i] = max(0.0, square)
+                along += B[left, a + 1] * K[i, members[a]]
+            span[i] += along * along / B[left, left]
+    if events > 0:
+        # Kernel values side by side: the sums over slots then run along them.
+        block = np.empty((slots - 1, n))
+        for a in range(1, slots):
+            row = K[index[a]]
+            into = block[a - 1]
+            for t in range(n):
+                into[t] = row[wanted[t]]
+        lift = np.empty(n)
+        for e in range(events):
+            lift[:] = U[e, 0]
+            add_rows(lift, n, block, shape, U[e, 1:], slots - 1)
+            for t in range(n):
+                span[wanted[t]] -= lift[t] * lift[t] / kappa[e]
+    for t in range(n):
+        span[wanted[t]] = max(0.0, span[wanted[t]])
 
 
 @compiled

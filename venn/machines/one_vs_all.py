@@ -44,7 +44,8 @@ class OneVsAllSVM:
     Memory: with room for M distinct objects and S margin slots, both powers of two, M the next above the
     number of objects and S the next above the largest margin plus 260, a machine reserves
     8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more; what is never touched is never
-    resident. When room doubles, the old buffers stand beside the new ones for a moment.
+    resident. When room doubles, the old buffers stand beside the new ones for a moment. Deleted scores, once
+    asked for, take 24 c M bytes more.
 
     Parameters
     ----------
@@ -354,7 +355,7 @@ class OneVsAllSVM:
         """
         label = code_of(y, self._codes)
         answer = self.hypotheses(x)
-        p, count, deleted = answer.test, answer.count, answer.has_deleted
+        p, count, deleted = answer.test, answer.count, answer._deleted is not None
         self._forget()
         self._features = self._columns.shape[0]
         self._where[answer.key] = p
@@ -445,11 +446,6 @@ class OneVsAllHypotheses:
         return ScoreTable(negative, positive, labels, weights, self.test, features)
 
     @property
-    def has_deleted(self) -> bool:
-        """Whether deleted scores were asked for."""
-        return self._deleted is not None
-
-    @property
     def deleted_table(self) -> ScoreTable:
         """Score of each example by the machines without it, to first order: see `OneVsAllSVM.deleted_bag`.
 
@@ -467,34 +463,34 @@ class OneVsAllHypotheses:
         machine = self._buffers()
         return machine._history[1, : machine.n].copy()
 
-    def _in_order(self, of_not: Floats, of: Floats, j: int) -> Floats:
-        machine = self._buffers()
-        check_code(j, len(machine.classes))
-        objects = np.append(machine._history[0, : machine.n], self.test)
-        rows = of_not[:, objects]
-        rows[j] = of[j, objects]
+    def _under(self, j: int, of_not: Floats, of: Floats, columns: Integers) -> Floats:
+        """Return (n + 1, c) values under hypothesis j, from the columns of the examples and of the new one."""
+        check_code(j, len(self._machine.classes))
+        rows = of_not[:, columns]
+        rows[j] = of[j, columns]
         return rows.T
+
+    def _in_order(self) -> Integers:
+        machine = self._buffers()
+        return np.append(machine._history[0, : machine.n], self.test)
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._in_order(*self._buffers()._branches.score, j)
+        negative, positive = self._buffers()._branches.score
+        return self._under(j, negative, positive, self._in_order())
 
     def deleted(self, j: int) -> Floats:
         """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-        machine = self._buffers()
-        check_code(j, len(machine.classes))
-        table = self.deleted_table
+        machine, table = self._buffers(), self.deleted_table
         column = np.zeros((self.count, len(machine.classes)), np.int64)
         objects, codes, _ = machine._examples(self.count)
         column[objects, codes] = np.arange(objects.size)
-        columns = np.append(column[tuple(machine._history[:, : machine.n])], table.test)
-        rows = table.negative[:, columns]
-        rows[j] = table.positive[j, columns]
-        return rows.T
+        examples = column[tuple(machine._history[:, : machine.n])]
+        return self._under(j, table.negative, table.positive, np.append(examples, table.test))
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs equally."""
         betas = self._buffers()._branches.beta[:, :, : self.count]
         share = self._buffers()._objects.total[: self.count].astype(np.float64)
         share[self.test] += 1
-        return self._in_order(betas[0] / share, betas[1] / share, j)
+        return self._under(j, betas[0] / share, betas[1] / share, self._in_order())
