@@ -6,8 +6,8 @@ Ours is timed over the whole replay, prediction with deleted scores and learning
 Against it
 
     refit    what a user would write with scipy: the kernel matrix kept and grown by a row each step, one
-             Cholesky factor and inverse of K + I / C from nothing (LAPACK's potrf and potri), deleted scores of all examples and
-             classes under every hypothesis in numpy, argmax counts;
+             Cholesky factor and inverse of K + I / C from nothing (LAPACK's potrf and potri), deleted scores
+             of all examples and classes under every hypothesis in numpy, argmax counts;
     hinge    the replay by `venn.OneVsAllSVM` with the same kernel and C, training scores, whole as well.
 
 `machine` is the time of the machine alone, and `abers` that of a replay by `venn.TransductiveVennAbers`.

@@ -70,7 +70,10 @@ PREDICTORS = {
     "neighbours, argmax": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
     "neighbours, dissent": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Dissent()))),
     "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),
-    "squares, inductive, adaptive bins": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.AdaptiveMarginBins())),
+    "squares, inductive, adaptive bins": (
+        "squares",
+        lambda m: venn.InductiveVenn(m.fresh(), venn.AdaptiveMarginBins()),
+    ),
     "squares, inductive, Venn-Abers": ("squares", lambda m: venn.InductiveVennAbers(m.fresh())),
 }  # fmt: skip
 
@@ -147,7 +150,9 @@ def run(args):
     """Append the rows that are not there yet."""
     args.results.parent.mkdir(parents=True, exist_ok=True)
     done = {(row["data"], row["shuffle"]) for row in rows(args.results)}
-    tasks = [(name, s) for s in range(args.first, args.first + args.shuffles) for name in args.sets if (name, s) not in done]
+    tasks = [
+        (name, s) for s in range(args.first, args.first + args.shuffles) for name in args.sets if (name, s) not in done
+    ]
     start = time.perf_counter()
     with Pool(args.jobs) as pool:
         for count, row in enumerate(pool.imap_unordered(work, tasks), 1):
@@ -191,13 +196,16 @@ def table(args):
         "bound; only where the column *guaranteed* says so is the statement a theorem. *Ratio* is the log loss by that "
         "of the best scaler of each set, averaged over sets.",
         "",
-        "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation | outside |",
+        "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
+        "| outside |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for title in titles:
         over = {field: np.mean([mean[name, title][field] for name in names]) for field in FIELDS}
         ratio = np.mean([mean[name, title]["log_loss"] / best[name] for name in names])
-        worst = {field: max(mean[name, title][f"worst {field}"] for name in names) for field in ("deviation", "outside")}
+        worst = {
+            field: max(mean[name, title][f"worst {field}"] for name in names) for field in ("deviation", "outside")
+        }
         said = found[0]["predictors"][title]["guaranteed"]
         out.append(
             f"| {title} | {said} | {over['accuracy']:.3f} | {over['lower']:.3f} | {over['upper']:.3f} | "
@@ -226,7 +234,9 @@ def main():
     parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
     parser.add_argument("--shuffles", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0, help="first shuffle; with two files of results, two runs share the work")
+    parser.add_argument(
+        "--first", type=int, default=0, help="first shuffle; with two files of results, two runs share the work"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--table", type=Path, default=TABLE)

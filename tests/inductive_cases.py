@@ -97,6 +97,29 @@ TAXONOMIES = {
 }
 
 
+def mirrored(c, seed=0):
+    """Return 32 training examples alike on both sides of both axes, 40 for calibration, 16 objects on the same grid.
+
+    Mirror images have equal scores; what a solver leaves in their last bits depends on the order of training.
+    """
+    rng = np.random.default_rng(seed)
+    X = np.array([[x, z] for x in (-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5) for z in (-1.5, -0.5, 0.5, 1.5)])
+    corner = rng.permutation(np.arange(8) % c).reshape(4, 2)
+    y = corner[(abs(X[:, 0]) - 0.5).astype(int), (abs(X[:, 1]) - 0.5).astype(int)]
+    chosen, asked = rng.integers(0, 32, 40), rng.permutation(32)[:16]
+    noisy = np.where(rng.random(40) < 0.3, rng.integers(0, c, 40), y[chosen])
+    return X, y, X[chosen], noisy, X[asked]
+
+
+def shuffled_within(split, rng):
+    """Return an order of the examples that permutes those that train, and those that calibrate."""
+    train, calibration = split
+    order = np.arange(max([*train, *calibration]) + 1)
+    for part in (train, calibration):
+        order[part] = rng.permutation(part)
+    return order
+
+
 def lssvm(c):
     return venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, range(c))
 

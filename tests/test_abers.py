@@ -599,8 +599,8 @@ def test_refused_by_several_classes(kind):
         with pytest.raises(ValueError, match=message):
             model.calibrate(scores, labels)
     assert np.array_equal(model.predict_proba([[1.0, 2.0]]), before)
-    for classes in ("ab", {"a", "b"}, ["a"], ["a", "a"]):
-        with pytest.raises((TypeError, ValueError), match="classes must be"):
+    for classes in ("ab", {"a", "b"}, ["a"], ["a", "a"], [float("nan"), 1.0], [[1], [2]]):
+        with pytest.raises((TypeError, ValueError), match="classes must"):
             kind(classes)
     with pytest.raises(TypeError, match="merge must be a merge object"):
         kind(["a", "b"], LogMerge)

@@ -248,6 +248,7 @@ def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):
         (("replay", "car", "--steps", "0"), 2, "steps"),
         (("replay", "car", "--tune", "1728"), 2, "--tune must leave one of the 1728 examples, got 1728"),
         (("replay", "car", "--tune", "-1"), 2, "tune"),
+        (("replay", "car", "--gamma", "1", "--C", "1", "--tune", "9"), 2, "--tune has nothing to choose"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
         (("replay", "car", "--predictors", ""), 2, "got ''"),
         (("replay", "car", "--predictors", "venn,venn"), 2, "must have each name once"),
@@ -309,13 +310,15 @@ def test_without_matplotlib_the_record_is_still_written(run, monkeypatch, tmp_pa
 
 def test_plain_words():
     classes = ("a", "b")
-    record = Record(classes, ["in", "out", "sure", "unsure"])
+    record = Record(classes, ["in", "out", "safe", "sure", "unsure"])
+    far = np.array([[0.1, 0.9], [0.05, 0.95]])
     rows = np.array([[0.5, 0.5], [0.25, 0.75]])
     for y in ("b", "b", "a"):
         record.update(
             {
                 "in": Multiprobability(rows, classes),
-                "out": Multiprobability(np.array([[0.1, 0.9], [0.05, 0.95]]), classes),
+                "out": Multiprobability(far, classes),
+                "safe": Multiprobability(far, classes, venn.CategoryClass(), 1),
                 "sure": Forecast(np.array([0.0, 1.0]), classes),
                 "unsure": Forecast(np.array([0.5, 0.5]), classes),
             },
@@ -323,7 +326,8 @@ def test_plain_words():
         )
     assert cli.plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; it was inside at 1 of 3 steps.",
-        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
+        "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
+        "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
         "allows; it was inside at 0 of 3 steps.",
         "Mean claimed probability minus accuracy: sure +0.333, unsure +0.167.",
     ]

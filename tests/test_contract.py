@@ -96,7 +96,10 @@ TESTED_ELSEWHERE = {
     "Curves": "columns of a record, test_online.py",
     "PerStep": "columns of a record, test_online.py",
 }
-EXACT = ("TransductiveVenn", "TransductiveVennAbers")  # shuffling leaves these untouched to the last bit, the others to 1e-9
+EXACT = (
+    "TransductiveVenn",
+    "TransductiveVennAbers",
+)  # shuffling leaves these untouched to the last bit, the others to 1e-9
 
 PUBLIC = [name for name in venn.__all__ if inspect.isclass(getattr(venn, name))]
 
@@ -233,7 +236,8 @@ def test_copies_go_on_alone(name, copied):
     ask = (lambda s, x: s.scores(x)) if name in MACHINES else (lambda s, x: numbers(s.predict_one(x)))
     before = ask(twin, X[0])
     for i in range(15, 30):
-        assert np.array_equal(ask(subject, X[i]), ask(twin, X[i]) if i == 15 else ask(subject, X[i]))
+        if i == 15:
+            assert np.array_equal(ask(subject, X[i]), ask(twin, X[i]))
         subject.learn_one(X[i], y[i])
     assert np.array_equal(ask(twin, X[0]), before)  # untouched by what the original learned
     learned(twin, X[15:], y[15:])
@@ -256,6 +260,7 @@ def test_a_predictor_keeps_the_protocol(name):
             assert one.proba.shape == (3,)
             assert one.proba.sum() == pytest.approx(1, abs=1e-12)
             assert (one.proba >= 0).all()
+            assert one.guaranteed in ("predicted label", "realised row", "each class", "nothing")
         assert subject.learn_one(x, label) is None
     assert machine_in(subject).n == len(X)
 

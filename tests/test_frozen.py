@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -15,6 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from venn.machines.frozen import FrozenScorer
+from venn.predictors.abers import InductiveVennAbers
 from venn.predictors.inductive import InductiveVenn
 
 
@@ -92,15 +95,87 @@ def test_fitting_the_original_again_does_not_show():
         assert np.array_equal(scorer.score_many(X), before)
 
 
-def test_an_estimator_fitted_to_a_table_does_not_warn():
+TABLE = {
+    "bayes": lambda: GaussianNB(),
+    "linear": lambda: LinearSVC(),
+    "pipeline": lambda: make_pipeline(StandardScaler(), SVC()),
+    "search": lambda: GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=2),
+    "search in a pipeline": lambda: make_pipeline(StandardScaler(), GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=2)),
+    "calibrated": lambda: CalibratedClassifierCV(LinearSVC(), cv=2),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_an_estimator_fitted_to_a_table_does_not_warn(name):
     pandas = pytest.importorskip("pandas")
     X, y = multiclass(3)
     table = pandas.DataFrame(X, columns=list("pqrs"))
-    estimator = GaussianNB().fit(table, y)
+    estimator = TABLE[name]().fit(table, y)
     scorer = FrozenScorer(estimator)
-    assert np.array_equal(scorer.scores(X[0]), estimator.predict_proba(table)[0])
+    expected = getattr(estimator, scorer._method)(table)
+    assert scorer.feature_names == tuple("pqrs")
+    assert np.allclose(scorer.scores(X[0]), expected[0], atol=1e-12)
+    assert np.allclose(scorer.score_many(X), expected, atol=1e-12)
     assert np.array_equal(scorer.score_many(table), scorer.score_many(X))
     assert list(estimator.feature_names_in_) == list("pqrs")
+
+
+def test_other_warnings_of_an_estimator_fitted_to_a_table_come_through():
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(3)
+    scorer = FrozenScorer(Talkative().fit(pandas.DataFrame(X, columns=list("pqrs")), y))
+    with pytest.warns(UserWarning, match="something else"):
+        scorer.score_many(X)
+
+
+class Talkative(GaussianNB):
+    """Warns of something."""
+
+    def predict_proba(self, X):
+        warnings.warn("something else", UserWarning, stacklevel=2)
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("make", [lambda: LinearSVC(), lambda: GaussianNB()])
+@pytest.mark.parametrize("predictor", [InductiveVenn, InductiveVennAbers])
+def test_a_table_must_have_the_columns_that_the_estimator_was_fitted_to(make, predictor):
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(3)
+    table = pandas.DataFrame(X, columns=list("pqrs"))
+    scorer = FrozenScorer(make().fit(table, y))
+    model, twin = predictor(scorer), predictor(scorer)
+    twin.learn_many(X, y)
+    wrong = [
+        table[list("qprs")],
+        table.rename(columns={"s": "t"}),
+        table[list("pqr")],
+        table.set_axis(range(4), axis=1),
+    ]
+    for other in wrong:
+        for ask in (
+            scorer.score_many, model.predict_many, lambda t: model.learn_many(t, y), lambda t: model.replay_many(t, y)
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=r"X must have the columns \['p', 'q', 'r', 's'\] in this order, got"):
+                ask(other)
+    assert model.n == 0
+    for ask in (scorer.scores, model.predict_one, lambda x: model.learn_one(x, y[0]), lambda x: model.check(x, y[0])):
+        with pytest.raises(ValueError, match=r"x must have the features \['p', 'q', 'r', 's'\] in this order, got"):
+            ask(table[list("qprs")].iloc[0])
+    assert model.n == 0
+    model.learn_many(table, y)
+    for asked in (table, X, X.tolist()):
+        assert repr(model.predict_many(asked)[3]) == repr(twin.predict_many(X)[3])
+    for asked in (table.iloc[3], X[3], X[3].tolist(), pandas.Series(X[3])):
+        assert repr(model.predict_one(asked)) == repr(twin.predict_one(X[3]))
+
+
+def test_a_table_is_refused_where_no_columns_are_known():
+    pandas = pytest.importorskip("pandas")
+    X, y = multiclass(3)
+    scorer = FrozenScorer(LinearSVC().fit(X, y))
+    assert scorer.feature_names is None
+    with pytest.raises(TypeError, match="X must be an array, for no column names are known"):
+        scorer.score_many(pandas.DataFrame(X, columns=list("pqrs")))
 
 
 def test_numeric_labels_become_python_ones():
@@ -126,6 +201,21 @@ def test_what_cannot_be_frozen():
     for votes in (SVC(decision_function_shape="ovo"), make_pipeline(SVC(decision_function_shape="ovo"))):
         with pytest.raises(ValueError, match="one-against-one"):
             FrozenScorer(votes.fit(X, y))
+    for shape in ("ovo", "ovr"):
+        search = GridSearchCV(SVC(), {"decision_function_shape": [shape]}, cv=2)
+        step = GridSearchCV(make_pipeline(SVC()), {"svc__decision_function_shape": [shape]}, cv=2)
+        for votes in (search, step, make_pipeline(StandardScaler(), search)):
+            if shape == "ovr":
+                assert FrozenScorer(votes.fit(X, y)).score_many(X).shape == (120, 3)
+                continue
+            with pytest.raises(ValueError, match="one-against-one"):
+                FrozenScorer(votes.fit(X, y))
+    # What a search was told at first does not matter, what it found does.
+    other = GridSearchCV(SVC(decision_function_shape="ovo"), {"decision_function_shape": ["ovr"]}, cv=2)
+    assert np.allclose(FrozenScorer(other.fit(X, y)).score_many(X), SVC().fit(X, y).decision_function(X))
+    for columns in (2, 6):
+        with pytest.raises(ValueError, match=rf"scores must be \(120, 3\).*got shape \(120, {columns}\)"):
+            FrozenScorer(Columns(columns).fit(X, y)).score_many(X)
     fitted = LinearSVC().fit(X, y)
     with pytest.raises(ValueError, match="classes must hold all classes of the estimator"):
         FrozenScorer(fitted, ["a", "b"])
@@ -137,6 +227,17 @@ def test_what_cannot_be_frozen():
         scorer.score_many(X[0])
     with pytest.raises(ValueError, match="scores must be finite, got nan for class 'a' at row 1"):
         FrozenScorer(Undefined().fit(X, y)).score_many(X[:3])
+
+
+class Columns(GaussianNB):
+    """Has so many decision values, whatever the number of classes."""
+
+    def __init__(self, columns=2):
+        super().__init__()
+        self.columns = columns
+
+    def decision_function(self, X):
+        return np.zeros((len(X), self.columns))
 
 
 class Undefined(GaussianNB):

@@ -17,6 +17,8 @@ from inductive_cases import (
     OneCategory,
     frozen,
     lssvm,
+    mirrored,
+    shuffled_within,
 )
 from naive import inductive as naive
 from naive import venn as naive_venn
@@ -154,6 +156,49 @@ def test_labels_of_calibration_examples_do_not_reach_the_scorer(name):
     third = InductiveVenn(lssvm(3), schedule=schedule)
     third.learn_many(X, changed)
     assert not np.array_equal(first.scorer.scores(X[0]), third.scorer.scores(X[0]))  # labels of the others do
+
+
+# The order within the training set and within the calibration set says nothing ---------------------------------------
+
+OWN = [
+    venn.Argmax(), venn.TopTwo(), Threshold(0.6), venn.RunnerUp(0.3), venn.Gap(0.2), venn.MarginBins(),
+    venn.TopScoreBins([-0.5, 0.5]), AdaptiveMarginBins(), venn.ScoreBins(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("taxonomy", OWN, ids=repr)
+@pytest.mark.parametrize("c", [2, 3])
+def test_mirror_images_share_a_category_whatever_the_order(taxonomy, c):
+    if c == 3 and isinstance(taxonomy, venn.ScoreBins):
+        pytest.skip("for two classes")
+    X, y, seen, labels_, asked = mirrored(c)
+    rng = np.random.default_rng(6)
+    answers = []
+    for _ in range(8):
+        first, then = rng.permutation(32), rng.permutation(40)
+        machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
+        model = InductiveVenn(machine, taxonomy, PrefixRestart(32, last=32))
+        model.learn_many(np.concatenate([X[first], seen[then]]), [*y[first], *labels_[then]])
+        answers.append(model.predict_many(asked).counts)
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+    assert len(np.unique(answers[0], axis=0)) > 1
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("taxonomy", [None, Threshold(0.6), AdaptiveMarginBins()], ids=repr)
+def test_shuffling_within_what_trains_and_what_calibrates(name, taxonomy):
+    rng = np.random.default_rng(7)
+    schedule, split = SCHEDULES[name]
+    N = 45
+    X = objects("grid", rng, N) - 1.0
+    y = labels("signal", rng, X, 3)
+    answers = []
+    for i in range(6):
+        order = shuffled_within(split(N), rng) if i else np.arange(N)
+        model = InductiveVenn(lssvm(3), taxonomy, schedule)
+        model.learn_many(X[order], y[order])
+        answers.append(model.predict_many(X).counts)
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
 
 
 # Blocks --------------------------------------------------------------------------------------------------------------

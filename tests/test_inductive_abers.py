@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, objects
-from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm
+from inductive_cases import SCHEDULES, Centroids, centroids, frozen, lssvm, mirrored, shuffled_within
 from naive import abers as naive_abers
+from naive import inductive as naive
 
 import venn
 from venn.predictors.abers import InductiveVennAbers, ManyClassIntervals
@@ -21,34 +22,87 @@ def pairs_by_definition(X, y, x, split, c, score):
     if split is None:
         return np.tile([0.0, 1.0], (c, 1))
     train, calibration = split
-    bag = score(X[train], y[train], np.vstack([X[calibration], x]), c)
+    bag = np.rint(score(X[train], y[train], np.vstack([X[calibration], x]), c) * 1e6 + 0.2718281828)
     return np.array([
         naive_abers.refitted(bag[:-1, k], (y[calibration] == k).astype(float), bag[-1, k]) for k in range(c)
     ])  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_every_step_is_the_definition(name):
+@pytest.mark.parametrize("kind", ["centroids", "least squares"])
+def test_every_step_is_the_definition(name, kind):
     rng = np.random.default_rng(len(name))
     schedule, split = SCHEDULES[name]
     N, c = 26, 3
-    # Whole numbers and a training set's means: the scores of equal objects are equal to the last bit in both worlds.
     X = objects("grid", rng, N)
     y = labels("signal", rng, X, c)
-    model = InductiveVennAbers(Centroids(range(c)), schedule)
+    machine = Centroids(range(c)) if kind == "centroids" else lssvm(c)
+    score = centroids if kind == "centroids" else naive.least_squares(0.5, 2.0)
+    model = InductiveVennAbers(machine, schedule)
     for n in range(N):
-        expected = pairs_by_definition(X, y, X[n], split(n), c, by_the_machine)
+        expected = pairs_by_definition(X, y, X[n], split(n), c, score)
         assert np.allclose(model.predict_one(X[n]).pairs, expected, atol=1e-9, rtol=0)
         model.learn_one(X[n], int(y[n]))
 
 
-def by_the_machine(X, y, Q, c):
-    """Scores by the machine itself: ties between different objects hang on its last bits."""
-    machine = Centroids(range(c))
-    for x, label in zip(X, y, strict=True):
-        machine.learn_one(x, label)
-    assert np.allclose(machine.score_many(Q), centroids(X, y, Q, c), atol=1e-9)
-    return machine.score_many(Q)
+@pytest.mark.parametrize("c", [2, 3])
+def test_mirror_images_are_ties_whatever_the_order(c):
+    X, y, seen, labels_, asked = mirrored(c)
+    rng = np.random.default_rng(6)
+    looped, blocks = [], []
+    for _ in range(8):
+        first, then = rng.permutation(32), rng.permutation(40)
+        machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
+        model = InductiveVennAbers(machine, PrefixRestart(32, last=32))
+        model.learn_many(X[first], y[first])
+        replayed = model.replay_many(seen[then], labels_[then])
+        assert len(replayed) == 40
+        blocks.append(model.predict_many(asked).pairs)
+        looped.append([model.predict_one(x).pairs for x in asked])
+    assert all(np.array_equal(pairs, blocks[0]) for pairs in [*blocks, *looped])
+    images = model.predict_many(np.vstack([X, X * [-1, 1], X * [1, -1], -X])).pairs.reshape(4, 32, c, 2)
+    assert all(np.array_equal(image, images[0]) for image in images)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_shuffling_within_what_trains_and_what_calibrates(name):
+    rng = np.random.default_rng(7)
+    schedule, split = SCHEDULES[name]
+    N = 45
+    X = objects("grid", rng, N) - 1.0
+    y = labels("signal", rng, X, 3)
+    answers = []
+    for i in range(6):
+        order = shuffled_within(split(N), rng) if i else np.arange(N)
+        model = InductiveVennAbers(lssvm(3), schedule)
+        model.learn_many(X[order], y[order])
+        answers.append(model.predict_many(X).pairs)
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+class AsGiven:
+    """A scorer whose scores are the objects."""
+
+    classes = ("no", "yes")
+
+    def scores(self, x):
+        return np.asarray(x, float)
+
+
+def test_scores_are_compared_on_the_grid():
+    model = InductiveVennAbers(AsGiven())
+    model.learn_many([[0.0, 0.0], [0.0, 1e-9], [0.0, 2e-6], [0.0, -2e-6]], ["no", "yes", "yes", "no"])
+    tied, above, below = (model.predict_one([0.0, s]).pairs[1] for s in (5e-10, 2e-6, -2e-6))
+    assert np.allclose(tied, [1 / 3, 2 / 3])
+    assert np.allclose(above, [1 / 2, 1])
+    assert np.allclose(below, [0, 1 / 2])
+
+
+def test_scores_too_large_for_the_grid_keep_their_order():
+    model = InductiveVennAbers(AsGiven())
+    model.replay_many([[1e305, -1e305], [-1.7e308, 1.7e308], [0.0, 0.0]], ["no", "yes", "no"])
+    assert np.array_equal(model.predict_one([0.0, 1e305]).pairs[1], [1 / 2, 1])
+    assert np.array_equal(model.predict_one([0.0, 1.0]).pairs[1], [0, 1])
 
 
 MAKERS = {

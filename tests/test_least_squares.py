@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, labels, learned, objects, same_answer
@@ -43,7 +45,7 @@ def test_every_hypothesis_after_every_step(kind, kernel):
             bag = np.append(y[:i], j)
             assert np.allclose(answer.scores(j), naive.training(K, bag, c, C), atol=1e-9)
             assert np.allclose(answer.deleted(j), naive.deleted(K, bag, c, C), atol=1e-8)
-            a, b = naive.fit(K, naive.targets(bag, c)[0], C)
+            a, _ = naive.fit(K, naive.targets(bag, c)[0], C)
             assert np.allclose(answer.duals(j)[:, 0], a, atol=1e-8)
         assert np.array_equal(answer.labels, y[:i])
         machine.learn_one(X[i], y[i])
@@ -85,20 +87,57 @@ def test_a_long_run_does_not_drift():
     assert np.allclose(machine.bag.scores.T, naive.training(K, y, 3, 1000.0), atol=1e-8)
 
 
-def test_a_factor_gone_wrong_is_built_again(monkeypatch):
+@pytest.mark.parametrize("what", ["_factor", "_sums", "_diagonal", "_solutions"])
+def test_what_has_gone_wrong_is_found_and_built_again(what):
+    """Drift may touch any of the numbers kept; the old examples are checked in turn."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
     machine, twin = (learned(machine_of("rbf", 5.0, 2), X, y) for _ in range(2))
-    machine._factor[200] += 1e-3  # a number of the past, as drift would change it
-    machine._solutions[0, 3] += 1e-4
-    for _ in range(30):  # the old examples are checked in turn
+    numbers = getattr(machine, what)
+    numbers[..., 5] *= 1.001
+    for _ in range(40):
         x, label = rng.normal(size=2), int(rng.integers(2))
-        assert np.allclose(machine.hypotheses(x).test_scores, twin.hypotheses(x).test_scores, atol=1e-3)
         machine.learn_one(x, label)
         twin.learn_one(x, label)
     x = [0.1, 0.2]
-    assert np.allclose(machine.hypotheses(x).deleted(0), twin.hypotheses(x).deleted(0), atol=1e-9)
+    for j in range(2):
+        assert np.allclose(machine.hypotheses(x).deleted(j), twin.hypotheses(x).deleted(j), atol=1e-9)
+        assert np.allclose(machine.hypotheses(x).scores(j), twin.hypotheses(x).scores(j), atol=1e-9)
     assert machine.residual < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale", "C"),
+    [(venn.Linear(), 300.0, 1.0), (venn.Linear(), 1.0, 1e4), (venn.Polynomial(2), 3.0, 1.0), (venn.RBF(0.5), 1.0, 1e5)],
+)
+def test_large_products_of_kernel_and_penalty(kernel, scale, C):
+    rng = np.random.default_rng(0)
+    X = scale * rng.integers(-4, 5, size=(130, 3))
+    y = rng.integers(0, 3, 130)
+    machine = learned(venn.LeastSquaresSVM(kernel, C, range(3)), X, y)
+    assert machine.n == 130
+    assert machine.residual <= 1e-7
+
+
+def test_a_refused_question_leaves_no_trace():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(20, 3)), rng.integers(0, 2, 20)
+    machine = learned(venn.LeastSquaresSVM(venn.Linear(), 100.0, range(2)), X, y)
+    before = machine.hypotheses([0.1, 0.2, 0.3]).deleted(1)
+    with pytest.raises(venn.NotConverged, match="scale the features"):
+        machine.hypotheses([1e9, 2e9, 1e9])
+    assert np.array_equal(machine.hypotheses([0.1, 0.2, 0.3]).deleted(1), before)
+
+
+def test_a_copy_carries_no_room_to_spare():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(140, 2)), rng.integers(0, 2, 140)
+    machine = learned(machine_of("rbf", 5.0, 2), X, y)
+    machine.hypotheses([0.0, 0.0])
+    data = pickle.dumps(machine)
+    assert len(data) < 8 * (140 * 141 / 2 + 140 * (2 + 1 + 1 + 1 + 2)) + 4000
+    twin = pickle.loads(data)
+    assert same_answer(twin.hypotheses([0.3, 0.1]), machine.hypotheses([0.3, 0.1]))
 
 
 def test_what_cannot_be_solved_is_refused_and_not_learned():

@@ -236,7 +236,10 @@ def test_test_scores_are_those_of_the_machine_without_the_object():
         alpha = svm.coefficients(K[:-1], t, 1.0)
         least, most = svm.bias_interval(K[:-1], t, alpha, 1.0)
         assert abs(machine.scores(new)[k] - (K[-1] @ (alpha * t) + (least + most) / 2)) <= CLOSE
-    assert np.array_equal(machine.scores(new), machine.hypotheses(new).test_scores)
+    alone = machine.scores(new)
+    assert np.allclose(machine.hypotheses(new).test_scores, alone, atol=1e-12, rtol=0)
+    assert np.array_equal(machine.hypotheses(new).test_scores, machine.scores(new))
+    assert np.array_equal([machine.scores(x) for x in X], machine.bag.scores.T)  # distinct objects, in order
     seen = machine.scores(X[3])
     K = K[:-1]
     assert np.allclose(seen, svm.one_vs_all(K, y, 3, 1.0)[3], atol=CLOSE)

@@ -60,6 +60,28 @@ def test_what_is_guaranteed_hangs_on_the_rule():
     assert Multiprobability(matrix(), "abc", RowMean(), guaranteed="nothing").guaranteed == "nothing"
 
 
+@pytest.mark.parametrize("c", [2, 3, 4, 7])
+def test_equal_counts_are_ties_whatever_their_last_bits(c):
+    """(count_k + 1{k = j}) / (m + 1): the row means are ordered as the counts are."""
+    rng = np.random.default_rng(c)
+    for _ in range(300):
+        counts = rng.integers(0, 6, c)
+        rows = (counts + np.eye(c)) / (counts.sum() + 1)
+        assert Multiprobability(rows, range(c)).index == int(counts.argmax())
+
+
+@pytest.mark.parametrize("rule", [RowMean, "mean", 3])
+def test_what_is_no_rule(rule):
+    with pytest.raises(TypeError, match="rule must be a rule object"):
+        Multiprobability(matrix(), "abc", rule)
+
+
+def test_what_is_no_guarantee():
+    with pytest.raises(ValueError, match="guaranteed must be one of"):
+        Multiprobability(matrix(), "abc", guaranteed="everything")
+    assert Forecast(np.array([0.5, 0.5]), "ab").guaranteed == "nothing"
+
+
 def test_the_category_class_may_depend_on_the_hypothesis():
     with pytest.raises(ValueError, match="same class under every hypothesis"):
         Multiprobability(matrix(), "abc", CategoryClass())

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import venn
 from venn.online.record import Record
 from venn.prediction import ClassIntervals, Forecast, Maximin, Multiprobability
 
@@ -104,6 +105,25 @@ def test_columns_of_class_intervals():
         assert per_step.realised[i] == prediction.pairs[prediction.index, int(hit)]
         same = prediction.pairs[:, 0].argmax() == prediction.pairs[:, 1].argmax()
         assert per_step.unanimous[i] == same
+
+
+def test_a_record_knows_what_is_guaranteed(tmp_path):
+    record = Record(CLASSES, ["venn", "point", "turn"])
+    assert set(record.guaranteed.values()) == {"nothing"}
+    rows = np.full((3, 3), 1 / 3)
+    for rule in (venn.CategoryClass(), venn.RowMean()):
+        record.update(
+            {
+                "venn": Multiprobability(rows, CLASSES),
+                "point": Forecast(np.full(3, 1 / 3), CLASSES),
+                "turn": Multiprobability(rows, CLASSES, rule, 0),
+            },
+            CLASSES[0],
+        )
+    expected = {"venn": "realised row", "point": "nothing", "turn": "mixed"}
+    assert record.guaranteed == expected
+    record.save(tmp_path / "record")
+    assert Record.load(tmp_path / "record").guaranteed == expected
 
 
 def test_class_intervals_survive_the_file(tmp_path):
@@ -233,7 +253,11 @@ def test_bad_updates_are_not_recorded():
         ({"venn": good, "platt": point}, ValueError, "must have the names"),
         ({"venn": good, "point": point, "platt": point}, ValueError, "must have the names"),
         ({"venn": point, "point": point}, TypeError, "one kind of prediction"),
-        ({"venn": good, "point": 0.5}, TypeError, "point must predict one of Forecast, Multiprobability, ClassIntervals"),
+        (
+            {"venn": good, "point": 0.5},
+            TypeError,
+            "point must predict one of Forecast, Multiprobability, ClassIntervals",
+        ),
         (
             {"venn": Multiprobability(third, ("a", "b", "c")), "point": point},
             ValueError,
@@ -541,6 +565,7 @@ def npy(shape, body=b"", dtype="<i4"):
         ({"header": {"classes": ["no", "yes", None]}}, "classes must be str"),
         ({"header": {"classes": ["no"]}}, "labels outside its classes"),
         ({"header": {"kinds": ["Multiprobability", 7]}}, "7 where a kind of prediction belongs"),
+        ({"header": {"guaranteed": ["everything", None]}}, "'everything' where a guarantee belongs"),
         ({"header": {"kinds": ["Forecast", None]}}, "None where a kind of prediction belongs"),
         ({"header": {"crc32": {}}}, "not those its header names"),
         ({"header": {"crc32": {"truth": 1, "predictor_0": 2, "predictor_1": 3}}}, "checksum"),

@@ -30,7 +30,7 @@ from venn.predictors.schedules import (
     RandomAssignment,
     Schedule,
 )
-from venn.taxonomies import Grouped, Threshold
+from venn.taxonomies import ByScores, Grouped, Threshold
 
 # Cross Venn ----------------------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ def test_cross_venn_is_the_definition(folds):
     N, c = 40, 3
     X = objects("grid", rng, N)
     y = labels("signal", rng, X, c).tolist()
-    model = CrossVenn(lssvm(c), folds, seed=2, first=6)
+    model = CrossVenn(lssvm(c), None, folds, seed=2, first=6)
     score = naive.least_squares(0.5, 2.0)
     for n in range(N):
         splits = [naive.fold(n, k, folds, 2, 6) for k in range(folds)]
@@ -64,6 +64,10 @@ def test_cross_venn_refuses_what_it_cannot_use():
         CrossVenn(lssvm(2), folds=1)
     with pytest.raises(ValueError, match="schedule must be one without training"):
         CrossVenn(frozen())
+    with pytest.raises(ValueError, match="classes must be two for ScoreBins"):
+        CrossVenn(lssvm(3), venn.ScoreBins())
+    with pytest.raises(TypeError, match="positional"):
+        CrossVenn(lssvm(2), venn.Argmax(), 5, 0)
     model = CrossVenn(lssvm(2))
     with pytest.raises(ValueError, match="y must be"):
         model.learn_one([0.0], 2)
@@ -128,6 +132,50 @@ def test_an_object_without_finite_kernel_values_is_refused_before_there_is_a_sco
     assert model.scorer.n == 2
 
 
+class OnlyFor(ByScores):
+    """One category, for so many classes."""
+
+    def __init__(self, c):
+        self.c = c
+
+    def categories(self, scores):
+        if scores.shape[1] != self.c:
+            raise ValueError(f"{self.c} classes only")
+        return np.zeros(len(scores), np.int64)
+
+
+def test_every_taxonomy_on_scores_is_taken_for_the_classes_it_is_for():
+    for kind in (venn.Argmax, venn.TopTwo, Threshold, venn.RunnerUp, venn.Gap, venn.MarginBins, venn.Dissent):
+        for c in (2, 3):
+            assert InductiveVenn(lssvm(c), kind()).taxonomy == CrossVenn(lssvm(c), kind()).taxonomy == kind()
+    for taxonomy in (venn.TopScoreBins([0.0]), venn.AdaptiveMarginBins(), OnlyFor(3)):
+        assert InductiveVenn(frozen(3), taxonomy).taxonomy is taxonomy
+    assert InductiveVenn(frozen(2), venn.ScoreBins()).taxonomy == venn.ScoreBins()
+
+
+def test_a_table_is_refused_by_a_machine_that_learns():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
+    model = InductiveVenn(lssvm(2))
+    for ask in (model.predict_many, lambda t: model.learn_many(t, [0, 1]), lambda t: model.replay_many(t, [0, 1])):
+        with pytest.raises(TypeError, match="X must be an array"):
+            ask(table)
+    assert model.n == 0
+    model.learn_many(table.to_numpy(), [0, 1])
+    assert model.n == 2
+
+
+def test_a_growth_without_bounds_trains_once():
+    for growth in (1e308, 1e307):
+        for schedule in (PrefixRestart(32, growth), RandomAssignment(first=32, growth=growth)):
+            assert [schedule.next_training(n) for n in (0, 31)] == [32, 32]
+            assert schedule.next_training(32) is None
+    assert PrefixRestart(32, 1e300).next_training(32) >= 10**300
+    model = InductiveVenn(lssvm(2), schedule=PrefixRestart(4, growth=1e308))
+    model.learn_many(np.arange(20.0).reshape(10, 2), [0, 1] * 5)
+    assert model.scorer.n == 4
+
+
 def test_parts_that_do_not_fit():
     taught = learned(lssvm(2), [[0.0]], [0])
     for machine, schedule, message in (
@@ -147,6 +195,14 @@ def test_parts_that_do_not_fit():
     for taxonomy in ("argmax", venn.Argmax, venn.Deleted(venn.Argmax()), Grouped(0, venn.Argmax())):
         with pytest.raises(TypeError, match="taxonomy must be a function of the scores alone"):
             InductiveVenn(frozen(), taxonomy)
+    for taxonomy, classes, message in (
+        (venn.ScoreBins(), 3, "classes must be two for ScoreBins"),
+        (OnlyFor(4), 3, "4 classes only"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            InductiveVenn(lssvm(classes), taxonomy, PrefixRestart(first=5))
+        with pytest.raises(ValueError, match=message):
+            InductiveVenn(frozen(classes), taxonomy)
     with pytest.raises(TypeError, match="rule must be a rule object"):
         InductiveVenn(frozen(), rule=venn.RowMean)
 
@@ -159,6 +215,7 @@ def test_parts_that_do_not_fit():
         (lambda: PrefixRestart(True), "first must be an integer"),
         (lambda: PrefixRestart(growth=1), "growth must be above 1, got 1"),
         (lambda: PrefixRestart(growth=math.nan), "growth must be a finite number"),
+        (lambda: PrefixRestart(growth=math.inf), "growth must be a finite number"),
         (lambda: PrefixRestart(10, last=9), "last must be an integer >= 10, got 9"),
         (lambda: Prefix(1.0), "share must lie between 0 and 1, both excluded, got 1.0"),
         (lambda: Prefix(0), "share must be a finite number > 0"),

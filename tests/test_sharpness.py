@@ -1,4 +1,4 @@
-"""Sharp as well as valid: the log losses that METHODS 1.6 measured for Venn-Abers by class on deleted scores.
+"""Sharp as well as valid: log losses reported for Venn-Abers by class on deleted scores.
 
 They come from one shuffle each, of another program; so ours, from eight, must agree within what one shuffle
 varies by, estimated here.
@@ -36,7 +36,9 @@ def test_reported_losses_are_reached_within_their_noise(name):
             pytest.skip(str(error))
         machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
         panel = venn.Panel(
-            abers=venn.TransductiveVennAbers(machine), platt=venn.Platt(machine), deleted=venn.Platt(machine, deleted=True)
+            abers=venn.TransductiveVennAbers(machine),
+            platt=venn.Platt(machine),
+            deleted=venn.Platt(machine, deleted=True),
         )
         means = venn.replay(stream, panel, progress=False).means()
         losses.append([means["abers"]["log_loss"], means["abers"]["brier"]])

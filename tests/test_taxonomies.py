@@ -510,8 +510,7 @@ def test_a_class_that_changes_with_the_hypothesis_is_noticed():
         venn.TransductiveVenn(MACHINES["least squares"](2), Deleted(Fickle())), [[0.0], [1.0], [2.0]], [0, 1, 1]
     )
     with pytest.raises(RuntimeError, match="one class under every hypothesis"):
-        for x in np.linspace(-3, 3, 61):
-            model.predict_one([x])
+        [model.predict_one([x]) for x in np.linspace(-3, 3, 61)]
 
 
 def test_shuffling_tells_a_taxonomy_by_position():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import KERNELS, objects
 from naive import least_squares as naive
+from naive import scaling
 
 import streams
 import venn
@@ -45,7 +46,12 @@ def test_the_best_of_the_grid_is_chosen():
         K = np.exp(-trial.kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
         scores = naive.deleted(K, y, 3, trial.C)
         assert trial.error == np.mean(scores.argmax(axis=1) != y)
-        assert quality(scores.T.copy(), y)[0] == pytest.approx(trial.log_loss, abs=1e-6)
+        maps = [scaling.platt(s, y == k) for k, s in enumerate(scores.T)]
+        p = np.array([fitted(s) for fitted, s in zip(maps, scores.T, strict=True)])
+        rising = [fitted(s.max()) >= fitted(s.min()) for fitted, s in zip(maps, scores.T, strict=True)]
+        if all(rising):
+            log_loss = -np.log(p[y, np.arange(len(y))] / p.sum(axis=0)).mean()
+            assert log_loss == pytest.approx(trial.log_loss, abs=1e-5)
     machine = tuning.machine()
     assert repr(machine) == repr(venn.LeastSquaresSVM(tuning.kernel, tuning.C, range(3)))
     assert isinstance(tuning.machine(venn.OneVsAllSVM), venn.OneVsAllSVM)
@@ -72,22 +78,41 @@ def test_progress_is_told():
     assert told == [(i, 8) for i in range(9)]
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0], [0, 1, 0, 1, 2]])
-def test_equal_objects_and_one_class(labels):
-    tuning = venn.tune([([1.0, 2.0], y) for y in labels], range(3))
+def test_equal_objects():
+    tuning = venn.tune([([1.0, 2.0], y) for y in [0, 1, 0, 1, 2]], range(3))
     assert np.isfinite(tuning.best.log_loss)
 
 
-def test_teaching_the_prefix_is_warned_of():
+def deleted(machine):
+    return venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        deleted,
+        lambda machine: deleted(machine.fresh()),
+        lambda machine: venn.Panel(abers=venn.TransductiveVennAbers(machine), platt=venn.Platt(machine)),
+        venn.InductiveVenn,
+        venn.CrossVenn,
+    ],
+)
+def test_teaching_the_prefix_is_warned_of(model):
     stream = streams.load("car", shuffle=0)
     tuning = venn.tune(stream.take(50))
-    model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
-    with pytest.warns(UserWarning, match=r"tuned on .* first 50 examples"):
-        venn.replay(stream.take(60), model, progress=False)
+    for again in (stream.take(60), list(stream.take(50))[::-1]):
+        with pytest.warns(UserWarning, match=r"tuned on 50 examples, .* no guarantee holds"):
+            venn.replay(again, model(tuning.machine()), progress=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
-        venn.replay(stream.drop(50).take(10), model, progress=False)
+        venn.replay(stream.drop(50).take(10), model(tuning.machine()), progress=False)
+        venn.replay(stream.take(4), model(tuning.machine()), progress=False)  # too few to tell
+
+
+def test_a_bad_object_is_refused_by_the_machine_not_by_the_comparison():
+    tuning = venn.tune(prefix_of(), range(3))
+    with pytest.raises(TypeError, match="x must be a sequence of numbers"):
+        venn.replay([(["a", "b"], 0)], deleted(tuning.machine()), progress=False)
 
 
 def test_bad_input():
@@ -106,5 +131,12 @@ def test_bad_input():
         venn.tune(good, range(3), kernels=["rbf"])
     with pytest.raises(ValueError, match="penalties must be"):
         venn.tune(good, range(3), penalties=[0.0])
+    with pytest.raises(ValueError, match="at least 2 classes, got 5 of 0 alone"):
+        venn.tune([([float(i)], 0) for i in range(5)], range(3))
+    with pytest.raises(ValueError, match="features of a sensible size"):
+        venn.tune([(x * 1e120, y) for x, y in good], range(3))
+    for bad in ({"kernels": venn.RBF(1.0)}, {"penalties": 1.0}):
+        with pytest.raises(TypeError, match="must be sequences"):
+            venn.tune(good, range(3), **bad)
     with pytest.raises(ValueError, match="at least one each"):
         venn.tune(good, range(3), penalties=[])

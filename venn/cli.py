@@ -25,6 +25,7 @@ from venn.machines.tuning import PENALTIES, Tuning, tune
 from venn.online.panel import Panel, Predictor
 from venn.online.record import Record
 from venn.online.replay import replay as run
+from venn.prediction import PREDICTED_LABEL
 from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.scaling import Binning, Isotonic, Platt
 from venn.predictors.transductive import TransductiveVenn
@@ -104,7 +105,7 @@ def main() -> None:
     "--gamma",
     type=_positive,
     metavar="NUMBER",
-    help="Of the rbf and poly kernels.  [default: chosen by --tune; known for rbf on car, wine_red]",
+    help="Of the rbf and poly kernels.  [default: rbf: by --tune, known on car and wine_red; poly: 1 / features]",
 )
 @click.option("--degree", type=click.IntRange(min=1), metavar="INTEGER", help="Of the poly kernel.  [default: 3]")
 @click.option("--coef0", type=_not_negative, metavar="NUMBER", help="Of the poly kernel.  [default: 1]")
@@ -121,7 +122,7 @@ def main() -> None:
     type=click.IntRange(min=0),
     metavar="INTEGER",
     help="Examples at the start that choose gamma and C and then belong to no bag; 0 takes gamma = 1 / encoded "
-    "features, C = 10.  [default: a fifth of them, at most 200]",
+    "features, C = 10.  [default: a fifth of them, at most 200, none below 100]",
 )
 @click.option(
     "--shuffle",
@@ -240,7 +241,10 @@ def datasets() -> None:
 
 
 def plain_words(record: Record) -> list[str]:
-    """Say in plain words how the accuracy of each predictor compares with what it claimed."""
+    """Say in plain words how the accuracy of each predictor compares with what it claimed.
+
+    Where the predicted label is guaranteed, chance allows the sum of departures sqrt(N ln(2 / 0.05) / 2).
+    """
     lines, claims = [], []
     for name in record:
         curves = record[name]
@@ -249,7 +253,7 @@ def plain_words(record: Record) -> list[str]:
             inside = curves.inside
             share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
             end = f"{'inside' if inside[-1] else 'outside'} its band [{lower:.3f}, {upper:.3f}]"
-            if not inside[-1]:
+            if not inside[-1] and record.guaranteed[name] == PREDICTED_LABEL:
                 gap, chance = max(lower - accuracy, accuracy - upper), math.sqrt(math.log(2 / 0.05) / (2 * len(record)))
                 end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} that chance allows"
             lines.append(f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}.")
@@ -333,6 +337,8 @@ def _choose(
     if gamma is not None or kernel != "rbf":
         fixed = _kernel(kernel, gamma or 1 / len(stream.features), degree, coef0)
     if fixed is not None and C is not None:
+        if tuned_on:
+            raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
         return {kind: (fixed, C, "") for kind in MACHINES}, None
     if tuned_on is None:
         tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)

@@ -14,6 +14,32 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+def class_codes(classes: Any) -> dict[Label, int]:
+    """Return the code of each label; refuse what cannot be a set of classes."""
+    if isinstance(classes, str | bytes):
+        raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
+    if isinstance(classes, set | frozenset):
+        raise TypeError(f"classes must have an order, for ties go to the first; got the set {classes!r}")
+    if isinstance(classes, np.ndarray):
+        classes = classes.tolist()
+    codes: dict[Label, int] = {}
+    try:
+        labels = list(classes)
+        hash(tuple(labels))
+    except TypeError as error:
+        raise TypeError(f"classes must be a sequence of hashable labels, got {classes!r}") from error
+    for label in labels:
+        if isinstance(label, float | np.floating) and not np.isfinite(label):
+            raise ValueError(f"classes must be finite labels, got {label!r}")
+        if label in codes:
+            raise ValueError(f"classes must be distinct, got {label!r} twice")
+        codes[label] = len(codes)
+    if len(codes) < 2:
+        raise ValueError(f"classes must hold at least 2 labels, got {list(classes)!r}")
+    return codes
+
+
+TIE = 1e-12  # means of probabilities closer than this are equal
 PREDICTED_LABEL = "predicted label"
 REALISED_ROW = "realised row"
 EACH_CLASS = "each class"
@@ -37,6 +63,14 @@ class Rule(Protocol):
         category_class : int or None
             Class of the new example's category, where it is the same under every hypothesis.
         """
+
+
+def checked_rule(rule: Any) -> Rule:
+    """Return `rule`, or say what is wrong with it."""
+    if isinstance(rule, type | str) or not callable(getattr(rule, "choose", None)):
+        raise TypeError(f"rule must be a rule object, with a method 'choose', such as RowMean(), got {rule!r}")
+    known: Rule = rule
+    return known
 
 
 class Parameters:
@@ -70,7 +104,9 @@ class RowMean(Parameters):
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
         """Return the position of the largest column mean."""
-        return int(probabilities.mean(axis=0).argmax())
+        mean = probabilities.mean(axis=0)
+        # Means of equal counts may differ in their last bit; as a tie they go to the first class.
+        return int((mean >= mean.max() - TIE).argmax())
 
 
 class Maximin(Parameters):
@@ -143,12 +179,19 @@ class Forecast:
         Probabilities in class order; nonnegative, sum 1.
     classes : sequence of c labels
 
+    Attributes
+    ----------
+    guaranteed : str
+        "nothing": no statement about it is proved.
+
     Examples
     --------
     >>> forecast = Forecast(np.array([0.2, 0.8]), ("no", "yes"))
     >>> forecast.label, forecast.lower, forecast.upper
     ('yes', 0.8, 0.8)
     """
+
+    guaranteed = NOTHING
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
         self.classes = tuple(classes)
@@ -231,10 +274,13 @@ class Multiprobability:
     ) -> None:
         self.classes = tuple(classes)
         self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
-        self.rule: Rule = RowMean() if rule is None else rule
+        self.rule: Rule = RowMean() if rule is None else checked_rule(rule)
         self.category_class = category_class
         self.index = self.rule.choose(self.probabilities, category_class)
         self.guaranteed: str = getattr(self.rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
+        if self.guaranteed not in (PREDICTED_LABEL, REALISED_ROW, NOTHING):
+            known = ", ".join(map(repr, (PREDICTED_LABEL, REALISED_ROW, NOTHING)))
+            raise ValueError(f"guaranteed must be one of {known}, got {self.guaranteed!r}")
 
     @property
     def label(self) -> Label:

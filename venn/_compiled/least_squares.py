@@ -121,7 +121,9 @@ def training_table(n, u, labels, solutions, entries, biases, C, work, negative, 
 
 
 @compiled
-def deleted_table(n, u, labels, diagonal, solutions, new_total, pivot, entries, biases, test_scores, work, negative, positive):  # type: ignore[no-untyped-def]  # fmt: skip
+def deleted_table(  # type: ignore[no-untyped-def]
+    n, u, labels, diagonal, solutions, new_total, pivot, entries, biases, test_scores, work, negative, positive
+):
     """Set `negative` and `positive` (c, > n) to the deleted scores t - a / H_ii of all examples, the new one last.
 
     The new example's own are its scores by the machines without it, which do not depend on its label.
@@ -176,15 +178,23 @@ def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped
 
 
 @compiled
-def row_violation(i, n, row, ridge, labels, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return how far equation i, (M a_k)_i + b_k = t_ik, is from holding in the worst machine."""
+def row_violation(i, n, row, ridge, labels, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return how far example i's equations are from holding, in the worst machine.
+
+    (M a_k)_i + b_k = t_ik and (M sums)_i = 1, from its kernel row; and, relative to its size, diag(M^-1)_i from
+    column i of W.
+    """
     scores = score_row(n, row, sums, solutions, bases, total)
-    worst = 0.0
+    worst = abs(dot(row, sums, n) + sums[i] * ridge - 1.0)
     for k in range(scores.shape[0]):
         a = solutions[k, i] - bases[k] / total * sums[i]
         target = 1.0 if labels[i] == k else -1.0
         worst = max(worst, abs(scores[k] + a * ridge - target))
-    return worst
+    square = 0.0
+    for r in range(i, n):
+        w = W[r * (r + 1) // 2 + i]
+        square += w * w
+    return max(worst, abs(square - diagonal[i]) / square)
 
 
 @compiled
@@ -228,10 +238,14 @@ def deleted_scores(n, labels, sums, diagonal, solutions, bases, total):  # type:
 
 
 @compiled
-def packed(lower, W):  # type: ignore[no-untyped-def]
-    """Pack the rows of a lower triangular matrix."""
+def packed(lower, W, diagonal):  # type: ignore[no-untyped-def]
+    """Pack the rows of a lower triangular matrix; set `diagonal` to its columns' squared norms."""
+    n = lower.shape[0]
+    for i in range(n):
+        diagonal[i] = 0.0
     start = 0
-    for r in range(lower.shape[0]):
+    for r in range(n):
         for i in range(r + 1):
             W[start + i] = lower[r, i]
+            diagonal[i] += lower[r, i] * lower[r, i]
         start += r + 1

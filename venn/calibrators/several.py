@@ -9,7 +9,7 @@ import numpy as np
 
 from venn.calibrators.abers import Table, numbers, venn_abers
 from venn.calibrators.merges import Merge, checked_merge
-from venn.prediction import Floats, Integers, Label
+from venn.prediction import Floats, Integers, Label, class_codes
 
 
 def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
@@ -60,14 +60,8 @@ class _ByClass:
     """What the two ways to several classes share: classes, merge, and the check of score matrices."""
 
     def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
-        if isinstance(classes, str | bytes | set | frozenset):
-            raise TypeError(f"classes must be a sequence of labels, got {classes!r}")
-        names: Any = classes
-        labels = names.tolist() if isinstance(names, np.ndarray) else list(names)
-        self._codes = {label: k for k, label in enumerate(labels)}
-        if len(labels) < 2 or len(self._codes) < len(labels):
-            raise ValueError(f"classes must be at least 2 distinct labels, got {labels!r}")
-        self.classes = tuple(labels)
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
         self.merge = checked_merge(merge)
 
     def __repr__(self) -> str:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from venn._compiled.tally import linear_scores
-from venn.machines.machine import class_codes, clean_object
-from venn.prediction import Floats, Integers, Label
+from venn.machines.machine import clean_object
+from venn.prediction import Floats, Integers, Label, class_codes
 
 METHODS = ("decision_function", "predict_proba")
 
 
-def clean_rows(X: Any, features: int | None) -> Floats:
-    """Return `X` as finite (n, d) float64 rows, not copied where it is that, or say what is wrong with it."""
+def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> Floats:
+    """Return `X` as finite (n, d) float64 rows, not copied where it is that, or say what is wrong with it.
+
+    An array goes by position. A table must have the columns `names`, in their order; without names it is refused.
+    """
+    if not isinstance(X, np.ndarray) and hasattr(X, "columns"):
+        if names is None:
+            raise TypeError(
+                f"X must be an array, for no column names are known here to compare with, got a {type(X).__name__}: "
+                "X.to_numpy() goes by position"
+            )
+        columns = list(X.columns)
+        if tuple(columns) != names:
+            raise ValueError(f"X must have the columns {list(names)!r} in this order, got {columns!r}")
     if np.ma.isMaskedArray(X):
         raise TypeError(f"X must have no masked values, got {X!r}")
     try:
@@ -36,6 +49,16 @@ def clean_rows(X: Any, features: int | None) -> Floats:
     return clean
 
 
+def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> Floats:
+    """Return one object as `clean_object` does; names that it carries, as a table's row, must be `names`."""
+    index = getattr(x, "index", None)  # a method of lists
+    if names is not None and index is not None and not callable(index):
+        own = list(index)
+        if tuple(own) != names and any(isinstance(name, str) for name in own):
+            raise ValueError(f"x must have the features {list(names)!r} in this order, got {own!r}")
+    return clean_object(x, features)
+
+
 class FrozenScorer:
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
@@ -45,6 +68,9 @@ class FrozenScorer:
 
     What it was fitted to must be disjoint from the examples that will calibrate it. That is the whole
     assumption about it: any estimator whatever gives valid predictions, a better one sharper ones.
+
+    Arrays go by position. Tables are taken where the estimator was fitted to one, with the same columns in the
+    same order, and refused elsewhere.
 
     Parameters
     ----------
@@ -59,6 +85,8 @@ class FrozenScorer:
     classes : tuple of labels
     features : int or None
         Number of features; None where the estimator does not say.
+    feature_names : tuple of str or None
+        Columns of the table that the estimator was fitted to; None where it was an array.
 
     Raises
     ------
@@ -93,8 +121,8 @@ class FrozenScorer:
             raise ValueError(f"estimator must be a fitted classifier, with classes_, got {estimator!r}")
         if not isinstance(found, np.ndarray) or found.ndim != 1:
             raise ValueError(f"estimator must predict one label, got classes_ = {found!r}")
-        shapes = [v for k, v in _parameters(estimator).items() if k.endswith("decision_function_shape")]
-        if self._method == "decision_function" and len(found) > 2 and "ovo" in shapes:
+        shape = getattr(_innermost(estimator), "decision_function_shape", None)
+        if self._method == "decision_function" and len(found) > 2 and shape == "ovo":
             raise ValueError(
                 f"estimator must have one decision value for each class, got one-against-one {estimator!r}"
             )
@@ -106,8 +134,8 @@ class FrozenScorer:
         self.classes = tuple(codes)
         self._columns: Integers = np.array([codes[label] for label in own])
         self._estimator = copy.deepcopy(estimator)
-        # Rows come as arrays: an estimator that remembers column names would warn at each of them.
-        vars(self._estimator).pop("feature_names_in_", None)
+        names = getattr(estimator, "feature_names_in_", None)
+        self.feature_names: tuple[str, ...] | None = None if names is None else tuple(np.asarray(names).tolist())
         self.features: int | None = getattr(estimator, "n_features_in_", None)
         self._linear = self._linear_map()
 
@@ -137,8 +165,13 @@ class FrozenScorer:
         Parameters
         ----------
         x : (d,) finite numbers
+
+        Raises
+        ------
+        ValueError, TypeError
+            x is not that, has other names than the estimator's, or a score is not finite.
         """
-        row: Floats = self._score(clean_object(x, self.features)[None])[0]
+        row: Floats = self._score(clean_row(x, self.features, self.feature_names)[None])[0]
         return row
 
     def score_many(self, X: Any) -> Floats:
@@ -147,22 +180,28 @@ class FrozenScorer:
         Parameters
         ----------
         X : (n, d) finite numbers
+            An array, or a table with the columns of the one that the estimator was fitted to.
 
         Raises
         ------
         ValueError, TypeError
             X is not that, or a score is not finite.
         """
-        return self._score(clean_rows(X, self.features))
+        return self._score(clean_rows(X, self.features, self.feature_names))
 
     def _score(self, rows: Floats) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))
         if self._linear is not None:
             linear_scores(rows, *self._linear, scores)
         elif len(rows):
-            values = np.asarray(getattr(self._estimator, self._method)(rows), np.float64)
+            values = self._asked(rows)
             if values.ndim == 1:
                 values = np.column_stack([-values, values])
+            if values.shape != (len(rows), len(self._columns)):
+                raise ValueError(
+                    f"scores must be ({len(rows)}, {len(self._columns)}), one for each class of the estimator, "
+                    f"got shape {values.shape} from {self._method}"
+                )
             if len(self._columns) < scores.shape[1]:
                 proba = self._method == "predict_proba"
                 scores[:] = 0.0 if proba else values.min(axis=1, keepdims=True)
@@ -172,11 +211,26 @@ class FrozenScorer:
             raise ValueError(f"scores must be finite, got {scores[i, k]} for class {self.classes[k]!r} at row {i}")
         return scores
 
+    def _asked(self, rows: Floats) -> Floats:
+        """Return what the estimator answers."""
+        ask = getattr(self._estimator, self._method)
+        if self.feature_names is None:
+            return np.asarray(ask(rows), np.float64)
+        with warnings.catch_warnings():
+            # The names have been compared: rows are in the order of the table that it was fitted to.
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            return np.asarray(ask(rows), np.float64)
+
 
 def _has(estimator: Any, method: str) -> bool:
     return callable(getattr(estimator, method, None))
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
-    known: dict[str, Any] = estimator.get_params() if _has(estimator, "get_params") else {}
-    return known
+def _innermost(estimator: Any) -> Any:
+    """Return the estimator whose decision values come out in the end: the best of a search, a pipeline's last step."""
+    for name in ("best_estimator_", "final_estimator_", "estimator_"):
+        inner = getattr(estimator, name, None)
+        if inner is not None:
+            return _innermost(inner)
+    steps = getattr(estimator, "steps", None)
+    return _innermost(steps[-1][1]) if steps else estimator

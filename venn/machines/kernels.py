@@ -37,6 +37,17 @@ def checked_kernel(kernel: Any) -> Kernel:
     return known
 
 
+def kernel_row(kernel: Kernel, columns: Floats, n: int, x: Floats) -> Floats:
+    """Return the (n + 1,) kernel of `x` with the objects `columns[:, :n]` and itself, or say that it is not finite."""
+    row = np.empty(n + 1)
+    if n:
+        kernel.row(columns, n, x, row)
+    kernel.row(x[:, None], 1, x, row[n:])
+    if not np.isfinite(row).all():
+        raise ValueError(f"x must have finite kernel values, got {x} which has not by {kernel!r}")
+    return row
+
+
 class RBF(Parameters):
     """Gaussian kernel K(x, z) = exp(-gamma |x - z|^2).
 

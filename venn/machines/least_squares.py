@@ -11,20 +11,22 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import least_squares as compiled
-from venn.machines.kernels import Kernel, checked_kernel, positive
+from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
 from venn.machines.machine import (
     Bag,
     NotConverged,
     ScoreTable,
+    Tuned,
     check_code,
-    class_codes,
     clean_object,
     code_of,
     grown,
 )
-from venn.prediction import Floats, Integers, Label
+from venn.prediction import Floats, Integers, Label, class_codes
 
-TOLERANCE = 1e-8
+TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
+FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
+SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_pivot", "_gain", "_new_total", "_entries", "_biases")
 
 
 class LeastSquaresSVM:
@@ -33,14 +35,15 @@ class LeastSquaresSVM:
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
     with f_k(x) = <w, phi(x)> + b: ridge regression on the labels. The system that it solves does not depend
     on the labels, so one factor serves all classes and all hypotheses, and the score of each example by
-    the machine *without* it follows in closed form. A step costs O(n^2 / 2) multiplications, one pass over the
-    factor, and O(n c); nothing of order n^2 is written.
+    the machine *without* it follows in closed form. A step costs n^2
+    multiplications in one pass over the n^2 / 2 numbers of the factor, and O(n c); nothing of order n^2 is written.
 
     Deleted scores are exact. That of a new object is its score by the machines without it, the same under
     every hypothesis about its label.
 
-    Memory: 4 n^2 bytes for n examples and little more; when room is made, twice, the old factor stands
-    beside the new one for a moment. What is never touched is never resident.
+    Memory: 4 n^2 bytes for n examples and little more. When room doubles, the old factor stands beside the
+    new one for a moment; a new factorisation, made when a check fails, takes 12 n^2 bytes more for a moment. What is
+    never touched is never resident.
 
     Parameters
     ----------
@@ -63,12 +66,16 @@ class LeastSquaresSVM:
     ValueError, TypeError
         For a parameter, object or label out of range; nothing is learned from it.
     NotConverged
-        When an equation misses the tolerance of 1e-8, after a new factorisation too: C is too large for the
-        kernel's precision, or the kernel is not positive semidefinite.
+        When an equation misses the tolerance of 1e-7, after a new factorisation too: C times the largest
+        K(x, x) is too large for double precision, or the kernel is not positive semidefinite. Nothing is
+        learned then.
 
     Notes
     -----
-    Every step checks the equation of the new example and that of one old example, in turn.
+    Every question checks the equation of the new example, and for one old example, in turn, its equations and its
+    entry of the inverse's diagonal; at 64 examples, and whenever they have doubled, all are checked. On failure
+    everything is computed afresh.
+    The tolerance is a tenth of the grid on which taxonomies compare scores.
 
     References
     ----------
@@ -88,6 +95,7 @@ class LeastSquaresSVM:
     """
 
     deletes_exactly = True
+    tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
     def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
         self.kernel = checked_kernel(kernel)
@@ -98,7 +106,8 @@ class LeastSquaresSVM:
         c = len(self.classes)
         self._features: int | None = None
         self._asked: LeastSquaresHypotheses | None = None
-        self._probe = 0  # the old example whose equation is checked next
+        self._probe = 0  # the old example whose equations are checked next
+        self._certified = 0  # examples when all equations were checked last
         self._room = 0
         self._columns = np.zeros((0, 0))  # objects by feature
         self._labels = np.zeros(0, np.int64)
@@ -112,7 +121,9 @@ class LeastSquaresSVM:
 
     def fresh(self) -> LeastSquaresSVM:
         """Return a machine with the same parameters that has learned nothing."""
-        return LeastSquaresSVM(self.kernel, self.C, self.classes)
+        machine = LeastSquaresSVM(self.kernel, self.C, self.classes)
+        machine.tuning = self.tuning
+        return machine
 
     def __repr__(self) -> str:
         return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
@@ -157,8 +168,9 @@ class LeastSquaresSVM:
         n, row = self.n, self._probe_row
         self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), row)
         worst: float = compiled.row_violation(
-            i, n, row, 1 / self.C, self._labels, self._sums, self._solutions, self._bases, self._total
-        )
+            i, n, row, 1 / self.C, self._labels, self._factor, self._sums, self._diagonal, self._solutions,
+            self._bases, self._total,
+        )  # fmt: skip
         return worst
 
     @property
@@ -187,20 +199,12 @@ class LeastSquaresSVM:
         x = clean_object(x, self._features)
         if self._asked is not None and self._asked.key == x.tobytes():
             return self._asked.test_scores.copy()
-        if self.n == 0:
-            return np.zeros(len(self.classes))
-        row = np.empty(self.n)
-        self.kernel.row(self._columns, self.n, x, row)
-        self._check_row(x, row)
-        return self._score(row)
+        row = kernel_row(self.kernel, self._columns, self.n, x)
+        return self._score(row) if self.n else np.zeros(len(self.classes))
 
     def _score(self, row: Floats) -> Floats:
         scores: Floats = compiled.score_row(self.n, row, self._sums, self._solutions, self._bases, self._total)
         return scores
-
-    def _check_row(self, x: Floats, row: Floats) -> None:
-        if not np.isfinite(row).all():
-            raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
 
     # ----------------------------------------------------------------- learning
 
@@ -228,17 +232,25 @@ class LeastSquaresSVM:
         self._make_room(n + 1, x.size)
         self._columns[:, n] = x
         self.kernel.row(self._columns, n + 1, x, self._row)
-        self._check_row(x, self._row[: n + 1])
+        if not np.isfinite(self._row[: n + 1]).all():
+            raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
         worst = self._suppose()
         if not worst <= TOLERANCE:
-            if n > 0:
-                self._factorise()
-            worst = self._suppose()
-            if not worst <= TOLERANCE:
-                raise NotConverged(
-                    f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C = {self.C:g} is too "
-                    f"large for the precision of {self.kernel!r}, or the kernel is not positive semidefinite"
-                )
+            kept = self._kept()
+            try:
+                if n > 0:
+                    self._factorise()
+                worst = self._suppose()
+                if not worst <= TOLERANCE:
+                    raise NotConverged(
+                        f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C = {self.C:g} is too "
+                        f"large for the precision of {self.kernel!r} (scale the features), or the kernel is not "
+                        "positive semidefinite"
+                    )
+            except NotConverged:
+                # A question that is refused leaves no trace.
+                (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
+                raise
         self._asked = LeastSquaresHypotheses(self, key)
         return self._asked
 
@@ -258,14 +270,23 @@ class LeastSquaresSVM:
         )
         if n > 0:
             worst = max(worst, self._violation(self._probe % n))
+        if n >= FIRST and n & (n - 1) == 0 and self._certified < n:
+            worst = max(worst, self.residual)
+            if worst <= TOLERANCE:
+                self._certified = n
         return worst
 
+    def _kept(self) -> tuple[Floats, Floats, Floats, Floats, Floats, float]:
+        return self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total
+
     def _factorise(self) -> None:
-        """Compute everything that is kept from the kernel and the labels."""
+        """Compute everything that is kept from the kernel and the labels, into new arrays."""
         n = self.n
-        M = np.empty((n, n))
+        M = np.empty((n, n), order="F")
+        row = np.empty(n)
         for i in range(n):
-            self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), M[i])
+            self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), row)
+            M[:, i] = row
         M[np.diag_indices(n)] += 1 / self.C
         try:
             lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
@@ -273,15 +294,31 @@ class LeastSquaresSVM:
             raise NotConverged(
                 f"kernel must be positive semidefinite with C = {self.C:g}, got {self.kernel!r}: {error}"
             ) from error
-        inverse, _ = dtrtri(lower, lower=1)
-        targets = np.where(self._labels[:n] == np.arange(len(self.classes))[:, None], 1.0, -1.0)
-        compiled.packed(inverse, self._factor)
-        self._diagonal[:n] = (np.tril(inverse) ** 2).sum(axis=0)
-        inverse = np.tril(inverse)
-        self._sums[:n] = inverse.T @ (inverse @ np.ones(n))
-        self._solutions[:, :n] = (targets @ inverse.T) @ inverse
+        lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
+        self._factor, self._diagonal = np.empty_like(self._factor), np.zeros(self._room)
+        self._sums, self._solutions = np.zeros(self._room), np.zeros((len(self.classes), self._room))
+        compiled.packed(lower, self._factor, self._diagonal)
+        compiled.one_pass(self._factor, n, np.ones(n), self._sums)
+        for k, solution in enumerate(self._solutions):
+            compiled.one_pass(self._factor, n, np.where(self._labels[:n] == k, 1.0, -1.0), solution)
         self._bases = self._solutions[:, :n].sum(axis=1)
         self._total = float(self._sums[:n].sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: no scratch, no remembered answer, no room to spare."""
+        state = {name: value for name, value in vars(self).items() if name not in SCRATCH}
+        n = self.n
+        state |= {
+            "_room": n, "_asked": None, "_columns": self._columns[:, :n].copy(), "_labels": self._labels[:n].copy(),
+            "_factor": self._factor[: n * (n + 1) // 2].copy(), "_sums": self._sums[:n].copy(),
+            "_diagonal": self._diagonal[:n].copy(), "_solutions": self._solutions[:, :n].copy(),
+            "_bases": self._bases.copy(),
+        }  # fmt: skip
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._make_scratch()
 
     def _forget(self) -> None:
         if self._asked is not None:
@@ -381,9 +418,7 @@ class LeastSquaresHypotheses:
         machine._labels[n] = 0
         weights = np.ones(n + 1, np.int64)
         weights[n] = 0
-        return ScoreTable(
-            negative, positive, machine._labels[: n + 1], weights, n, machine._columns[:, : n + 1]
-        )
+        return ScoreTable(negative, positive, machine._labels[: n + 1], weights, n, machine._columns[:, : n + 1])
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""

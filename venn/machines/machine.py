@@ -88,6 +88,17 @@ class Hypotheses(Protocol):
         """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
 
 
+class Tuned(Protocol):
+    """What chose a machine's parameters, and remembers on which examples."""
+
+    @property
+    def n(self) -> int:
+        """Number of those examples."""
+
+    def met(self, x: Any, y: Label) -> bool:
+        """Whether the example is one of them."""
+
+
 class Machine(Protocol):
     """An underlying algorithm kept exact online."""
 
@@ -140,31 +151,6 @@ def checked_machine(machine: Any) -> Machine:
         raise TypeError(f"machine must be a machine object, with a method 'hypotheses', got {machine!r}")
     known: Machine = machine
     return known
-
-
-def class_codes(classes: Any) -> dict[Label, int]:
-    """Return the code of each label; refuse what cannot be a set of classes."""
-    if isinstance(classes, str | bytes):
-        raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
-    if isinstance(classes, set | frozenset):
-        raise TypeError(f"classes must have an order, for ties go to the first; got the set {classes!r}")
-    if isinstance(classes, np.ndarray):
-        classes = classes.tolist()
-    codes: dict[Label, int] = {}
-    try:
-        labels = list(classes)
-        hash(tuple(labels))
-    except TypeError as error:
-        raise TypeError(f"classes must be a sequence of hashable labels, got {classes!r}") from error
-    for label in labels:
-        if isinstance(label, float | np.floating) and not np.isfinite(label):
-            raise ValueError(f"classes must be finite labels, got {label!r}")
-        if label in codes:
-            raise ValueError(f"classes must be distinct, got {label!r} twice")
-        codes[label] = len(codes)
-    if len(codes) < 2:
-        raise ValueError(f"classes must hold at least 2 labels, got {list(classes)!r}")
-    return codes
 
 
 def code_of(y: Any, codes: dict[Label, int]) -> int:

@@ -19,8 +19,8 @@ from venn._compiled.neighbours import (
     vote_table,
     welcome,
 )
-from venn.machines.machine import Bag, ScoreTable, check_code, class_codes, clean_object, code_of, grown
-from venn.prediction import Floats, Integers, Label
+from venn.machines.machine import Bag, ScoreTable, check_code, clean_object, code_of, grown
+from venn.prediction import Floats, Integers, Label, class_codes
 
 
 class ObjectMachine(ABC):

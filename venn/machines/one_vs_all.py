@@ -14,17 +14,17 @@ from venn._compiled.path import EVENTS
 from venn._compiled.span import delete_standing, delete_step
 from venn._compiled.step import solve_step
 from venn.machines.batch import Problem, batch_solve
-from venn.machines.kernels import Kernel, positive
+from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
 from venn.machines.machine import (
     Bag,
     NotConverged,
     ScoreTable,
+    Tuned,
     check_code,
-    class_codes,
     clean_object,
     code_of,
 )
-from venn.prediction import Floats, Integers, Label
+from venn.prediction import Floats, Integers, Label, class_codes
 
 TOLERANCE = 1e-8
 REFRESH = 200  # examples between two recomputations of all scores from the kernel
@@ -88,11 +88,10 @@ class OneVsAllSVM:
 
     #: Deleted scores are to first order: see `deleted_bag`.
     deletes_exactly = False
+    tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
     def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
-        if isinstance(kernel, type) or not callable(getattr(kernel, "row", None)):
-            raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
-        self.kernel = kernel
+        self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
@@ -128,7 +127,9 @@ class OneVsAllSVM:
 
     def fresh(self) -> OneVsAllSVM:
         """Return a machine with the same parameters that has learned nothing."""
-        return OneVsAllSVM(self.kernel, self.C, self.classes)
+        machine = OneVsAllSVM(self.kernel, self.C, self.classes)
+        machine.tuning = self.tuning
+        return machine
 
     def __repr__(self) -> str:
         return f"OneVsAllSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
@@ -337,7 +338,20 @@ class OneVsAllSVM:
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
-        scores: Floats = self.hypotheses(x).test_scores.copy()
+        x = clean_object(x, self._features)
+        key = x.tobytes()
+        if self._asked is not None and self._asked.key == key:
+            remembered: Floats = self._asked.test_scores.copy()
+            return remembered
+        known = self._where.get(key)
+        if known is not None:
+            scores: Floats = self._solved.score[:, known].copy()
+            return scores
+        m = self._count
+        row = kernel_row(self.kernel, self._columns, m, x)
+        scores = self._solved.bias + self._solved.beta[:, :m] @ row[:m]
+        scores[self._sizes == self.n] = 1.0
+        scores[self._sizes == 0] = -1.0
         return scores
 
     def check(self, x: Any, y: Label) -> None:

@@ -12,8 +12,8 @@ from scipy.spatial.distance import pdist
 from venn._compiled.scaling import apply_platt, fit_platt
 from venn.machines.kernels import RBF, Kernel, checked_kernel, positive
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.machine import class_codes, clean_object, code_of
-from venn.prediction import Floats, Integers, Label
+from venn.machines.machine import clean_object, code_of
+from venn.prediction import Floats, Integers, Label, class_codes
 
 WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -50,21 +50,20 @@ class Tuning:
         self.kernel, self.C = self.best.kernel, self.best.C
         self.n = len(prefix)
         self.classes = tuple(classes)
-        self._first = [(x.tobytes(), y) for x, y in prefix[:3]]
+        self._prefix = frozenset((x.tobytes(), y) for x, y in prefix)
 
     def machine(self, kind: Callable[..., Any] = LeastSquaresSVM) -> Any:
         """Return a new machine, of the given class, with the kernel, C and classes of this choice.
 
-        `venn.replay` warns when such a machine is taught the prefix it was tuned on.
+        `venn.replay` warns when such a machine, or one made by its `fresh()`, is taught what it was tuned on.
         """
         machine = kind(self.kernel, self.C, self.classes)
         machine.tuning = self
         return machine
 
-    def starts(self, examples: Iterable[tuple[Any, Label]]) -> bool:
-        """Whether the given examples begin as the prefix does; looks at 3 at most."""
-        seen = [(np.asarray(x, np.float64).tobytes(), y) for (x, y), _ in zip(examples, self._first, strict=False)]
-        return seen == self._first
+    def met(self, x: Any, y: Label) -> bool:
+        """Whether the example is one of those tuned on."""
+        return (clean_object(x, None).tobytes(), y) in self._prefix
 
     def __repr__(self) -> str:
         return f"Tuning({self.kernel!r}, C={self.C:g}; log loss {self.best.log_loss:.3f} on {self.n} examples)"
@@ -108,7 +107,8 @@ def tune(
     Raises
     ------
     ValueError, TypeError
-        Fewer than 4 examples, a bad object, label, kernel or penalty, or no classes given by argument or stream.
+        Fewer than 4 examples or 2 classes in the prefix, a bad object, label, kernel or penalty, or no classes given
+        by argument or stream.
 
     References
     ----------
@@ -138,6 +138,13 @@ def tune(
         raise ValueError(f"prefix must have at least {FEWEST} examples, got {len(examples)}")
     X = np.array([x for x, _ in examples])
     y = np.array([codes[label] for _, label in examples])
+    if not isinstance(penalties, Iterable) or not isinstance(kernels, Iterable | None):
+        raise TypeError(f"kernels and penalties must be sequences, got {kernels!r} and {penalties!r}")
+    if len(set(y.tolist())) < 2:
+        raise ValueError(
+            f"prefix must hold examples of at least 2 classes, got {len(y)} of {examples[0][1]!r} alone: nothing can "
+            "be chosen; take a longer one, or shuffle"
+        )
     tried = [positive("penalties", C) for C in penalties]
     candidates = widths(X) if kernels is None else [checked_kernel(kernel) for kernel in kernels]
     if not tried or not candidates:
@@ -159,6 +166,8 @@ def widths(X: Floats) -> list[Kernel]:
     """Return RBF kernels of the default widths for the objects."""
     distances = pdist(X, "sqeuclidean")
     typical = float(np.median(distances)) or float(distances.mean()) or float(X.shape[1])
+    if not 1e-150 < typical < 1e150:
+        raise ValueError(f"prefix must have features of a sensible size, got a median squared distance of {typical:g}")
     return [RBF(width / typical) for width in WIDTHS]
 
 

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from venn.online import archive
 from venn.online.curves import Curves, PerStep, cumulate
-from venn.prediction import ClassIntervals, Forecast, Label, Multiprobability, Prediction
+from venn.prediction import (
+    EACH_CLASS,
+    NOTHING,
+    PREDICTED_LABEL,
+    REALISED_ROW,
+    ClassIntervals,
+    Forecast,
+    Label,
+    Multiprobability,
+    Prediction,
+)
 from venn.show import plot, terminal
 
 if TYPE_CHECKING:
@@ -33,6 +43,7 @@ ROW = np.dtype(
     ]
 )
 TRUTH = np.dtype("<i4")
+GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, NOTHING, "mixed")
 KINDS = ("Forecast", "Multiprobability", "ClassIntervals")
 # Steps are kept raw and reduced together, so that numpy's cost per call is paid once a block; with
 # many classes the block shrinks to keep its (block, c, c) probabilities at 2 MiB.
@@ -61,6 +72,9 @@ class Record:
 
     Attributes
     ----------
+    guaranteed : dict of str to str
+        What is a theorem about each predictor's predictions so far, as their `guaranteed` says; "mixed" where
+        they do not agree, and "nothing" before the first.
     seconds : float
         Time of the replay, summed over the calls of `venn.replay`; 0 for a loop written by hand.
 
@@ -186,6 +200,11 @@ class Record:
     def __getitem__(self, name: str) -> Curves:
         return cumulate(self._per_step(name), self._tracks[name].kind not in (None, "Forecast"), self.clip)
 
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is a theorem about the predictions of each predictor."""
+        return {name: track.guaranteed or NOTHING for name, track in self._tracks.items()}
+
     def _per_step(self, name: str) -> PerStep:
         if name not in self._tracks:
             raise KeyError(f"no predictor {name!r} in this record; it has {', '.join(self.names)}")
@@ -309,6 +328,7 @@ class Record:
             "classes": [_scalar(label) for label in self.classes],
             "names": list(self.names),
             "kinds": [track.kind for track in self._tracks.values()],
+            "guaranteed": [track.guaranteed for track in self._tracks.values()],
             "data": self.data,
             "shuffle": self.shuffle,
             "parameters": self.parameters,
@@ -360,15 +380,19 @@ class Record:
         )
         record.seconds = _typed(header, "seconds", float)
         kinds = _typed(header, "kinds", list)
+        guaranteed = _typed(header, "guaranteed", list)
         expected = {"truth": TRUTH} | {f"predictor_{position}": ROW for position in range(len(names))}
-        if members.keys() != expected.keys() or len(kinds) != len(names):
+        if members.keys() != expected.keys() or not len(kinds) == len(guaranteed) == len(names):
             raise ValueError("its members are not those its header names")
         arrays = {name: archive.array(members[name], dtype, steps) for name, dtype in expected.items()}
         record._truth = arrays["truth"]
         for position, track in enumerate(record._tracks.values()):
             if not (kinds[position] in KINDS or (kinds[position] is None and not steps)):
                 raise ValueError(f"its header says {kinds[position]!r} where a kind of prediction belongs")
+            if guaranteed[position] not in (None, *GUARANTEES):
+                raise ValueError(f"its header says {guaranteed[position]!r} where a guarantee belongs")
             track.restore(arrays[f"predictor_{position}"], kinds[position])
+            track.guaranteed = guaranteed[position]
         codes = [arrays["truth"]]
         for position in range(len(names)):
             codes += [arrays[f"predictor_{position}"][field] for field in ("predicted", "realised_class")]
@@ -388,6 +412,7 @@ class _Track:
         self.classes = classes
         self.block = block
         self.kind: str | None = None  # of prediction; known from the first one on
+        self.guaranteed: str | None = None
         self.rows = np.empty(BLOCK, ROW)
 
     def restore(self, rows: NDArray[Any], kind: str | None) -> None:
@@ -434,6 +459,8 @@ class _Track:
             or (total is not None and not abs(np.add.reduce(raw, axis=None) - total) <= SUM_TOLERANCE * total)
         ):
             raise ValueError(f"{self.name} must predict probabilities{' of sum 1' if total else ''}, got {raw!r}")
+        if prediction.guaranteed != self.guaranteed:
+            self.guaranteed = prediction.guaranteed if self.guaranteed is None else "mixed"
         self._raw[slot] = raw
         self._predicted[slot] = prediction.index
 

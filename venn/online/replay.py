@@ -14,6 +14,8 @@ from venn.online.record import Record
 from venn.prediction import Label
 from venn.show.terminal import Progress
 
+AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on
+
 
 def replay(
     stream: Iterable[tuple[Any, Label]],
@@ -83,15 +85,14 @@ def replay(
     total = len(stream) if isinstance(stream, Sized) else None
     if steps is not None:
         total = steps if total is None else min(steps, total)
-    tunings = {getattr(predictor.machine, "tuning", None) for predictor in panel.values()} - {None}
-    head: list[tuple[Any, Any]] = []
+    # Of the first examples, how many each tuning of a machine was made on.
+    met: dict[Any, int] = {
+        tuning: 0 for predictor in panel.values() if (tuning := getattr(predictor.machine or predictor, "tuning", None))
+    }
     start = perf_counter()
     with Progress(total, progress) as bar:
         for n, example in enumerate(stream, 1):
             x, y = _pair(example, n)
-            if tunings and n <= 3:
-                head.append((x, y))
-                _warn_of_tuning(tunings, head)
             try:
                 unknown = y not in known
             except TypeError:
@@ -100,6 +101,9 @@ def replay(
                 raise ValueError(f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}")
             try:
                 predictions = panel.predict_one(x)
+                for tuning in met if n <= AT_MOST else ():
+                    met[tuning] += tuning.met(x, y)
+                    _warn_of_tuning(tuning, n, met[tuning])
                 panel.learn_one(x, y)
                 record.update(predictions, y)
             except Exception as error:
@@ -116,17 +120,16 @@ def replay(
     return record
 
 
-def _warn_of_tuning(tunings: set[Any], head: list[tuple[Any, Any]]) -> None:
-    """Warn when the stream begins with the prefix that a machine was tuned on."""
-    for tuning in tunings:
-        if tuning.starts(head):
-            warnings.warn(
-                f"the machine was tuned on what seem to be this stream's first {tuning.n} examples: those learned "
-                "again are not exchangeable with new ones, and no guarantee holds; replay the rest, such as "
-                f"stream.drop({tuning.n})",
-                UserWarning,
-                stacklevel=3,
-            )
+def _warn_of_tuning(tuning: Any, n: int, met: int) -> None:
+    """Warn when the first examples of the stream are among those that a machine was tuned on."""
+    if n == AT_MOST and met == n:
+        warnings.warn(
+            f"the machine was tuned on {tuning.n} examples, and this stream begins with examples among them: those "
+            "learned again are not exchangeable with new ones, and no guarantee holds; replay the rest, such as "
+            f"stream.drop({tuning.n})",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _refuse_tables(stream: object) -> None:

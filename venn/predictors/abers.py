@@ -13,6 +13,9 @@ from venn.prediction import EACH_CLASS, ClassIntervals, Floats, Integers, Label
 from venn.predictors.counts import Bools
 from venn.predictors.inductive import Inductive, checked_scorer
 from venn.predictors.schedules import Schedule
+from venn.taxonomies.scores import on_grid
+
+LARGEST = 1e300  # of scores told apart: larger ones have no place on the grid
 
 
 class ManyClassIntervals:
@@ -92,8 +95,16 @@ class ManyClassIntervals:
         return f"ManyClassIntervals({len(self)} objects, classes {list(self.classes)!r})"
 
 
+def steps(scores: Floats) -> Floats:
+    """Return the scores in whole steps of the grid of 1e-6 that taxonomies compare them on too."""
+    return on_grid(np.clip(scores, -LARGEST, LARGEST))
+
+
 class ClasswiseAbers:
-    """Reader of calibration scores: class k against all others by column k, one `VennAbers` for each class."""
+    """Reader of calibration scores: class k against all others by column k, one `VennAbers` for each class.
+
+    Scores are compared on the grid: isotonic regression knows their order and ties alone, so whole steps do.
+    """
 
     def __init__(self, classes: tuple[Label, ...]) -> None:
         self.classes = classes
@@ -105,19 +116,21 @@ class ClasswiseAbers:
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
+        grid = steps(scores)
         for k, calibrator in enumerate(self._calibrators):
-            calibrator.insert_many(scores[:, k], codes == k)
+            calibrator.insert_many(grid[:, k], codes == k)
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
-        pairs = [calibrator.query_many(scores[:, k]) for k, calibrator in enumerate(self._calibrators)]
+        grid = steps(scores)
+        pairs = [calibrator.query_many(grid[:, k]) for k, calibrator in enumerate(self._calibrators)]
         return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
         """Predict, then take in where it calibrates, each example in turn; return the predictions."""
-        pairs = np.empty((*scores.shape, 2))
+        grid, pairs = steps(scores), np.empty((*scores.shape, 2))
         for k, calibrator in enumerate(self._calibrators):
-            examples = zip(scores[:, k].tolist(), (codes == k).tolist(), calibrates.tolist(), strict=True)
+            examples = zip(grid[:, k].tolist(), (codes == k).tolist(), calibrates.tolist(), strict=True)
             for pair, (score, y, calibrate) in zip(pairs[:, k], examples, strict=True):
                 pair[:] = calibrator.query(score)
                 if calibrate:
@@ -142,6 +155,10 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     when calibration examples and the new one are exchangeable, the one of the true hypothesis is perfectly
     calibrated. What holds of sums over a stream is the schedule's, as for `InductiveVenn`.
 
+    Scores are compared on a grid of 1e-6, so that equal ones are equal whatever the order of training has left
+    in their last bits. Scores that differ by less may be taken for equal, which no theorem minds: give
+    decision values, or logarithms, where probabilities below 1e-6 matter.
+
     Predicting and learning cost O(c log^2 m) for m calibration examples, some microseconds for each class.
 
     Parameters
@@ -149,7 +166,8 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     machine : Machine or FrozenScorer
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`.
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
+        everything each time: give it `last` where the machine's memory grows as the square of that.
 
     Attributes
     ----------

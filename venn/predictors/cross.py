@@ -45,8 +45,8 @@ class CrossVenn:
     ----------
     machine : Machine
         One that has learned nothing; its `fresh()` ones learn.
-    folds : int >= 2, default 5
     taxonomy : taxonomy on scores, default Argmax()
+    folds : int >= 2, default 5
     seed : int >= 0, default 0
         Of the assignment to folds.
     first : int >= 1, default 32
@@ -54,12 +54,14 @@ class CrossVenn:
     growth : float > 1, default 2
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
-        No training beyond that many examples.
+        No training beyond that many examples. By default there is always a next one: give it where the
+        machine's memory grows as the square of what it has learned.
 
     Raises
     ------
     ValueError, TypeError
-        For a parameter that is not that, and for a machine that has learned or cannot.
+        For a parameter that is not that, a taxonomy that is not for that many classes, and a machine that has
+        learned or cannot.
 
     References
     ----------
@@ -83,17 +85,18 @@ class CrossVenn:
     def __init__(
         self,
         machine: Any,
-        folds: int = 5,
         taxonomy: ByScores | None = None,
+        folds: int = 5,
+        *,
         seed: int = 0,
         first: int = 32,
         growth: float = 2.0,
         last: int | None = None,
     ) -> None:
         self.folds = whole("folds", folds, 2)
-        self.taxonomy = checked_taxonomy(taxonomy)
         schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
         checked_scorer(machine, schedules[0])
+        self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
         self._given = machine
         self._assignment = schedules[0]
         self.classes: tuple[Label, ...] = tuple(machine.classes)
@@ -104,9 +107,14 @@ class CrossVenn:
     def __repr__(self) -> str:
         s = self._assignment
         return (
-            f"CrossVenn({self._given!r}, folds={self.folds}, taxonomy={self.taxonomy!r}, seed={s.seed}, "
+            f"CrossVenn({self._given!r}, {self.taxonomy!r}, folds={self.folds}, seed={s.seed}, "
             f"first={s.first}, growth={s.growth}, last={s.last})"
         )
+
+    @property
+    def tuning(self) -> Any:
+        """What chose the machine's kernel and C, if `tune` did."""
+        return getattr(self._given, "tuning", None)
 
     @property
     def n(self) -> int:

@@ -7,9 +7,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from venn.machines.frozen import clean_rows
-from venn.machines.machine import class_codes, clean_object, code_of, grown
-from venn.prediction import CategoryClass, Floats, Integers, Label, Multiprobability, RowMean, Rule
+from venn.machines.frozen import clean_row, clean_rows
+from venn.machines.machine import code_of, grown
+from venn.prediction import CategoryClass, Floats, Integers, Label, Multiprobability, RowMean, Rule, class_codes
 from venn.predictors.counts import Bools, Multiprobabilities, counter
 from venn.predictors.schedules import NoTraining, PrefixRestart, Schedule
 from venn.taxonomies import Argmax, ByScores
@@ -108,6 +108,7 @@ class Inductive(Generic[Block]):
         self._reader = reader
         self._codes = class_codes(machine.classes)
         self._features: int | None = getattr(machine, "features", None)
+        self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
         self._rng = np.random.default_rng(schedule.seed)
         self.n = 0
         self._next = schedule.next_training(0)
@@ -122,6 +123,15 @@ class Inductive(Generic[Block]):
         """Labels in class order."""
         return tuple(self._codes)
 
+    @property
+    def tuning(self) -> Any:
+        """What chose the machine's kernel and C, if `tune` did."""
+        return getattr(self._given, "tuning", None)
+
+    def _row(self, x: Any) -> Floats:
+        """Return one object as (1, d) float64, or say what is wrong with it."""
+        return clean_row(x, self._features, self._names)[None]
+
     # --------------------------------------------------------------- predicting
 
     def predict_block(self, x: Any) -> Block:
@@ -131,7 +141,7 @@ class Inductive(Generic[Block]):
         ----------
         x : (d,) finite numbers
         """
-        return self._predict(clean_object(x, self._features)[None])
+        return self._predict(self._row(x))
 
     def _predict(self, rows: Floats) -> Block:
         # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
@@ -153,19 +163,20 @@ class Inductive(Generic[Block]):
         Parameters
         ----------
         X : (n, d) finite numbers
+            An array; of a `FrozenScorer` fitted to a table also one with the same columns, here and below.
 
         Raises
         ------
         ValueError, TypeError
             X is not that.
         """
-        return self._predict(clean_rows(X, self._features))
+        return self._predict(clean_rows(X, self._features, self._names))
 
     # ----------------------------------------------------------------- learning
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self._scores(clean_object(x, self._features)[None])
+        self._scores(self._row(x))
         code_of(y, self._codes)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -183,8 +194,7 @@ class Inductive(Generic[Block]):
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        rows = clean_object(x, self._features)[None]
-        self._advance(rows, np.array([code_of(y, self._codes)]), predict=False)
+        self._advance(self._row(x), np.array([code_of(y, self._codes)]), predict=False)
 
     def after_learning(self, x: Any, y: Label) -> None:
         """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
@@ -230,7 +240,7 @@ class Inductive(Generic[Block]):
         return self._reader.join(self._advance(*self._examples(X, y), predict=True))
 
     def _examples(self, X: Any, y: Any) -> tuple[Floats, Integers]:
-        rows = clean_rows(X, self._features)
+        rows = clean_rows(X, self._features, self._names)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
@@ -324,12 +334,13 @@ def checked_scorer(machine: Any, schedule: Schedule | None) -> Schedule:
     return schedule
 
 
-def checked_taxonomy(taxonomy: Any) -> ByScores:
-    """Return the taxonomy, by default `Argmax()`, or say what is wrong with it."""
+def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
+    """Return the taxonomy, by default `Argmax()`, or say what is wrong with it for `c` classes."""
     if taxonomy is None:
         return Argmax()
     if not isinstance(taxonomy, ByScores):
         raise TypeError(f"taxonomy must be a function of the scores alone, such as Argmax(), got {taxonomy!r}")
+    taxonomy.categories(np.zeros((1, c)))  # one that is not for c classes says so now, not after some examples
     return taxonomy
 
 
@@ -346,8 +357,13 @@ class InductiveVenn(Inductive[Multiprobabilities]):
     on the label supposed; where categories stand for classes the predicted label's own probability is
     guaranteed too (see `CategoryClass`). What holds of sums over a stream is the schedule's: see there.
 
-    Predicting and learning cost O(c) beside the score; for taxonomies that look at all examples, such as
-    `AdaptiveMarginBins`, O(c) for each calibration example.
+    Learning costs O(c) beside the score, and predicting O(c), or O(c^2) where the (c, c) matrix is made:
+    by `predict_one`, by an item of a block and by its `probabilities`. Taxonomies that look at all examples
+    put all m of them into categories anew for every object: O(c m), and O(m (c + log m)) for
+    `AdaptiveMarginBins`, which sorts.
+
+    Categories are functions of the scores alone: `Grouped`, which looks at the object, and `Deleted`, which
+    needs a machine that learns and unlearns, are for `TransductiveVenn` only.
 
     Parameters
     ----------
@@ -355,7 +371,8 @@ class InductiveVenn(Inductive[Multiprobabilities]):
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     taxonomy : taxonomy on scores, default Argmax()
     schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`.
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
+        everything each time: give it `last` where the machine's memory grows as the square of that.
     rule : Rule, optional
         Picks the predicted class: by default `CategoryClass()` where categories stand for classes,
         `RowMean()` elsewhere.
@@ -372,8 +389,8 @@ class InductiveVenn(Inductive[Multiprobabilities]):
     TypeError
         A part is not what it must be.
     ValueError
-        The machine has learned, the schedule does not suit it, or the rule is `CategoryClass()` where
-        categories stand for no class.
+        The machine has learned, the schedule does not suit it, the taxonomy is not for that many classes, or
+        the rule is `CategoryClass()` where categories stand for no class.
 
     References
     ----------
@@ -401,7 +418,7 @@ class InductiveVenn(Inductive[Multiprobabilities]):
         rule: Rule | None = None,
     ) -> None:
         schedule = checked_scorer(machine, schedule)
-        self.taxonomy = checked_taxonomy(taxonomy)
+        self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
         if rule is not None and (isinstance(rule, type) or not callable(getattr(rule, "choose", None))):
             raise TypeError(f"rule must be a rule object, with a method 'choose', got {rule!r}")
         if isinstance(rule, CategoryClass) and not self.taxonomy.determines_class:

@@ -2,8 +2,9 @@
 
 "Per step" in what follows: the prediction at any one step is valid, E[1{y = k} | row of y] = row of y at k,
 under exchangeability. "Online": so is their sum over a stream. With D_n = 1{y_n = k} - P_n[y_n, k], the
-departures D_1, D_2, ... are martingale differences in reversed time, hence their sum has variance
-sum E[P_n (1 - P_n)] and |sum over N steps| >= sqrt(N ln(2 / delta) / 2) has probability at most delta.
+departures D_1, D_2, ... of one period, from a training to the next, are martingale differences in reversed time,
+hence their sum has variance sum E[P_n (1 - P_n)] and |sum over N steps| >= sqrt(N ln(2 / delta) / 2) has
+probability at most delta, for a number N that is fixed beforehand.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class Schedule(Parameters):
     Attributes
     ----------
     online : str
-        What is known of sums over a stream: "exact", "exact within a period", "not proved" or "broken".
+        What is known of sums of departures over a stream of exchangeable examples. "exact": the variance and
+        the bound at the head of this module hold for the whole stream. "exact within a period": they hold for
+        the steps between two trainings, not for the sum over several such periods. "not proved": no theorem,
+        nothing known against one. "broken": the variance is larger than that, and the bound fails.
     seed : int
         Of the generator that the two methods below draw from.
     """
@@ -101,8 +105,11 @@ class Periods(Schedule):
         """Return the first number of examples above `n` at which to train; None where there is none."""
         time = self.first
         while time <= n:
+            grown = time * self.growth
+            if math.isinf(grown):
+                return None
             # At least one more, for a growth that a small number does not feel.
-            time = max(time + 1, math.floor(time * self.growth))
+            time = max(time + 1, math.floor(grown))
         return None if self.last is not None and time > self.last else time
 
 
@@ -111,7 +118,13 @@ class PrefixRestart(Periods):
 
     Per step: a theorem. Online: a theorem. Between two trainings this is a Venn predictor over the period's
     own examples, with a scorer that the past has fixed; the calibration set starts empty at each
-    training, so no example is ever used in two ways.
+    training, so no example is ever used in two ways. Given the examples up to a training, in their order, those
+    after it are exchangeable still, so periods add up like a fair game: the variance and the bound
+    hold over all of them, by whatever deterministic machine. That the departures of *all* periods together
+    are martingale differences in reversed time takes one condition more: that training does not depend on the
+    order of the prefix. So it is for the machines of this package, whose scores are compared on a grid coarser
+    than what the order leaves in their last bits; not for learners by stochastic gradient or others that
+    take examples in turn or draw by position.
 
     The price: right after a training it says nothing (intervals [0, 1]), and again at the next. `growth` and
     `last` say how often.
@@ -124,7 +137,8 @@ class PrefixRestart(Periods):
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
         No training beyond that many examples; from then on memory stays as it is. By default there is always
-        a next training.
+        a next training, on all examples so far: give `last` to machines with O(n^2) memory, as those by
+        kernels are.
 
     References
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from venn.machines.machine import Machine, checked_machine
-from venn.prediction import CategoryClass, Integers, Label, Multiprobability, RowMean, Rule
+from venn.prediction import CategoryClass, Integers, Label, Multiprobability, RowMean, Rule, checked_rule
 from venn.taxonomies import AdaptiveMarginBins, Deleted, Taxonomy
 
 
@@ -56,9 +56,15 @@ class TransductiveVenn:
     """
 
     def __init__(self, machine: Machine, taxonomy: Taxonomy | None = None, rule: Rule | None = None) -> None:
-        for name, value, method in (("taxonomy", taxonomy, "count"), ("rule", rule, "choose")):
-            if value is not None and (isinstance(value, type | str) or not callable(getattr(value, method, None))):
-                raise TypeError(f"{name} must be a {name} object, with a method {method!r}, got {value!r}")
+        if taxonomy is not None and (
+            isinstance(taxonomy, type | str)
+            or not all(callable(getattr(taxonomy, method, None)) for method in ("count", "fixes_class"))
+        ):
+            raise TypeError(
+                f"taxonomy must be a taxonomy object, with methods 'count' and 'fixes_class', got {taxonomy!r}"
+            )
+        if rule is not None:
+            checked_rule(rule)
         self.machine = checked_machine(machine)
         self.taxonomy: Taxonomy = Deleted(AdaptiveMarginBins()) if taxonomy is None else taxonomy
         self._fixed = self.taxonomy.fixes_class(machine)
