@@ -55,6 +55,24 @@ VALID = {
         for kind in (squares, hinge)
         for name, t in TAXONOMIES.items()
     },
+    **{
+        f"squares, deleted, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(squares(data, c), venn.Deleted(t))
+        for t in (
+            venn.Threshold(),
+            venn.RunnerUp(),
+            venn.Gap(),
+            venn.TopScoreBins([0.0]),
+            venn.Grouped(0, venn.Argmax()),
+        )
+    },
+    **{
+        f"neighbours, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(
+            venn.NearestNeighbours(5, range(c)), venn.Deleted(t)
+        )
+        for t in (venn.Argmax(), venn.Dissent())
+    },
+    "centroid": lambda data, c: venn.TransductiveVenn(venn.NearestCentroid(range(c)), venn.Deleted(venn.Argmax())),
+    "neighbours, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.NearestNeighbours(5, range(c))),
     "squares, training, argmax": lambda data, c: venn.TransductiveVenn(squares(data, c), venn.Argmax()),
     "squares, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c)),
     "squares, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c), deleted=False),
@@ -91,6 +109,52 @@ def over_the_bag(make, X, y, of=departures):
 def test_departures_cancel_over_the_choice_of_the_last_example(name, data):
     X, y, c = bag(data)
     assert abs(over_the_bag(lambda: VALID[name](data, c), X, y)).max() < 1e-12
+
+
+TRAIN = 12  # examples of the bag that train; the others calibrate, and one of them comes last
+PERIOD = venn.PrefixRestart(first=TRAIN, last=TRAIN)
+INDUCTIVE = {
+    "argmax": lambda data, c: venn.InductiveVenn(squares(data, c), venn.Argmax(), PERIOD),
+    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.TopTwo(), PERIOD),
+    "adaptive bins": lambda data, c: venn.InductiveVenn(squares(data, c), venn.AdaptiveMarginBins(), PERIOD),
+    "Venn-Abers": lambda data, c: venn.InductiveVennAbers(squares(data, c), PERIOD),
+}
+
+
+@pytest.mark.parametrize("data", GAMMA)
+@pytest.mark.parametrize("name", INDUCTIVE)
+def test_departures_cancel_over_the_choice_of_the_last_of_those_that_calibrate(name, data):
+    """Given what trained, each of the others is as likely to come last."""
+    X, y, c = bag(data, 40)
+    D = []
+    for i in range(TRAIN, len(y)):
+        rest = np.arange(len(y)) != i
+        D.append(departures(learned(INDUCTIVE[name](data, c), X[rest], y[rest]).predict_one(X[i]), int(y[i])))
+    assert abs(np.mean(D, axis=0)).max() < 1e-12
+
+
+def test_departures_do_not_cancel_where_training_examples_calibrate():
+    """The scorer knows them: broken, however the last example is chosen."""
+    X, y, c = bag("noise", 40)
+    D = []
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        scorer = learned(squares("noise", c), X[rest], y[rest])
+        model = venn.InductiveVenn(venn.FrozenScorer(AsEstimator(scorer)), venn.Argmax())
+        D.append(departures(learned(model, X[rest], y[rest]).predict_one(X[i]), int(y[i])))
+    assert abs(np.mean(D, axis=0)).max() > 0.05
+
+
+class AsEstimator:
+    """A machine as scikit-learn would have it."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.classes_ = np.array(machine.classes)
+        self.n_features_in_ = 40
+
+    def predict_proba(self, X):
+        return np.array([self.machine.scores(x) for x in X])
 
 
 @pytest.mark.parametrize("name", [name for name in VALID if name.startswith("squares, deleted")])
