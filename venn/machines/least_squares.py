@@ -13,11 +13,11 @@ from scipy.linalg.lapack import dtrtri
 from venn._compiled import least_squares as compiled
 from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
 from venn.machines.machine import (
+    Answer,
     Bag,
     NotConverged,
     ScoreTable,
     Tuned,
-    check_code,
     clean_object,
     code_of,
     grown,
@@ -351,34 +351,12 @@ class LeastSquaresSVM:
         self._probe += 1
 
 
-class LeastSquaresHypotheses:
-    """What the machines would look like if the new object had each of the labels.
-
-    Views of the machine's buffers, good until the machine is asked about another object or learns.
-
-    Attributes
-    ----------
-    test_scores : (c,) float64
-        Scores of the object by the machines that have not seen it; 0 before the first example.
-    """
+class LeastSquaresHypotheses(Answer["LeastSquaresSVM"]):
+    """What the machines would look like if the new object had each of the labels."""
 
     def __init__(self, machine: LeastSquaresSVM, key: bytes) -> None:
-        self._machine = machine
-        self.key = key
-        self.current = True
-        n = machine.n
-        self.test_scores = machine._score(machine._row) if n > 0 else np.zeros(len(machine.classes))
+        super().__init__(machine, key, machine._score(machine._row) if machine.n else np.zeros(len(machine.classes)))
         self._ready = [False, False]  # tables of training and of deleted scores
-
-    def _buffers(self) -> LeastSquaresSVM:
-        if not self.current:
-            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
-        return self._machine
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self._machine.classes
 
     @property
     def labels(self) -> Integers:
@@ -401,7 +379,7 @@ class LeastSquaresHypotheses:
 
     @property
     def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machines without it; those of the new one under no hypothesis differ."""
+        """Score of each example by the machines without it; that of the new one knows no hypothesis."""
         machine = self._buffers()
         negative, positive = machine._tables[2:]
         if not self._ready[1]:
@@ -422,15 +400,14 @@ class LeastSquaresHypotheses:
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._under(self.table, j)
+        return self._in_order(self.table, j)
 
     def deleted(self, j: int) -> Floats:
         """Return (n + 1, c) deleted scores under hypothesis j, in the same order."""
-        return self._under(self.deleted_table, j)
+        return self._in_order(self.deleted_table, j)
 
-    def _under(self, table: ScoreTable, j: int) -> Floats:
-        check_code(j, len(self._machine.classes))
-        return table.scores(j)
+    def _in_order(self, table: ScoreTable, j: int) -> Floats:
+        return self._under(j, table.negative, table.positive, np.arange(table.test + 1))
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, c) coefficients C (t - f) under hypothesis j, in the same order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -86,6 +86,52 @@ class Hypotheses(Protocol):
 
     def deleted(self, j: int) -> Floats:
         """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
+
+
+class WithClasses(Protocol):
+    """What an answer asks of its machine."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+
+
+Asked = TypeVar("Asked", bound=WithClasses)
+
+
+class Answer(Generic[Asked]):
+    """Base of the hypotheses of the machines here: views of a machine's buffers.
+
+    Good until the machine is asked about another object or learns.
+
+    Attributes
+    ----------
+    test_scores : (c,) float64
+        Scores of the object by the machines that have not seen it.
+    """
+
+    def __init__(self, machine: Asked, key: bytes, test_scores: Floats) -> None:
+        self._machine = machine
+        self.key = key  # the object
+        self.current = True
+        self.test_scores = test_scores
+
+    def _buffers(self) -> Asked:
+        if not self.current:
+            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
+        return self._machine
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self._machine.classes
+
+    def _under(self, j: int, of_not: Floats, of: Floats, columns: Integers) -> Floats:
+        """Return (n + 1, c) values under hypothesis j, from the columns of the examples and of the new one."""
+        check_code(j, len(self.classes))
+        rows = of_not[:, columns]
+        rows[j] = of[j, columns]
+        return rows.T
 
 
 class Tuned(Protocol):

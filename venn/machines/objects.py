@@ -19,7 +19,7 @@ from venn._compiled.neighbours import (
     vote_table,
     welcome,
 )
-from venn.machines.machine import Bag, ScoreTable, check_code, clean_object, code_of, grown
+from venn.machines.machine import Answer, Bag, ScoreTable, clean_object, code_of, grown
 from venn.prediction import Floats, Integers, Label, class_codes
 
 
@@ -173,33 +173,12 @@ class ObjectMachine(ABC):
         self.n += 1
 
 
-class ObjectHypotheses:
-    """What a machine says of all examples if the new object had each of the labels.
-
-    Good until the machine is asked about another object or learns.
-
-    Attributes
-    ----------
-    test_scores : (c,) float64
-        Scores of the object by the machine that has not seen it.
-    """
+class ObjectHypotheses(Answer["ObjectMachine"]):
+    """What a machine says of all examples if the new object had each of the labels."""
 
     def __init__(self, machine: ObjectMachine, key: bytes, test_scores: Floats) -> None:
-        self._machine = machine
-        self.key = key
-        self.test_scores = test_scores
-        self.current = True
+        super().__init__(machine, key, test_scores)
         self._tables: dict[bool, ScoreTable] = {}
-
-    def _buffers(self) -> ObjectMachine:
-        if not self.current:
-            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
-        return self._machine
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self._machine.classes
 
     @property
     def labels(self) -> Integers:
@@ -229,21 +208,18 @@ class ObjectHypotheses:
         """Score of each example by the machine without it."""
         return self._table(True)
 
-    def _under(self, table: ScoreTable, j: int) -> Floats:
+    def _in_order(self, table: ScoreTable, j: int) -> Floats:
         machine = self._buffers()
-        check_code(j, len(machine.classes))
         columns = np.append(machine._history[: machine.n], table.test)
-        rows: Floats = table.negative[:, columns]
-        rows[j] = table.positive[j, columns]
-        return rows.T
+        return self._under(j, table.negative, table.positive, columns)
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._under(self.table, j)
+        return self._in_order(self.table, j)
 
     def deleted(self, j: int) -> Floats:
         """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-        return self._under(self.deleted_table, j)
+        return self._in_order(self.deleted_table, j)
 
 
 class NearestNeighbours(ObjectMachine):

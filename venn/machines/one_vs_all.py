@@ -16,13 +16,14 @@ from venn._compiled.step import solve_step
 from venn.machines.batch import Problem, batch_solve
 from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
 from venn.machines.machine import (
+    Answer,
     Bag,
     NotConverged,
     ScoreTable,
     Tuned,
-    check_code,
     clean_object,
     code_of,
+    grown,
 )
 from venn.prediction import Floats, Integers, Label, class_codes
 
@@ -408,44 +409,20 @@ class OneVsAllSVM:
             refresh_scores(k, self._count, self._objects, self._solved)
 
 
-def grown(array: Any, *shape: int) -> Any:
-    """Return a copy of the array in the corner of a larger one, zero elsewhere."""
-    larger = np.zeros(shape, array.dtype)
-    larger[tuple(slice(0, length) for length in array.shape)] = array
-    return larger
-
-
-class OneVsAllHypotheses:
+class OneVsAllHypotheses(Answer["OneVsAllSVM"]):
     """What the machines would look like if the new object had each of the labels.
-
-    Views of the machine's buffers, good until the machine is asked about another object or learns.
 
     Attributes
     ----------
-    test_scores : (c,) float64
-        Scores of the object by the machines that have not seen it.
     test : int
         Column of the object among the distinct ones.
     """
 
     def __init__(self, machine: OneVsAllSVM, key: bytes, test: int, count: int) -> None:
-        self._machine = machine
-        self.key = key
+        super().__init__(machine, key, machine._solved.score[:, test].copy())
         self.test = test
         self.count = count
-        self.current = True
-        self.test_scores = machine._solved.score[:, test].copy()
         self._deleted: ScoreTable | None = None
-
-    def _buffers(self) -> OneVsAllSVM:
-        if not self.current:
-            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
-        return self._machine
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self._machine.classes
 
     @property
     def table(self) -> ScoreTable:
@@ -476,13 +453,6 @@ class OneVsAllHypotheses:
         """(n,) class codes of the examples, in order of arrival."""
         machine = self._buffers()
         return machine._history[1, : machine.n].copy()
-
-    def _under(self, j: int, of_not: Floats, of: Floats, columns: Integers) -> Floats:
-        """Return (n + 1, c) values under hypothesis j, from the columns of the examples and of the new one."""
-        check_code(j, len(self._machine.classes))
-        rows = of_not[:, columns]
-        rows[j] = of[j, columns]
-        return rows.T
 
     def _in_order(self) -> Integers:
         machine = self._buffers()
