@@ -43,6 +43,7 @@ TIE = 1e-12  # means of probabilities closer than this are equal
 PREDICTED_LABEL = "predicted label"
 REALISED_ROW = "realised row"
 EACH_CLASS = "each class"
+ERROR_RATE = "error rate"
 NOTHING = "nothing"
 
 
@@ -402,4 +403,98 @@ class ClassIntervals:
         return f"ClassIntervals({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
 
 
-Prediction = Forecast | Multiprobability | ClassIntervals
+class PredictionSet:
+    """A p-value for each class, and with them a set of labels for every significance level.
+
+    The p-value of a class is small when the new example, with that label, would be strange among the
+    others. Under exchangeability the smoothed p-values of the true labels are independent and uniform on
+    [0, 1]; so the set at level epsilon misses the true label with probability epsilon at each step,
+    independently of the steps before. Plain p-values err on the side of larger sets: at most epsilon.
+
+    Parameters
+    ----------
+    p_values : (c,) float64 in [0, 1]
+        In class order.
+    classes : sequence of c labels
+    smoothed : bool, default True
+        Ties are broken at random, so that the p-value of the true label is exactly uniform.
+
+    Attributes
+    ----------
+    guaranteed : str
+        "error rate": the statement above.
+
+    Raises
+    ------
+    ValueError
+        For p-values of another shape or out of range.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4.
+
+    Examples
+    --------
+    >>> prediction = PredictionSet(np.array([0.03, 0.4, 0.07]), ("a", "b", "c"))
+    >>> prediction.set(0.05), prediction.set(0.1)
+    (('b', 'c'), ('b',))
+    >>> prediction.label, prediction.credibility, round(prediction.confidence, 2)
+    ('b', 0.4, 0.93)
+    """
+
+    guaranteed = ERROR_RATE
+
+    def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
+        self.classes = tuple(classes)
+        clean = np.array(p_values, np.float64)
+        if clean.shape != (len(self.classes),):
+            raise ValueError(f"p_values must have shape {(len(self.classes),)}, got {clean.shape}")
+        # Written so that NaN fails.
+        if not (clean.min() >= 0 and clean.max() <= 1):
+            raise ValueError(f"p_values must lie in [0, 1], got {p_values!r}")
+        clean.setflags(write=False)
+        self.p_values = clean
+        self.smoothed = bool(smoothed)
+
+    def set(self, epsilon: float) -> tuple[Label, ...]:
+        """Return the labels of p-value above `epsilon`, in class order; it may be empty.
+
+        Parameters
+        ----------
+        epsilon : float in [0, 1]
+            Significance level: the chance of an error.
+
+        Raises
+        ------
+        ValueError
+            `epsilon` is out of range.
+        """
+        if not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+        return tuple(label for label, p in zip(self.classes, self.p_values.tolist(), strict=True) if p > epsilon)
+
+    @cached_property
+    def index(self) -> int:
+        """Position of the predicted class; ties go to the first class."""
+        return int(self.p_values.argmax())
+
+    @property
+    def label(self) -> Label:
+        """The class of largest p-value."""
+        return self.classes[self.index]
+
+    @property
+    def credibility(self) -> float:
+        """Largest p-value: how well the new object fits in with any label at all."""
+        return float(self.p_values[self.index])
+
+    @property
+    def confidence(self) -> float:
+        """One minus the second largest p-value: the largest 1 - epsilon at which the set has one label or none."""
+        return 1.0 - float(np.partition(self.p_values, -2)[-2])
+
+    def __repr__(self) -> str:
+        return f"PredictionSet({self.label!r}: confidence {self.confidence:.3f}, credibility {self.credibility:.3f})"
+
+
+Prediction = Forecast | Multiprobability | ClassIntervals | PredictionSet

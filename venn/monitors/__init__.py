@@ -1,0 +1,1 @@
+"""Whether what predictors claim holds: test martingales, bounds, calibration, alarms."""

@@ -1,0 +1,69 @@
+"""The random numbers that break ties: one for each step, the same however often one asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn.prediction import Floats
+
+BLOCK = 256  # drawn at a time: making a generator costs more than a number
+
+
+class Smoothing:
+    """Independent uniform random numbers, addressed by their position.
+
+    Number n depends on the seed and n alone. So reading leaves no trace, one step is like many at once, and
+    all there is to save is the seed and the step.
+
+    Parameters
+    ----------
+    seed : int >= 0
+
+    Raises
+    ------
+    ValueError, TypeError
+        The seed is not that.
+
+    Examples
+    --------
+    >>> smoothing = Smoothing(0)
+    >>> bool(smoothing.at(3) == smoothing.block(2, 5)[1])
+    True
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise TypeError(f"seed must be an integer >= 0, got {seed!r}")
+        if seed < 0:
+            raise ValueError(f"seed must be an integer >= 0, got {seed!r}")
+        self.seed = int(seed)
+        self._drawn: tuple[int, list[float]] = (-1, [])  # number of a block and what is in it
+
+    def at(self, n: int) -> float:
+        """Return number n >= 0, in [0, 1)."""
+        number, place = divmod(n, BLOCK)
+        if self._drawn[0] != number:
+            self._drawn = number, self.block(number * BLOCK, BLOCK).tolist()
+        return self._drawn[1][place]
+
+    def block(self, start: int, count: int) -> Floats:
+        """Return (count,) numbers from position `start` on."""
+        source = np.random.PCG64(self.seed).advance(start)
+        return np.random.Generator(source).random(count)
+
+    def __repr__(self) -> str:
+        return f"Smoothing({self.seed})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Smoothing) and self.seed == other.seed
+
+    def __hash__(self) -> int:
+        return hash((Smoothing, self.seed))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"seed": self.seed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
