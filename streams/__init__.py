@@ -11,13 +11,15 @@
 
 A stream is re-iterable and knows its `.classes`, `.features` and length; the objects `x` are read-only
 rows of float64 and the labels `y` Python objects. Scaling and encoding are fixed beforehand or computed
-over the whole stream, never fitted on its past (see `Scaling`).
+over the whole stream, never fitted on its past (see `Scaling`). `gaussians` makes a stream whose label
+probabilities are known; `flip_labels`, `change_point` and `label_shift` break any stream at a step.
 """
 
 from streams.catalogue import DatasetInfo
 from streams.datasets import datasets, load
 from streams.example import Nominal, Numeric, Ordinal, Scaling, Skip, Stream
 from streams.sources import from_arrays, from_csv
+from streams.synthetic import Synthetic, change_point, flip_labels, gaussians, label_shift
 
 __all__ = [
     "DatasetInfo",
@@ -27,8 +29,13 @@ __all__ = [
     "Scaling",
     "Skip",
     "Stream",
+    "Synthetic",
+    "change_point",
     "datasets",
+    "flip_labels",
     "from_arrays",
     "from_csv",
+    "gaussians",
+    "label_shift",
     "load",
 ]

@@ -1,0 +1,301 @@
+"""Streams whose label probabilities are known, and streams that break at a known step: what alarms are tried on.
+
+The harmless stream is `gaussians`. It breaks where the labels change their meaning (`flip_labels`), where
+another source takes over (`change_point`), or where the classes become more or less frequent (`label_shift`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from streams.example import Floats, Integers, Label, Scaling, Stream, whole_number
+
+# Others draw from numpy.random.default_rng(seed) too, with the same seed as likely as not. A stream made of the
+# very numbers that later shuffle it, or break ties between its p-values, would not be independent of them.
+DRAW, SELECT = 0x9A055, 0x5E1EC7
+
+
+class Synthetic(Stream):
+    """A stream that knows the chance of every label.
+
+    Made by `gaussians`; the functions that break a stream keep what is known, and so do `shuffle`, `take`
+    and `drop`.
+
+    Parameters
+    ----------
+    X, y, classes, features, name, scaling
+        As for `Stream`.
+    probabilities : (n, c) float64
+        Row i: P(y | x) of example i, in class order. Taken over unchecked and made read-only.
+
+    Examples
+    --------
+    >>> stream = gaussians(100, classes=2)
+    >>> stream.take(3).probabilities.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        X: Floats,
+        y: Integers,
+        classes: Sequence[Label],
+        features: Sequence[str],
+        name: str = "stream",
+        scaling: Scaling | None = None,
+        *,
+        probabilities: Floats,
+        _steps: str = "",
+    ) -> None:
+        super().__init__(X, y, classes, features, name, scaling, _steps=_steps)
+        probabilities.setflags(write=False)
+        self.probabilities = probabilities
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (*super().__reduce__()[1], self.probabilities)
+
+    def _select(self, rows: slice | Integers, step: str) -> Synthetic:
+        return _made(super()._select(rows, step), self.probabilities[rows])
+
+
+def gaussians(
+    n: int,
+    classes: int = 3,
+    *,
+    features: int = 2,
+    spread: float = 0.5,
+    proportions: Sequence[float] | None = None,
+    turn: float = 0.0,
+    seed: int = 0,
+) -> Synthetic:
+    """Return independent examples: a class drawn by its proportion, an object about the centre of its class.
+
+    The centres lie on the unit circle of the first two features, at equal angles. Objects are normal about
+    them with the same deviation in every feature, so P(y | x) is known by Bayes' rule.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Number of examples.
+    classes : int >= 2, default 3
+        Number of classes; the labels are 0, 1, ...
+    features : int >= 2, default 2
+        All but the first two are noise.
+    spread : float > 0, default 0.5
+        Standard deviation of each feature about the centre. The smaller, the easier.
+    proportions : sequence of positive floats, one for each class, optional
+        Their sum may be any; equal by default.
+    turn : float, default 0
+        Degrees by which the centres are turned: another concept on much the same objects, for `change_point`.
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> stream = gaussians(200, seed=1)
+    >>> stream
+    <Stream 'gaussians': 200 examples, 2 features, 3 classes>
+    >>> bool(np.allclose(stream.probabilities.sum(axis=1), 1))
+    True
+    """
+    n, classes = whole_number("n", n, 1), whole_number("classes", classes, 2)
+    features, seed = whole_number("features", features, 2), whole_number("seed", seed, 0)
+    spread, turn = _real("spread", spread), _real("turn", turn)
+    if spread <= 0:
+        raise ValueError(f"spread must be positive, got {spread!r}")
+    share = _shares(proportions if proportions is not None else [1.0] * classes, tuple(range(classes)))
+    if (share == 0).any():
+        raise ValueError(f"proportions must be positive, got {proportions!r}")
+    rng = np.random.default_rng([seed, DRAW])
+    angles = 2 * np.pi * np.arange(classes) / classes + np.deg2rad(turn)
+    centres = np.zeros((classes, features))
+    centres[:, 0], centres[:, 1] = np.cos(angles), np.sin(angles)
+    y = rng.choice(classes, n, p=share)
+    X = centres[y] + spread * rng.normal(size=(n, features))
+    squares = ((X[:, None, :2] - centres[:, :2]) ** 2).sum(axis=2)  # the other features tell nothing
+    logs = np.log(share) - squares / (2 * spread**2)
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    names = [f"x{j}" for j in range(features)]
+    return Synthetic(X, y.astype(np.int64), range(classes), names, "gaussians", probabilities=probabilities)
+
+
+def flip_labels(stream: Stream, after: int) -> Stream:
+    """Return the stream with every label after the first `after` examples replaced by the next class.
+
+    The last class becomes the first; of two classes each becomes the other. Objects stay as they are.
+
+    Parameters
+    ----------
+    stream : Stream
+    after : int from 0 to len(stream)
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> stream = gaussians(5, classes=2)
+    >>> flip_labels(stream, after=3).y == stream.y
+    array([ True,  True,  True, False, False])
+    """
+    after = _step(stream, after)
+    y = stream.y.copy()
+    y[after:] = (y[after:] + 1) % len(stream.classes)
+    probabilities = _known(stream)
+    if probabilities is not None:
+        probabilities[after:] = np.roll(probabilities[after:], 1, axis=1)
+    return _with(stream, stream.X, y, probabilities, f".flip_labels({after})")
+
+
+def change_point(before: Stream, then: Stream, after: int) -> Stream:
+    """Return the first `after` examples of one stream, followed by all of another.
+
+    Parameters
+    ----------
+    before, then : Stream
+        Of the same classes, in the same order, and the same features.
+    after : int from 0 to len(before)
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> stream = change_point(gaussians(1000), gaussians(500, turn=60, seed=1), after=600)
+    >>> stream
+    <Stream 'gaussians'.change_point(600): 1100 examples, 2 features, 3 classes>
+    """
+    after = _step(before, after, "before")
+    if not isinstance(then, Stream):
+        raise TypeError(f"then must be a Stream, got {then!r}")
+    for name in ("classes", "features"):
+        if getattr(before, name) != getattr(then, name):
+            raise ValueError(
+                f"then must have the {name} of before, {getattr(before, name)!r}, got {getattr(then, name)!r}"
+            )
+    X, y = np.concatenate([before.X[:after], then.X]), np.concatenate([before.y[:after], then.y])
+    first, second = _known(before), _known(then)
+    known = None if first is None or second is None else np.concatenate([first[:after], second])
+    return _with(before, X, y, known, f".change_point({after})")
+
+
+def label_shift(
+    stream: Stream, after: int, proportions: Sequence[float] | Mapping[Label, float], *, seed: int = 0
+) -> Stream:
+    """Return the stream with other class proportions after the first `after` examples.
+
+    Examples after that are kept or left out at random, by their label alone: so P(x | y) stays what it was, and
+    the stream gets shorter. An example of class k is kept with a probability proportional to its proportion
+    asked for over its frequency in the whole stream, as large as possible. The proportions are met on average.
+    Of a `Synthetic` stream the new P(y | x) is known by Bayes' rule.
+
+    Parameters
+    ----------
+    stream : Stream
+    after : int from 0 to len(stream)
+    proportions : sequence of c floats >= 0 in class order, or mapping from label to float
+        Their sum may be any but 0; a label that the mapping leaves out gets 0.
+    seed : int >= 0, default 0
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that, or a class is asked for that never occurs.
+
+    Examples
+    --------
+    >>> shifted = label_shift(gaussians(3000), after=1000, proportions=(8, 1, 1))
+    >>> bool(0.75 < (shifted.drop(1000).y == 0).mean() < 0.85)
+    True
+    """
+    after, seed = _step(stream, after), whole_number("seed", seed, 0)
+    share = _shares(proportions, stream.classes)
+    count = np.bincount(stream.y, minlength=len(stream.classes))
+    for label, wanted, number in zip(stream.classes, share.tolist(), count.tolist(), strict=True):
+        if wanted > 0 and number == 0:
+            raise ValueError(f"proportions must be 0 for a class that never occurs, got {wanted!r} for {label!r}")
+    keep = np.divide(share, count, out=np.zeros(len(share)), where=count > 0)
+    keep /= keep.max()
+    kept = np.random.default_rng([seed, SELECT]).random(len(stream)) < keep[stream.y]
+    kept[:after] = True
+    if not kept.any():
+        raise ValueError(f"proportions must leave one of the {len(stream)} examples, got {proportions!r}")
+    probabilities = _known(stream)
+    if probabilities is not None:
+        probabilities = probabilities[kept]
+        probabilities[after:] *= keep
+        probabilities[after:] /= probabilities[after:].sum(axis=1, keepdims=True)
+    return _with(stream, stream.X[kept], stream.y[kept], probabilities, f".label_shift({after})")
+
+
+def _known(stream: Stream) -> Floats | None:
+    """Return a copy of the probabilities of a stream that knows them."""
+    return stream.probabilities.copy() if isinstance(stream, Synthetic) else None
+
+
+def _with(stream: Stream, X: Floats, y: Integers, probabilities: Floats | None, step: str) -> Stream:
+    """Return the stream with other examples and one step more in its name."""
+    plain = Stream(X, y, stream.classes, stream.features, stream.name, stream.scaling, _steps=stream._steps + step)
+    return plain if probabilities is None else _made(plain, probabilities)
+
+
+def _made(stream: Stream, probabilities: Floats) -> Synthetic:
+    return _rebuild(*stream.__reduce__()[1], probabilities)
+
+
+def _rebuild(*state: Any) -> Synthetic:
+    *arguments, steps, probabilities = state
+    return Synthetic(*arguments, probabilities=probabilities, _steps=steps)
+
+
+def _step(stream: Stream, after: int, name: str = "stream") -> int:
+    """Return `after` as a step of the stream, or say what is wrong."""
+    if not isinstance(stream, Stream):
+        raise TypeError(f"{name} must be a Stream, got {stream!r}")
+    after = whole_number("after", after, 0)
+    if after > len(stream):
+        raise ValueError(f"after must be at most the {len(stream)} examples of {name}, got {after}")
+    return after
+
+
+def _shares(proportions: Any, classes: tuple[Label, ...]) -> Floats:
+    """Return (c,) proportions with sum 1, or say what is wrong with them."""
+    if isinstance(proportions, Mapping):
+        strange = [label for label in proportions if label not in classes]
+        if strange:
+            raise ValueError(f"proportions must be of the classes {classes!r}, got {strange[0]!r}")
+        values = [proportions.get(label, 0.0) for label in classes]
+    elif isinstance(proportions, str) or not isinstance(proportions, Sequence | np.ndarray):
+        raise TypeError(f"proportions must be a sequence of {len(classes)} numbers or a mapping, got {proportions!r}")
+    else:
+        values = list(proportions)
+    if len(values) != len(classes):
+        raise ValueError(f"proportions must hold one number for each of {len(classes)} classes, got {len(values)}")
+    share = np.array([_real("proportions", value) for value in values])
+    if (share < 0).any() or not share.sum() > 0 or not isfinite(share.sum()):
+        raise ValueError(f"proportions must be nonnegative with a positive sum, got {proportions!r}")
+    normed: Floats = share / share.sum()
+    return normed
+
+
+def _real(name: str, value: Any) -> float:
+    """Return a finite number, or say what is wrong with it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a finite number, got {value!r}")
+    if not isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
