@@ -1,0 +1,239 @@
+"""Confidence sequences: bounds for the mean of [0, 1] variables that hold at all times at once.
+
+For instance for the accuracy of a model (x = 1 where it was right) or its mean Brier loss. They may be looked
+at after every step, and one may stop whenever they please.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import log
+from typing import Any
+
+import numpy as np
+
+from venn._compiled import bounds as compiled
+from venn.monitors.running import Running, number, numbers, probability
+from venn.prediction import Floats
+
+
+class _ConfidenceSequence(Running):
+    """Bounds for a mean of [0, 1] variables; a subclass gives `_steps`, and lower and upper end its memory."""
+
+    def __init__(self, level: float) -> None:
+        self.level = probability("level", level)
+        self._log_level = log(2 / self.level)  # half the level for each side
+        self._memory = np.zeros(len(self._names))
+        self._memory[-1] = 1.0
+        self._one, self._out = np.empty(1), np.empty((1, 2))
+
+    @abstractmethod
+    def _steps(self, xs: Floats, out: Floats) -> None:
+        """Add (n,) numbers and write (n, 2) bounds."""
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {"level": self.level}
+
+    def update(self, x: float) -> None:
+        """Add the number `x` in [0, 1]; True counts as 1."""
+        self._one[0] = number("x", x, 0.0, True)
+        self._steps(self._one, self._out)
+
+    def update_many(self, x: Floats) -> Floats:
+        """Add (n,) numbers; return (n, 2): the lower and the upper bound after each."""
+        clean = numbers("x", x, 0.0, True)
+        out = np.empty((len(clean), 2))
+        self._steps(clean, out)
+        return out
+
+    @property
+    def lower(self) -> float:
+        """Lower bound now; 0 before the first number."""
+        return float(self._memory[-2])
+
+    @property
+    def upper(self) -> float:
+        """Upper bound now; 1 before the first number."""
+        return float(self._memory[-1])
+
+
+class StitchedBound(_ConfidenceSequence):
+    """Bounds for the mean of [0, 1] variables whose conditional means may change, at all times at once.
+
+    Theorem. Let m_n = E[x_n | past]. With probability at least 1 - level, (m_1 + ... + m_N) / N lies in
+    [lower, upper] for all N at once. Nothing else is assumed: so it holds for the accuracy of a model that goes
+    on learning. As that average moves, the bounds are not intersected over time.
+
+    The half width is sqrt(v ln ln v) / N in order of magnitude, stitched from bounds over epochs that double.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default 0.05
+        Chance that the mean is ever outside, both sides together.
+    empirical : bool, default False
+        False: v = N / 4, the largest it can be. True: v = sum (x_n - mean of those before)^2, as observed, at the
+        price of a larger constant (an empirical Bernstein bound): narrower in the long run where the variance is
+        far from 1/4, as for an accuracy near 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that, or a number is not in [0, 1]; the bounds are unchanged.
+
+    References
+    ----------
+    Howard, Ramdas, McAuliffe & Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences",
+    theorems 1 and 4, with s = 1.4, eta = 2 and the boundary constant below v = 1.
+
+    Examples
+    --------
+    >>> bound = StitchedBound(empirical=True)
+    >>> _ = bound.update_many(np.tile([1, 1, 1, 0, 1, 1, 1, 1], 500))
+    >>> 0.84 < bound.lower < 0.875 < bound.upper < 0.91
+    True
+    """
+
+    _names = ("n", "total", "squares", "lower", "upper")
+
+    def __init__(self, level: float = 0.05, empirical: bool = False) -> None:
+        super().__init__(level)
+        if not isinstance(empirical, bool | np.bool_):
+            raise TypeError(f"empirical must be True or False, got {empirical!r}")
+        self.empirical = bool(empirical)
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {"level": self.level, "empirical": self.empirical}
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is a theorem, and when."""
+        return (
+            "Theorem: the average of the conditional means up to now lies between the bounds at all steps at once "
+            f"with probability at least {1 - self.level:g}."
+        )
+
+    def _steps(self, xs: Floats, out: Floats) -> None:
+        compiled.stitched_steps(self._memory, self.empirical, self._log_level, xs, out)
+
+
+class EmpiricalBernstein(_ConfidenceSequence):
+    """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
+
+    Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
+    with probability at least 1 - level. (If it changes, the bounds are for an average of the conditional means
+    with the weights of the bets.) They are not intersected over time; intersecting them keeps the theorem.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default 0.05
+        Chance that the mean is ever outside, both sides together.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `level` is not that, or a number is not in [0, 1]; the bounds are unchanged.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", theorem 2: the
+    predictable plug-in with bets of at most 1/2.
+
+    Examples
+    --------
+    >>> bound = EmpiricalBernstein()
+    >>> _ = bound.update_many(np.tile([1, 1, 1, 0, 1, 1, 1, 1], 500))
+    >>> 0.84 < bound.lower < 0.875 < bound.upper < 0.91
+    True
+    """
+
+    _names = ("n", "total", "squares", "bets", "won", "lost", "lower", "upper")
+
+    def __init__(self, level: float = 0.05) -> None:
+        super().__init__(level)
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is a theorem, and when."""
+        return _constant_mean(self.level)
+
+    def _steps(self, xs: Floats, out: Floats) -> None:
+        compiled.bernstein_steps(self._memory, self._log_level, xs, out)
+
+
+class BettingBound(_ConfidenceSequence):
+    """Bounds for the constant mean of [0, 1] variables: candidates against which betting made no fortune.
+
+    Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
+    with probability at least 1 - level. The bounds are not intersected over time; intersecting keeps the theorem.
+
+    Against each candidate m two gamblers bet with capital ½ each, one that the mean is larger and one that it is
+    smaller; m is refused when either has 1 / level. The capital of the first falls with m and that of the
+    second rises, so what is not refused is an interval, and a grid of candidates encloses it: `lower` is the
+    largest refused candidate from below, `upper` the smallest from above (0 and 1 where none is). The bounds are
+    therefore valid whatever the grid, and each is at most one cell wider than with all real candidates. Cells are
+    cut at m = sin^2(pi k / (2 cells)): their width, about pi sqrt(m (1 - m)) / cells, shrinks near 0 and 1 as
+    the bounds do. Memory is constant, a few numbers for each candidate.
+
+    Should the conditional mean change, every candidate may be refused; `lower` may then exceed `upper`.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default 0.05
+        Chance that the mean is ever outside, both sides together.
+    cells : int >= 2, default 1000
+        Cells of the grid; time and memory are proportional to it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that, or a number is not in [0, 1]; the bounds are unchanged.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", theorem 3: the
+    hedged capital process with the bets of their empirical Bernstein bound, cut at 1 / (2 m), 1 / (2 (1 - m)).
+
+    Examples
+    --------
+    >>> bound = BettingBound()
+    >>> _ = bound.update_many(np.tile([1, 1, 1, 0, 1, 1, 1, 1], 500))
+    >>> 0.84 < bound.lower < 0.875 < bound.upper < 0.91
+    True
+    """
+
+    _names = ("n", "total", "squares", "lower", "upper")
+
+    def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
+        super().__init__(level)
+        if isinstance(cells, bool) or not isinstance(cells, int | np.integer):
+            raise TypeError(f"cells must be an integer >= 2, got {cells!r}")
+        if cells < 2:
+            raise ValueError(f"cells must be an integer >= 2, got {cells!r}")
+        self.cells = int(cells)
+        means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
+        self._grid = np.array([means, compiled.CAP / means, compiled.CAP / (1 - means)])
+        self._wealth = np.repeat([1.0, 1.0, 0.0, 0.0], self.cells - 1).reshape(4, -1)
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {"level": self.level, "cells": self.cells}
+
+    def _tables(self) -> dict[str, Floats]:
+        return {"wealth": self._wealth}
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is a theorem, and when."""
+        return _constant_mean(self.level)
+
+    def _steps(self, xs: Floats, out: Floats) -> None:
+        compiled.betting_steps(self._memory, self._wealth, self._grid, self._log_level, xs, out)
+
+
+def _constant_mean(level: float) -> str:
+    return (
+        "Theorem: a conditional mean that is the same at every step lies between the bounds at all steps at once "
+        f"with probability at least {1 - level:g}."
+    )
