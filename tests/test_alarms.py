@@ -1,0 +1,380 @@
+"""Alarms: equal to their definitions by brute force, false ones as seldom as the theorems say, true ones soon."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from naive import martingales as naive
+from scipy import stats
+
+from venn._compiled.martingales import cusum_after, shiryaev_roberts_after
+from venn.monitors.alarms import CUSUM, Alarm, ShiryaevRoberts, Ville, odds
+from venn.monitors.martingales import CompositeJumper, PlugIn, Power, SimpleJumper, SimpleMixture, Sleeper
+
+ALL = {
+    "Ville": lambda martingale=None: Ville(martingale or Power(), 0.02),
+    "CUSUM": lambda martingale=None: CUSUM(martingale or Power(), 50),
+    "SR": lambda martingale=None: ShiryaevRoberts(martingale or Power(), 50),
+}
+every = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
+
+
+def stream(seed=1, n=80):
+    """Return p-values that are uniform, then too small, then uniform, with ties."""
+    rng = np.random.default_rng(seed)
+    ps = np.concatenate([rng.random(n // 2), rng.beta(0.3, 1, n // 4), rng.random(n - n // 2 - n // 4)])
+    return np.round(ps, 2)
+
+
+def steps(detector, ps):
+    """Return the logs of the statistic, and the alarms, one update at a time."""
+    path, alarms = [], []
+    for p in ps:
+        alarm = detector.update(float(p))
+        path.append(detector.log)
+        if alarm is not None:
+            assert alarm is detector.last
+            alarms.append(alarm)
+    return np.array(path), alarms
+
+
+def bits(detector):
+    return json.dumps(detector.state, allow_nan=False)
+
+
+# Definitions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("make", "statistic"), [(CUSUM, naive.cusum), (ShiryaevRoberts, naive.shiryaev_roberts)])
+@pytest.mark.parametrize("threshold", [3, 50, 1e4])
+@pytest.mark.parametrize(
+    ("martingale", "log_capital"),
+    [
+        (Power(0.4), lambda ps: naive.power(ps, 0.4)),
+        (SimpleJumper(0.1), lambda ps: naive.jumper(ps, 0.1)),
+        (PlugIn(), lambda ps: [0.0, *naive.plug_in(ps, 0.05, None)][-1]),
+    ],
+    ids=repr,
+)
+def test_statistic_and_alarms_are_those_of_the_definition(make, statistic, threshold, martingale, log_capital):
+    ps = stream(n=16 if isinstance(martingale, PlugIn) else 60).tolist()
+    expected, rung = naive.restarting(statistic, log_capital, ps, threshold)
+    path, alarms = steps(make(martingale, threshold), ps)
+    np.testing.assert_allclose(path, np.log(expected), rtol=1e-9, atol=1e-9)
+    assert [alarm.step for alarm in alarms] == rung
+    for alarm in alarms:
+        assert alarm.detector == make.__name__
+        assert alarm.log_evidence == path[alarm.step - 1] >= math.log(threshold)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.05, 1e-3])
+def test_ville_rings_once_where_the_martingale_reaches_the_level(level):
+    ps = stream().tolist()
+    logs = [naive.power(ps[: n + 1], 0.5) for n in range(len(ps))]
+    path, alarms = steps(Ville(Power(), level), ps)
+    np.testing.assert_allclose(path, logs, rtol=1e-12, atol=1e-12)
+    assert [alarm.step for alarm in alarms] == [n + 1 for n, log in enumerate(logs) if log >= -math.log(level)][:1]
+
+
+def test_the_alarm_of_ville_stays_on_record():
+    detector = Ville(Power())
+    _, alarms = detector.update_many([1e-4] * 3)
+    detector.update_many(np.ones(1000))
+    assert detector.log < 0
+    assert (detector.count, detector.last) == (1, alarms[0])
+    assert detector.update(0.0) is None
+    assert detector.update_many(np.zeros(100))[1] == []
+    assert detector.count == 1
+
+
+def test_statistics_are_stable_however_large_or_small():
+    """ln(R + 1) for R from e^-1e6 to e^1e6."""
+    assert shiryaev_roberts_after(-math.inf, 0.25) == 0.25
+    assert shiryaev_roberts_after(-1e6, 0.0) == 0.0
+    assert shiryaev_roberts_after(1e6, 0.5) == 1e6 + 0.5
+    for log in (-700.0, -40.0, -1.0, 0.0, 1.0, 30.0, 700.0):
+        expected = math.log1p(math.exp(log)) if log < 30 else log + math.exp(-log)
+        assert shiryaev_roberts_after(log, 0.0) == pytest.approx(expected, rel=1e-15)
+    assert cusum_after(-1e9, 0.5) == 0.5
+    assert cusum_after(1e9, -0.5) == 1e9 - 0.5
+
+
+@every
+@pytest.mark.parametrize("martingale", [Power(), Power(0.001), SimpleMixture(), SimpleJumper(), Sleeper()], ids=repr)
+def test_extreme_streams_leave_finite_logs_and_constant_memory(make, martingale):
+    detector = make(martingale)
+    detector.update_many(stream())
+    size = []
+    for ps in ([0.0], [1.0], [1e-300], [1.0, 0.0], [1.0] * 50 + [0.0]):
+        path, alarms = detector.update_many(np.tile(ps, 2000 // len(ps)))
+        assert np.isfinite(path).all()
+        assert len(alarms) <= 2000
+        size.append(len(pickle.dumps(detector)))
+    assert max(size) - min(size) < 200  # digits in the sentence of the last alarm
+    json.loads(bits(detector))
+
+
+# Blocks, copies, states -------------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("martingale", [Power(), CompositeJumper(), Sleeper(), PlugIn(window=9)], ids=repr)
+@pytest.mark.parametrize("cut", [0, 1, 44, 45, 46, 80])
+def test_a_block_is_the_loop_to_the_last_bit(make, martingale, cut):
+    ps = np.concatenate([stream(2), np.full(8, 0.001)])
+    loop, block = make(martingale), make(martingale)
+    path, alarms = steps(loop, ps)
+    first, before = block.update_many(ps[:cut])
+    second, after = block.update_many(ps[cut:])
+    assert np.array_equal(np.concatenate([first, second]), path)
+    assert before + after == alarms
+    assert len(alarms) == loop.count >= 1
+    assert bits(block) == bits(loop)
+
+
+def test_a_block_longer_than_a_chunk_with_alarms_far_apart_and_close():
+    rng = np.random.default_rng(3)
+    ps = np.concatenate([rng.random(6000), rng.beta(0.2, 1, 300), rng.random(5000)])
+    for make in (CUSUM, ShiryaevRoberts):
+        loop, block = make(SimpleJumper(), 200), make(SimpleJumper(), 200)
+        path, alarms = steps(loop, ps)
+        found, rung = block.update_many(ps)
+        assert np.array_equal(found, path)
+        assert rung == alarms
+        assert sum(6000 < alarm.step <= 6300 for alarm in alarms) > 3
+        assert bits(block) == bits(loop)
+
+
+@every
+@pytest.mark.parametrize("at", [0, 1, 30, 50, 51, 60, 80])
+def test_resumed_by_pickle_copy_and_state(make, at):
+    ps = np.concatenate([stream(4), np.full(8, 0.001)])
+    whole, half, restored = make(), make(), make()
+    path, alarms = whole.update_many(ps)
+    _, before = half.update_many(ps[:at])
+    restored.update_many(np.zeros(10))
+    restored.restore(json.loads(bits(half)))
+    for twin in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half), restored):
+        assert bits(twin) == bits(half)
+        assert twin.last == half.last
+        found, after = twin.update_many(ps[at:])
+        assert np.array_equal(found, path[at:])
+        assert before + after == alarms
+        assert bits(twin) == bits(whole)
+
+
+def test_resumed_at_every_step_also_where_it_has_just_rung():
+    for make in ALL.values():
+        detector = make()
+        for p in np.concatenate([stream(5), np.full(5, 1e-5)]):
+            twin = make()
+            twin.restore(json.loads(bits(detector)))
+            assert (detector.update(p), bits(detector)) == (twin.update(p), bits(twin))
+            detector = twin
+        assert detector.count >= 1
+
+
+@every
+def test_the_martingale_given_is_a_pattern_and_fresh_is_the_beginning(make):
+    pattern = Power()
+    pattern.update_many([0.01] * 5)
+    seen = pattern.log
+    detector = make(pattern)
+    begin = bits(detector)
+    assert (detector.n, detector.count, detector.last, detector.martingale.n) == (0, 0, None, 0)
+    detector.update_many(np.full(20, 0.01))
+    assert pattern.log == seen
+    assert bits(detector.fresh()) == begin
+    assert bits(eval(repr(detector))) == begin
+    assert detector.update_many([])[0].shape == (0,)
+
+
+# Theorems --------------------------------------------------------------------------------------------------------
+
+
+def p_value_of_false_alarms(make, level=0.05, streams=500, n=500):
+    """Return the exact binomial p-value of "Ville rings with probability at most `level`"."""
+    ps = np.random.default_rng(6).random((streams, n))
+    rung = sum(bool(make(level).update_many(row)[1]) for row in ps)
+    return stats.binomtest(rung, streams, level, alternative="greater").pvalue
+
+
+def test_ville_seldom_rings_for_nothing():
+    for martingale in (Power(), SimpleJumper(0.1), Sleeper()):
+        assert p_value_of_false_alarms(lambda level, m=martingale: Ville(m, level)) > 1e-3
+
+
+class Impatient(Ville):
+    """Rings at a tenth of the threshold."""
+
+    def __init__(self, martingale, level):
+        super().__init__(martingale, level)
+        self.threshold -= math.log(10)
+
+
+def test_the_same_test_refuses_an_impatient_alarm():
+    assert p_value_of_false_alarms(lambda level: Impatient(SimpleJumper(0.1), level)) < 1e-6
+
+
+def z_of_mean_time(detector, threshold, n=60_000):
+    """Return how many standard errors the mean time between false alarms lies above the threshold."""
+    ps = np.random.default_rng(7).random(n)
+    _, alarms = detector.update_many(ps)
+    times = np.diff([0, *(alarm.step for alarm in alarms)])
+    assert len(times) > 20
+    return (times.mean() - threshold) / (times.std(ddof=1) / math.sqrt(len(times)))
+
+
+@pytest.mark.parametrize("make", [CUSUM, ShiryaevRoberts])
+@pytest.mark.parametrize("threshold", [10, 50])
+def test_mean_time_to_a_false_alarm_is_at_least_the_threshold(make, threshold):
+    """A cycle is never shorter on average; 4 standard errors below would be chance 3e-5."""
+    for martingale in (Power(0.7), Power(0.4)):
+        n = 300_000 if make is CUSUM and threshold == 50 else 60_000
+        assert z_of_mean_time(make(martingale, threshold), threshold, n) > -4
+
+
+def test_the_same_test_refuses_alarms_that_come_too_soon():
+    detector = ShiryaevRoberts(Power(0.7), 50)
+    detector.threshold = math.log(10)
+    assert z_of_mean_time(detector, 50) < -10
+
+
+def test_the_bound_is_nearly_reached_by_shiryaev_roberts_on_small_bets():
+    """R_n - n is a martingale: the mean time is the mean of R at the alarm, just over the threshold for small bets."""
+    detector = ShiryaevRoberts(Power(0.9), 50)
+    _, alarms = detector.update_many(np.random.default_rng(8).random(100_000))
+    times = np.diff([0, *(alarm.step for alarm in alarms)])
+    overshoot = np.exp([alarm.log_evidence for alarm in alarms])
+    error = (times - overshoot).std(ddof=1) / math.sqrt(len(times))
+    assert abs((times - overshoot).mean()) < 4 * error
+    assert times.mean() < 60
+
+
+def test_cusum_rings_after_a_change_that_ville_has_no_capital_left_for():
+    rng = np.random.default_rng(9)
+    ps = np.concatenate([rng.random(5000), rng.beta(0.4, 1, 200)])
+    for make in (CUSUM, ShiryaevRoberts):
+        _, alarms = make(Power()).update_many(ps)
+        assert 5000 < alarms[0].step <= 5100
+    assert Ville(Power()).update_many(ps)[1] == []
+
+
+# Words -----------------------------------------------------------------------------------------------------------
+
+
+def test_odds_in_words():
+    assert odds(math.log(120)) == "120 to 1"
+    assert odds(math.log(20)) == "20 to 1"
+    assert odds(math.log(19.999)) == "19 to 1"
+    assert odds(math.log(2.5)) == "2.5 to 1"
+    assert odds(math.log(1e4)) == "10,000 to 1"
+    assert odds(math.log(1e12)) == "10^12 to 1"
+    assert odds(1e7) == "10^4342944 to 1"
+
+
+@every
+def test_an_alarm_says_when_how_strong_and_what_is_a_theorem(make):
+    detector = make()
+    _, alarms = detector.update_many([0.5] * 3 + [1e-4] * 2)
+    alarm = alarms[0]
+    assert alarm == detector.last
+    assert isinstance(alarm, Alarm)
+    assert 4 <= alarm.step <= 5
+    assert f"At step {alarm.step}" in alarm.sentence
+    assert odds(alarm.log_evidence) in alarm.sentence
+    assert "Theorem" in alarm.sentence
+    assert detector.statement.startswith("Theorem")
+    assert ("0.02" if isinstance(detector, Ville) else "50") in detector.statement
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        alarm.step = 1
+
+
+# Bad input --------------------------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("p", [math.nan, 1.2, -0.1, math.inf, "x", None, True, [0.5]], ids=repr)
+def test_a_bad_p_is_refused_and_leaves_no_trace(make, p):
+    detector = make()
+    detector.update_many(stream())
+    before = bits(detector)
+    with pytest.raises((TypeError, ValueError), match=r"^p must .*\[0, 1\], got"):
+        detector.update(p)
+    with pytest.raises((TypeError, ValueError), match=r"^ps must .*got"):
+        detector.update_many([p])
+    assert bits(detector) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Ville(Power(), 0.0), "level"),
+        (lambda: Ville(Power(), 1.0), "level"),
+        (lambda: Ville(Power(), math.nan), "level"),
+        (lambda: Ville(Power(), "x"), "level"),
+        (lambda: CUSUM(Power(), 1.0), "threshold"),
+        (lambda: CUSUM(Power(), math.inf), "threshold"),
+        (lambda: CUSUM(Power(), math.nan), "threshold"),
+        (lambda: ShiryaevRoberts(Power(), None), "threshold"),
+        (lambda: ShiryaevRoberts(Power(), True), "threshold"),
+        (lambda: ShiryaevRoberts(Power(), "100"), "threshold"),
+        (lambda: Ville(Power), "martingale"),
+        (lambda: CUSUM("power"), "martingale"),
+        (lambda: ShiryaevRoberts(None), "martingale"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message):
+    with pytest.raises((TypeError, ValueError), match=rf"^{message} must .*got"):
+        make()
+
+
+def damaged(state):
+    """Yield states that no detector of that kind can reach."""
+    yield None
+    yield []
+    yield {}
+    for name in state:
+        yield {k: v for k, v in state.items() if k != name}
+        for value in ("x", math.nan, math.inf, -1, 1.5, [], {}, True):
+            yield state | {name: value}
+    yield state | {"more": 1}
+    yield state | {"n": 0}
+    yield state | {"n": state["n"] + 1}
+    yield state | {"count": 0}
+    yield state | {"last": None}
+    yield state | {"log": None}
+    yield state | {"log": 1000.0}
+    for name, value in (("step", 10**6), ("step", 0), ("log_evidence", 0.1), ("log_evidence", math.nan)):
+        yield state | {"last": state["last"] | {name: value}}
+    yield state | {"martingale": state["martingale"] | {"n": 1}}
+    yield state | {"martingale": SimpleJumper().state}
+
+
+@every
+def test_a_damaged_state_is_refused_and_leaves_no_trace(make):
+    detector = make()
+    detector.update_many(np.concatenate([stream(), np.full(5, 1e-4), [0.5, 0.6]]))
+    assert detector.count >= 1
+    state = json.loads(bits(detector))
+    for bad in damaged(state):
+        # CUSUM and Shiryaev-Roberts keep nothing else that their logarithm follows from.
+        if isinstance(bad, dict) and not isinstance(detector, Ville) and bad.get("log") == 1.5:
+            continue
+        with pytest.raises(ValueError, match=r"^state.* must .*got"):
+            detector.restore(bad)
+        assert json.loads(bits(detector)) == state
+
+
+def test_a_state_of_another_detector_is_refused():
+    for other in (CUSUM(Power(), 60), ShiryaevRoberts(Power(), 50), Ville(Power())):
+        with pytest.raises(ValueError, match="state must"):
+            CUSUM(Power(), 50).restore(other.state)
+    with pytest.raises(ValueError, match="state must"):
+        CUSUM(Power(), 50).restore(CUSUM(Power(0.4), 50).state)

@@ -1,0 +1,459 @@
+"""Test martingales: equal to their definitions, fair to the last bet, true to their states, and not to be broken."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from naive import martingales as naive
+from scipy import special, stats
+
+from venn._compiled.martingales import log_mixture
+from venn.monitors.martingales import (
+    BetaPlugIn,
+    CompositeJumper,
+    PlugIn,
+    Power,
+    SimpleJumper,
+    SimpleMixture,
+    Sleeper,
+)
+
+ALL = {
+    "power": Power,
+    "power .9": lambda: Power(0.9),
+    "mixture": SimpleMixture,
+    "plug-in": PlugIn,
+    "plug-in window": lambda: PlugIn(0.1, 20),
+    "beta": BetaPlugIn,
+    "jumper": SimpleJumper,
+    "composite": CompositeJumper,
+    "sleeper": Sleeper,
+    "sleeper coarse": lambda: Sleeper(0.05, 3),
+}
+every = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
+
+
+def streams(n=60):
+    """Return p-values of many kinds: uniform, too small, too large, changing, tied, at the ends."""
+    rng = np.random.default_rng(1)
+    change = np.concatenate([rng.random(n // 2), rng.beta(0.2, 1, n - n // 2)])
+    return {
+        "uniform": rng.random(n),
+        "small": rng.beta(0.3, 1, n),
+        "large": rng.beta(1, 0.3, n),
+        "middle": rng.beta(30, 30, n),
+        "change": change,
+        "tied": rng.integers(0, 5, n) / 4,
+        "equal": np.full(n, 0.5),
+        "decimals": rng.integers(0, 11, n) / 10,
+        "ends": rng.choice([0.0, 1.0, 1e-300, 1e-13, 1 - 1e-13, 1e-12], n),
+    }
+
+
+STREAMS = streams()
+kinds = pytest.mark.parametrize("kind", STREAMS)
+
+
+def steps(martingale, ps):
+    """Return ln S after each p-value, one update at a time."""
+    path = []
+    for p in ps:
+        martingale.update(float(p))
+        path.append(martingale.log)
+    return np.array(path)
+
+
+def bits(martingale):
+    return json.dumps(martingale.state, allow_nan=False)
+
+
+# Definitions -----------------------------------------------------------------------------------------------------
+
+
+@kinds
+@pytest.mark.parametrize(
+    ("martingale", "log_capital", "length"),
+    [
+        (Power(0.3), lambda ps: naive.power(ps, 0.3), 30),
+        (Power(), lambda ps: naive.power(ps, 0.5), 30),
+        (SimpleMixture(), naive.mixture, 8),
+        (SimpleJumper(), lambda ps: naive.jumper(ps, 0.01), 60),
+        (SimpleJumper(1.0), lambda ps: naive.jumper(ps, 1.0), 20),
+        (CompositeJumper(), lambda ps: naive.composite(ps, (1e-4, 1e-3, 1e-2, 0.1, 1)), 60),
+        (CompositeJumper([0.2, 0.3]), lambda ps: naive.composite(ps, (0.2, 0.3)), 60),
+        (Sleeper(0.1, 4), lambda ps: naive.sleeper(ps, 0.1, 4), 24),
+        (Sleeper(), lambda ps: naive.sleeper(ps, 0.001, 10), 9),
+    ],
+    ids=repr,
+)
+def test_capital_is_that_of_the_definition_after_every_step(martingale, log_capital, length, kind):
+    ps = STREAMS[kind][:length].tolist()
+    expected = [log_capital(ps[: n + 1]) for n in range(length)]
+    tolerance = 1e-8 if isinstance(martingale, SimpleMixture) else 1e-11
+    np.testing.assert_allclose(steps(martingale.fresh(), ps), expected, rtol=tolerance, atol=tolerance)
+
+
+@kinds
+@pytest.mark.parametrize("window", [None, 1, 7, 30])
+def test_plug_in_is_that_of_the_definition_after_every_step(kind, window):
+    ps = STREAMS[kind].tolist()
+    ps = ps[:40]
+    path = steps(PlugIn(0.05, window), ps)
+    np.testing.assert_allclose(path, naive.plug_in(ps, 0.05, window), rtol=1e-10, atol=1e-10)
+
+
+@kinds
+def test_beta_plug_in_is_that_of_the_definition_after_every_step(kind):
+    ps = STREAMS[kind].tolist()
+    np.testing.assert_allclose(steps(BetaPlugIn(0.1), ps), naive.beta_plug_in(ps, 0.1), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3, 8, 30, 59, 60, 119, 121, 1000, 12345, 10**5, 10**6])
+def test_mixture_is_its_quadrature(kept):
+    """At every scale of L, where the ways of computing meet, and at the hardest, L = n."""
+    near = [kept * f for f in (0.499, 0.501, 0.9, 1, 1.001, 1.1, 1.5, 2)]
+    near += [kept + f * math.sqrt(kept) for f in (-3, -1, 1, 3, 8.9, 9.1)]
+    for L in [0.0, 1e-9, 0.01, 1.0, 30.0, 59.9, 60.1, 300.0, 3000.0, 1e4, *near]:
+        assert log_mixture(float(kept), max(L, 0.0)) == pytest.approx(
+            naive.log_mixture(kept, max(L, 0.0)), rel=1e-12, abs=1e-8
+        )
+
+
+def test_mixture_is_its_closed_form():
+    """e^L L^-a gamma(a, L), by scipy."""
+    for a in (1, 2, 10, 50, 100.0):
+        for L in (0.1, 1.0, 20.0, 80.0, 150.0, 500.0):
+            expected = L - a * math.log(L) + special.gammaln(a) + math.log(special.gammainc(a, L))
+            assert log_mixture(a - 1.0, L) == pytest.approx(expected, rel=1e-11, abs=1e-11)
+
+
+def test_mixture_of_no_evidence_is_one_over_n_plus_one():
+    martingale = SimpleMixture()
+    np.testing.assert_allclose(martingale.update_many(np.ones(50)), -np.log(np.arange(2, 52)), rtol=1e-14)
+
+
+def test_composite_never_falls_below_its_share_that_does_not_bet():
+    rng = np.random.default_rng(2)
+    assert CompositeJumper().update_many(rng.random(50_000)).min() >= math.log(0.2)
+
+
+def test_sleeper_keeps_what_sleeps():
+    """Whatever has happened, S_n >= (1 - rate)^n; also after a fall from beyond any floating-point number."""
+    martingale = Sleeper(0.01, 4)
+    up = martingale.update_many(np.full(3000, 0.1))
+    assert up[-1] > 2000
+    down = martingale.update_many(np.tile([0.1, 0.9, 0.9, 0.9], 20_000))
+    assert (down >= math.log1p(-0.01) * (3000 + np.arange(1, 80_001)) - 1e-6).all()
+    assert np.isfinite(down).all()
+
+
+# Fairness --------------------------------------------------------------------------------------------------------
+
+NEAR = np.append(1e-12, 2.0 ** np.arange(-39, -7))
+EDGES = np.unique(np.concatenate([[0, 1], NEAR, 1 - NEAR, np.arange(1, 256) / 256, np.arange(1, 30) / 30]))
+
+
+def mean_bet(martingale):
+    """Return the integral over p of the factor by which the capital will change: piecewise Gauss-Legendre."""
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    low, high = EDGES[:-1], EDGES[1:]
+    p = ((low + high) / 2)[:, None] + ((high - low) / 2)[:, None] * nodes
+    w = ((high - low) / 2)[:, None] * weights
+    start = martingale.state
+    bets = np.empty(p.size)
+    twin = copy.deepcopy(martingale)
+    for i, q in enumerate(p.ravel()):
+        twin._state[:] = martingale._state
+        twin.update(float(q))
+        bets[i] = math.exp(twin.log - martingale.log)
+    assert martingale.state == start
+    return float((bets * w.ravel()).sum())
+
+
+@every
+@pytest.mark.parametrize("kind", ["uniform", "small", "large", "middle", "change", "tied"])
+def test_every_bet_is_fair(make, kind):
+    """The mean over uniform p of S_{n+1} / S_n is 1, whatever the p-values before: stronger than E S_n = 1."""
+    martingale = make()
+    done = 0
+    for n in (0, 1, 7, 60):
+        martingale.update_many(STREAMS[kind][done:n])
+        done = n
+        assert mean_bet(martingale) == pytest.approx(1, abs=1e-9)
+
+
+@every
+def test_bets_after_p_values_at_the_ends_are_not_better_than_fair(make):
+    martingale = make()
+    martingale.update_many(STREAMS["ends"])
+    assert mean_bet(martingale) <= 1 + 1e-9
+
+
+class Broken:
+    """Bets p^(-1/10), whose mean is 10/9: no martingale."""
+
+    def update_many(self, ps):
+        return np.cumsum(-0.1 * np.log(np.maximum(ps, 1e-12)))
+
+
+class Unnormalised:
+    """Bets the jumper's 1 + (1/2 - p) and a little."""
+
+    def update_many(self, ps):
+        return np.cumsum(np.log(1.5 - ps + 0.05))
+
+
+# The mean of these after 20 steps rests on events too rare for a sample; that their bets are fair is shown above.
+MILD = {name: make for name, make in ALL.items() if name not in ("power", "sleeper")}
+
+
+def capital_after_20(make, seed, repetitions=4000):
+    ps = np.random.default_rng(seed).random((repetitions, 20))
+    return np.exp([make().update_many(row)[-1] for row in ps])
+
+
+def errors_from_one(S):
+    return (S.mean() - 1) / (S.std(ddof=1) / math.sqrt(len(S)))
+
+
+@pytest.mark.parametrize("make", MILD.values(), ids=MILD.keys())
+def test_mean_capital_after_20_steps_is_1(make):
+    assert abs(errors_from_one(capital_after_20(make, 3))) < 4
+
+
+@pytest.mark.parametrize("make", [Broken, Unnormalised])
+def test_the_same_test_refuses_broken_bets(make):
+    assert errors_from_one(capital_after_20(make, 3)) > 4
+
+
+def p_value_of_crossings(make, seed, streams=500, steps=500):
+    """Return the exact binomial p-value of "P(sup S >= 20) <= .05"."""
+    ps = np.random.default_rng(seed).random((streams, steps))
+    crossings = sum(bool(make().update_many(row).max() >= math.log(20)) for row in ps)
+    return stats.binomtest(crossings, streams, 0.05, alternative="greater").pvalue
+
+
+@every
+def test_capital_seldom_reaches_20(make):
+    assert p_value_of_crossings(make, 4) > 1e-3
+
+
+@pytest.mark.parametrize("make", [Broken, Unnormalised])
+def test_the_same_test_refuses_broken_bets_that_reach_20(make):
+    assert p_value_of_crossings(make, 4) < 1e-6
+
+
+@every
+def test_power_against_p_values_that_are_too_small(make):
+    rng = np.random.default_rng(5)
+    assert make().update_many(rng.beta(0.5, 1, 1000))[-1] > math.log(1e4)
+
+
+@pytest.mark.parametrize("make", [PlugIn, BetaPlugIn, SimpleJumper, CompositeJumper, Sleeper])
+def test_power_against_p_values_that_are_too_large(make):
+    rng = np.random.default_rng(6)
+    assert make().update_many(rng.beta(1, 0.5, 1000))[-1] > math.log(1e4)
+
+
+@pytest.mark.parametrize("make", [PlugIn, BetaPlugIn, Sleeper])
+def test_power_against_p_values_that_crowd_in_the_middle(make):
+    rng = np.random.default_rng(7)
+    assert make().update_many(rng.beta(4, 4, 1000))[-1] > math.log(1e4)
+
+
+def test_sleeper_and_window_wake_after_a_long_calm():
+    """What forgets the calm finds a change after it that the power martingale does not."""
+    rng = np.random.default_rng(8)
+    ps = np.concatenate([rng.random(20_000), rng.beta(0.5, 1, 300)])
+    for martingale in (Sleeper(), PlugIn(window=200), SimpleJumper()):
+        path = martingale.update_many(ps)
+        assert path[-1] - path[20_000 - 1] > math.log(100)
+    assert Sleeper().update_many(ps)[-1] > math.log(100)
+    assert Power().update_many(ps)[-1] < 0
+
+
+# Streams in blocks, copies, states --------------------------------------------------------------------------------
+
+
+@every
+@kinds
+def test_a_block_is_the_loop_to_the_last_bit(make, kind):
+    ps = STREAMS[kind]
+    loop, block, cut = make(), make(), make()
+    path = steps(loop, ps)
+    assert np.array_equal(block.update_many(ps), path)
+    assert np.array_equal(np.concatenate([cut.update_many(ps[:17]), cut.update_many(ps[17:])]), path)
+    assert bits(loop) == bits(block) == bits(cut)
+    assert (block.n, block.log) == (60, path[-1])
+
+
+@every
+def test_begins_with_capital_1_and_fresh_is_the_beginning(make):
+    martingale = make()
+    assert (martingale.n, martingale.log) == (0, 0.0)
+    begin = bits(martingale)
+    assert martingale.update_many([]).shape == (0,)
+    assert bits(martingale) == begin
+    martingale.update_many(STREAMS["small"])
+    assert bits(martingale.fresh()) == begin
+    assert repr(martingale.fresh()) == repr(martingale)
+    assert bits(eval(repr(martingale))) == begin
+
+
+@every
+@pytest.mark.parametrize("at", [0, 1, 2, 33])
+def test_resumed_by_pickle_copy_and_state(make, at):
+    ps = STREAMS["change"]
+    whole = make()
+    path = whole.update_many(ps)
+    half = make()
+    half.update_many(ps[:at])
+    restored = make()
+    restored.update_many(STREAMS["large"])  # what it has seen before does not matter
+    restored.restore(json.loads(bits(half)))
+    for twin in (pickle.loads(pickle.dumps(half)), copy.deepcopy(half), restored):
+        assert bits(twin) == bits(half)
+        assert np.array_equal(twin.update_many(ps[at:]), path[at:])
+        assert bits(twin) == bits(whole)
+
+
+@every
+def test_long_extreme_streams_leave_finite_logs_and_constant_memory(make):
+    """T6: no overflow, nothing that grows, still to be pickled."""
+    martingale = make()
+    martingale.update_many(STREAMS["tied"])
+    size, layout = len(pickle.dumps(martingale)), [np.shape(v) for v in martingale.state.values() if v != {}]
+    for ps in ([0.0], [1.0], [1e-300], [0.5], [1.0, 0.0], [5e-324, 1 - 2**-53]):
+        path = martingale.update_many(np.tile(ps, 20_000))
+        assert np.isfinite(path).all()
+    assert martingale.log == path[-1]
+    assert len(pickle.dumps(martingale)) == size
+    assert [np.shape(v) for v in martingale.state.values() if v != {}] == layout
+    restored = make()
+    restored.restore(json.loads(bits(martingale)))
+    assert bits(restored) == bits(martingale)
+
+
+@every
+def test_capital_that_no_float_holds(make):
+    """The logarithm goes on where the capital itself would overflow, and comes back."""
+    martingale = make()
+    up = martingale.update_many(np.zeros(20_000))
+    assert up[-1] > 1000
+    assert (np.diff(up)[100:] > 0).all()
+
+
+# Bad input --------------------------------------------------------------------------------------------------------
+
+BAD = [math.nan, 1.2, -0.1, math.inf, -1e-9, "x", "0.5", None, True, False, np.True_, 0.5j, [0.5], np.array([0.5])]
+
+
+@every
+@pytest.mark.parametrize("p", BAD, ids=repr)
+def test_a_bad_p_is_refused_and_leaves_no_trace(make, p):
+    """T7."""
+    martingale = make()
+    martingale.update_many(STREAMS["small"])
+    before = bits(martingale)
+    with pytest.raises((TypeError, ValueError), match=r"^p must .*\[0, 1\], got"):
+        martingale.update(p)
+    assert bits(martingale) == before
+
+
+@pytest.mark.parametrize(
+    "ps",
+    [[0.5, math.nan], [0.5, 1.2], [[0.5]], 0.5, "x", ["x"], None, [None], [True], [0.1, [0.2]], np.array([0.5j])],
+    ids=repr,
+)
+def test_bad_p_values_are_refused_together(ps):
+    martingale = SimpleJumper()
+    with pytest.raises((TypeError, ValueError), match=r"^ps must .*got"):
+        martingale.update_many(ps)
+    assert martingale.n == 0
+
+
+@pytest.mark.parametrize("p", [0, 1, np.float32(0.25), np.float64(0.25), np.int64(1)])
+def test_numbers_of_other_types_are_numbers(p):
+    martingale, same = Power(), Power()
+    martingale.update(p)
+    same.update(float(p))
+    assert bits(martingale) == bits(same)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Power(1.0), "kappa"),
+        (lambda: Power(0), "kappa"),
+        (lambda: Power(math.nan), "kappa"),
+        (lambda: Power("x"), "kappa"),
+        (lambda: Power(True), "kappa"),
+        (lambda: PlugIn(0.0), "uniform"),
+        (lambda: PlugIn(window=0), "window"),
+        (lambda: PlugIn(window=2.5), "window"),
+        (lambda: PlugIn(window=True), "window"),
+        (lambda: BetaPlugIn(1.0), "uniform"),
+        (lambda: SimpleJumper(0.0), "jump"),
+        (lambda: SimpleJumper(1.1), "jump"),
+        (lambda: SimpleJumper(None), "jump"),
+        (lambda: CompositeJumper([]), "jumps"),
+        (lambda: CompositeJumper("x"), "jumps"),
+        (lambda: CompositeJumper(0.1), "jumps"),
+        (lambda: CompositeJumper([0.1, math.nan]), "jumps"),
+        (lambda: Sleeper(0.0), "rate"),
+        (lambda: Sleeper(grid=1), "grid"),
+        (lambda: Sleeper(grid="x"), "grid"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message):
+    with pytest.raises((TypeError, ValueError), match=rf"^{message} must .*got"):
+        make()
+
+
+def damaged(state):
+    """Yield states that no martingale of that kind can reach."""
+    yield None
+    yield []
+    yield {}
+    for name in state:
+        yield {k: v for k, v in state.items() if k != name}
+        for value in (None, "x", math.nan, math.inf, -1, [1.0], [], True):
+            yield state | {name: value}
+        if isinstance(state[name], list):
+            yield state | {name: state[name][:-1]}
+            yield state | {name: [*state[name][:-1], -1.0]}
+            yield state | {name: [math.nan, *state[name][1:]]}
+            yield state | {name: [1.25 * v for v in state[name]]}
+    yield state | {"more": 1}
+    yield state | {"n": state["n"] + 0.5}
+    yield state | {"n": 0}
+    yield state | {"kind": "Other"}
+    yield state | {"parameters": {"kappa": 0.123}}
+
+
+@every
+def test_a_damaged_state_is_refused_and_leaves_no_trace(make):
+    martingale = make()
+    martingale.update_many(STREAMS["small"])
+    state = json.loads(bits(martingale))
+    before = bits(martingale)
+    for bad in damaged(state):
+        if bad == state:
+            continue
+        # ln S of plug-ins follows from nothing that is kept: any finite number may be it.
+        if isinstance(bad, dict) and isinstance(martingale, PlugIn | BetaPlugIn) and bad.get("log") == -1:
+            continue
+        with pytest.raises(ValueError, match=r"^state.* must .*got"):
+            martingale.restore(bad)
+        assert bits(martingale) == before
+
+
+def test_a_state_of_other_parameters_is_refused():
+    for other in (Power(0.25), SimpleMixture()):
+        with pytest.raises(ValueError, match=r"state must .*Power\(kappa=0.5\)"):
+            Power().restore(other.state)

@@ -1,0 +1,427 @@
+"""Alarms: when the capital of a test martingale is evidence enough, and how often that happens for nothing."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
+from venn.monitors.betting import Martingale, State
+from venn.monitors.running import numbers, probability
+from venn.prediction import Floats
+
+CHUNK = 4096  # p-values bet on before looking for an alarm, after which the bets behind it are made again
+VALID = "if the p-values are independent and uniform on [0, 1], as on exchangeable data"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """That a detector rang.
+
+    Attributes
+    ----------
+    step : int
+        Number of the p-value at which it rang, counted from 1 since the detector was made.
+    detector : str
+        Class of the detector.
+    log_evidence : float
+        Natural logarithm of its statistic at that step.
+    sentence : str
+        What happened, what it means, and which part is a theorem; for people.
+    about : str
+        The source of p-values, where several are watched.
+    """
+
+    step: int
+    detector: str
+    log_evidence: float
+    sentence: str
+    about: str = ""
+
+
+def odds(log: float) -> str:
+    """Return e^log in words, as in "120 to 1".
+
+    Examples
+    --------
+    >>> odds(math.log(1.25)), odds(math.log(120)), odds(math.log(12345)), odds(1e6)
+    ('1.25 to 1', '120 to 1', '12,345 to 1', '10^434294 to 1')
+    """
+    if log >= math.log(1e6):
+        return f"10^{math.floor(log / math.log(10) + 1e-9)} to 1"
+    value = math.exp(log) * (1 + 1e-12)  # rounded down, but not below the whole number that it is
+    return f"{math.floor(value):,} to 1" if value >= 10 else f"{math.floor(value * 100) / 100:g} to 1"
+
+
+class Detector(ABC):
+    """What the alarms share: a martingale of their own, the statistic in logs, the threshold, the last alarm.
+
+    The martingale given is a pattern: the detector bets with a fresh one of the same kind. Memory is that of
+    the martingale and a few numbers; past alarms are counted, only the last is kept.
+
+    Attributes
+    ----------
+    n : int
+        Number of p-values seen.
+    count : int
+        Number of alarms.
+    last : Alarm or None
+    log : float
+        Natural logarithm of the statistic. After an alarm it is seen once and, where the detector starts
+        anew, does not enter the next step.
+    threshold : float
+        Natural logarithm of the value at which the alarm rings.
+    """
+
+    threshold: float
+
+    def __init__(self, martingale: Martingale, start: float) -> None:
+        parts = ("update", "update_many", "fresh", "restore")
+        if isinstance(martingale, type) or not all(callable(getattr(martingale, part, None)) for part in parts):
+            raise TypeError(f"martingale must be a martingale object, such as Power(), got {martingale!r}")
+        self.martingale = martingale.fresh()
+        self._start = start
+        self.log = start
+        self.n = 0
+        self.count = 0
+        self.last: Alarm | None = None
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self._parameters.items())
+        return f"{type(self).__name__}({self.martingale!r}, {inside})"
+
+    @property
+    @abstractmethod
+    def _parameters(self) -> dict[str, float]:
+        """Parameters of the constructor, by name, but for the martingale."""
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """One sentence: what is a theorem about false alarms."""
+
+    @abstractmethod
+    def update(self, p: float) -> Alarm | None:
+        """Bet on one p-value; return the alarm if it rings.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `p` is not a number in [0, 1]; nothing changes.
+        """
+
+    @abstractmethod
+    def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
+        """Bet on (m,) p-values in order; return the (m,) logs of the statistic after each, and the alarms.
+
+        The same as one by one, to the last bit.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `ps` is not one-dimensional or not all are numbers in [0, 1]; nothing changes.
+        """
+
+    @abstractmethod
+    def _sentence(self, step: int, log: float) -> str:
+        """Return what an alarm says."""
+
+    def fresh(self) -> Self:
+        """Return a detector with the same parameters that has seen nothing."""
+        return type(self)(self.martingale, **self._parameters)
+
+    def _alarm(self, step: int, log: float) -> Alarm:
+        return Alarm(step, type(self).__name__, log, self._sentence(step, log))
+
+    def _ring(self, step: int, log: float) -> Alarm:
+        self.count += 1
+        self.last = self._alarm(step, log)
+        return self.last
+
+    @property
+    def state(self) -> State:
+        """All that was learned, as plain JSON data; `restore` takes it back. The log of 0 is None."""
+        last = None if self.last is None else {"step": self.last.step, "log_evidence": self.last.log_evidence}
+        return {
+            "kind": type(self).__name__,
+            "parameters": self._parameters,
+            "n": self.n,
+            "count": self.count,
+            "log": None if self.log == -math.inf else self.log,
+            "last": last,
+            "martingale": self.martingale.state,
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a `state` of a detector with the same parameters and the same kind of martingale.
+
+        Raises
+        ------
+        ValueError
+            `state` is not that of such a detector, or damaged; nothing changes.
+        """
+        names = set(self.state)
+        if not isinstance(state, dict) or set(state) != names:
+            found = sorted(map(str, state)) if isinstance(state, dict) else state
+            raise ValueError(f"state must hold {sorted(names)}, got {found!r}")
+        if (state["kind"], state["parameters"]) != (type(self).__name__, self._parameters):
+            raise ValueError(
+                f"state must be that of {self!r}, got one of {state['kind']!r} with {state['parameters']!r}"
+            )
+        n, count, log, last = (state[name] for name in ("n", "count", "log", "last"))
+        for name, value in (("n", n), ("count", count)):
+            if type(value) is not int or value < 0:
+                raise ValueError(f"state[{name!r}] must be an integer >= 0, got {value!r}")
+        log = -math.inf if log is None else log
+        if type(log) is not float or not (math.isfinite(log) or n == 0) or (n == 0 and log != self._start):
+            raise ValueError(f"state['log'] must be a finite number, or that of no steps, got {state['log']!r}")
+        if count > n or (count == 0) != (last is None) or not (last is None or self._possible_last(last, n)):
+            raise ValueError(f"state['last'] must be the last of {count} alarms in {n} steps, got {last!r}")
+        alarm = None if last is None else self._alarm(last["step"], last["log_evidence"])
+        martingale = self.martingale.fresh()
+        martingale.restore(state["martingale"])
+        if not self._agree(martingale, n, log, alarm):
+            raise ValueError(
+                f"state must be one that {self!r} can reach, got n = {n}, log = {log}, last = {last!r} with a "
+                f"martingale that has seen {martingale.n} p-values and has log = {martingale.log}"
+            )
+        self.martingale, self.n, self.count, self.log, self.last = martingale, n, count, log, alarm
+
+    def _possible_last(self, last: Any, n: int) -> bool:
+        if not isinstance(last, dict) or set(last) != {"step", "log_evidence"}:
+            return False
+        step, log = last["step"], last["log_evidence"]
+        return type(step) is int and 1 <= step <= n and type(log) is float and self.threshold <= log < math.inf
+
+    @abstractmethod
+    def _agree(self, martingale: Martingale, n: int, log: float, last: Alarm | None) -> bool:
+        """Whether a martingale, a number of steps, a statistic and a last alarm can belong together."""
+
+
+class Ville(Detector):
+    """Ring once, when the martingale first reaches 1 / level; the alarm stays on record.
+
+    Theorem (Ville's inequality): if the p-values are independent and uniform on [0, 1], the chance that it
+    ever rings, however long one waits, is at most `level`. That it rings soon after a change is no theorem: a
+    martingale that has lost its capital during a long calm must first earn it back.
+
+    Parameters
+    ----------
+    martingale : Martingale
+        A pattern, such as `SimpleJumper()`; a fresh one is used.
+    level : float in (0, 1), default 0.01
+
+    References
+    ----------
+    Ville (1939); Vovk, Gammerman & Shafer (2022), chapter 8.
+
+    Examples
+    --------
+    >>> from venn.monitors.martingales import Power
+    >>> alarm = Ville(Power(), level=0.05)
+    >>> path, alarms = alarm.update_many([0.01, 0.02, 0.015, 0.01])
+    >>> print(alarms[0].sentence)
+    At step 3 the odds against exchangeable data are 72 to 1: ...
+    """
+
+    def __init__(self, martingale: Martingale, level: float = 0.01) -> None:
+        self.level = probability("level", level)
+        self.threshold = -math.log(self.level)
+        super().__init__(martingale, 0.0)
+
+    @property
+    def _parameters(self) -> dict[str, float]:
+        return {"level": self.level}
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is a theorem about false alarms."""
+        return f"Theorem (Ville): {VALID}, the chance that this alarm ever rings is at most {self.level:g}."
+
+    def update(self, p: float) -> Alarm | None:
+        """Bet on one p-value; return the alarm if it rings now, for the first time."""
+        self.martingale.update(p)
+        self.n += 1
+        self.log = self.martingale.log
+        if self.log >= self.threshold and self.last is None:
+            return self._ring(self.n, self.log)
+        return None
+
+    def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
+        """Bet on (m,) p-values in order; return the (m,) ln S after each, and the alarm if it rings."""
+        path = self.martingale.update_many(ps)
+        alarms = []
+        rings = path >= self.threshold
+        if self.last is None and rings.any():
+            first = int(rings.argmax())
+            alarms = [self._ring(self.n + first + 1, float(path[first]))]
+        self.n += len(path)
+        self.log = self.martingale.log
+        return path, alarms
+
+    def _agree(self, martingale: Martingale, n: int, log: float, last: Alarm | None) -> bool:
+        rung = log < self.threshold or last is not None
+        return rung and martingale.n == n and martingale.log == log
+
+    def _sentence(self, step: int, log: float) -> str:
+        return (
+            f"At step {step} the odds against exchangeable data are {odds(log)}: the examples no longer look as if "
+            f"they came in random order, so what the predictions promise may no longer hold. Theorem: on "
+            f"exchangeable data this alarm ever rings with probability at most {self.level:g}."
+        )
+
+
+class Restarting(Detector):
+    """What `CUSUM` and `ShiryaevRoberts` share: after an alarm they start anew, with a fresh martingale."""
+
+    _by_sum: bool
+
+    def __init__(self, martingale: Martingale, threshold: float, start: float) -> None:
+        if isinstance(threshold, bool | np.bool_) or not isinstance(threshold, int | float | np.number):
+            raise TypeError(f"threshold must be a number > 1, got {threshold!r}")
+        if not 1 < threshold < math.inf:
+            raise ValueError(f"threshold must be a finite number > 1, got {threshold!r}")
+        self.run_length = float(threshold)
+        self.threshold = math.log(threshold)
+        super().__init__(martingale, start)
+
+    @property
+    def _parameters(self) -> dict[str, float]:
+        return {"threshold": self.run_length}
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is a theorem about false alarms."""
+        return (
+            f"Theorem: {VALID}, the mean number of steps to an alarm, from the start or from the alarm before, is "
+            f"at least {self.run_length:,g}; so false alarms will come, but seldom."
+        )
+
+    def update(self, p: float) -> Alarm | None:
+        """Bet on one p-value; return the alarm if it rings, after which the next step starts anew."""
+        before = self.martingale.log
+        self.martingale.update(p)
+        after = shiryaev_roberts_after if self._by_sum else cusum_after
+        log = self._start if self.log >= self.threshold else self.log
+        self.log = float(after(log, self.martingale.log - before))
+        self.n += 1
+        return self._restart() if self.log >= self.threshold else None
+
+    def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
+        """Bet on (m,) p-values in order; return the (m,) logs of the statistic after each, and the alarms."""
+        clean = numbers("ps", ps)
+        out = np.empty(len(clean))
+        alarms = []
+        done = 0
+        chunk = CHUNK
+        while done < len(clean):
+            before = self.martingale.log
+            path = self.martingale.update_many(clean[done : done + chunk])
+            log = self._start if self.log >= self.threshold else self.log
+            steps = scan(self._by_sum, log, before, path, self.threshold, out[done : done + len(path)])
+            # Where alarms are dense little is bet in vain.
+            chunk = min(2 * chunk, CHUNK) if steps == len(path) else 2 * steps
+            done += steps
+            self.n += steps
+            self.log = float(out[done - 1])
+            if self.log >= self.threshold:
+                alarms.append(self._restart())
+        return out, alarms
+
+    def _restart(self) -> Alarm:
+        self.martingale = self.martingale.fresh()
+        return self._ring(self.n, self.log)
+
+    def _agree(self, martingale: Martingale, n: int, log: float, last: Alarm | None) -> bool:
+        rang = 0 if last is None else last.step
+        rings = log >= self.threshold
+        return martingale.n == n - rang and rings == (last is not None and (n, log) == (rang, last.log_evidence))
+
+
+class CUSUM(Restarting):
+    """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; ring at the threshold, start anew.
+
+    gamma_n = max(gamma_{n-1}, 1) S_n / S_{n-1}: what has been lost before a change does not count.
+
+    Theorem: if the p-values are independent and uniform on [0, 1], the mean number of steps to an alarm is at least
+    `threshold`, from the start and from each alarm to the next. For gamma_n is at most the Shiryaev-Roberts
+    statistic R_n, of which that is known. How soon it rings after a change is no theorem.
+
+    Parameters
+    ----------
+    martingale : Martingale
+        A pattern, such as `SimpleJumper()`; a fresh one is used, and another after each alarm.
+    threshold : float > 1, default 10000
+        Value of gamma_n, not its logarithm; the attribute `threshold` is the logarithm.
+
+    References
+    ----------
+    Page (1954); Vovk, Gammerman & Shafer (2022), chapter 8.
+
+    Examples
+    --------
+    >>> from venn.monitors.martingales import Power
+    >>> alarm = CUSUM(Power(), threshold=50)
+    >>> path, alarms = alarm.update_many([0.9] * 5 + [0.01] * 6)
+    >>> [one.step for one in alarms]
+    [8, 11]
+    """
+
+    _by_sum = False
+
+    def __init__(self, martingale: Martingale, threshold: float = 1e4) -> None:
+        super().__init__(martingale, threshold, 0.0)
+
+    def _sentence(self, step: int, log: float) -> str:
+        return (
+            f"At step {step}, counted from the best moment to begin, the odds against exchangeable data are "
+            f"{odds(log)}: the examples seem to have changed, so what the predictions promise may no longer hold. "
+            f"Theorem: on exchangeable data such alarms come at least {self.run_length:,g} steps apart on average."
+        )
+
+
+class ShiryaevRoberts(Restarting):
+    """The Shiryaev-Roberts statistic of a martingale: R_n = sum over i < n of S_n / S_i; ring, and start anew.
+
+    R_n = (R_{n-1} + 1) S_n / S_{n-1}, R_0 = 0: a new bet of 1 is laid at every step.
+
+    Theorem: if the p-values are independent and uniform on [0, 1], R_n - n is a martingale, so that the mean
+    number of steps to an alarm is at least `threshold`, from the start and from each alarm to the next. How
+    soon it rings after a change is no theorem.
+
+    Parameters
+    ----------
+    martingale : Martingale
+        A pattern, such as `SimpleJumper()`; a fresh one is used, and another after each alarm.
+    threshold : float > 1, default 10000
+        Value of R_n, not its logarithm; the attribute `threshold` is the logarithm.
+
+    References
+    ----------
+    Shiryaev (1963); Roberts (1966); Vovk, Gammerman & Shafer (2022), chapter 8.
+
+    Examples
+    --------
+    >>> from venn.monitors.martingales import Power
+    >>> alarm = ShiryaevRoberts(Power(), threshold=50)
+    >>> path, alarms = alarm.update_many([0.9] * 5 + [0.01] * 6)
+    >>> [one.step for one in alarms]
+    [7, 10]
+    """
+
+    _by_sum = True
+
+    def __init__(self, martingale: Martingale, threshold: float = 1e4) -> None:
+        super().__init__(martingale, threshold, -math.inf)
+
+    def _sentence(self, step: int, log: float) -> str:
+        return (
+            f"At step {step} the odds against exchangeable data, summed over all moments at which a change may "
+            f"have begun, are {odds(log)}: the examples seem to have changed, so what the predictions promise may "
+            f"no longer hold. Theorem: on exchangeable data such alarms come at least {self.run_length:,g} steps "
+            f"apart on average."
+        )

@@ -1,0 +1,357 @@
+"""Test martingales: capital that grows only when p-values are not what they should be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.martingales import (
+    CELLS,
+    EPSILONS,
+    HUGE,
+    fit_kernel,
+    log_awake,
+    log_mean_exp,
+    log_mixture,
+    log_power,
+    run_beta,
+    run_jumpers,
+    run_mixture,
+    run_plug_in,
+    run_power,
+    run_sleeper,
+)
+from venn.monitors.betting import NEAR, Bettor, checked_count, close, whole
+from venn.monitors.betting import Martingale as Martingale
+from venn.monitors.running import probability
+from venn.prediction import Floats
+
+
+class Power(Bettor):
+    """The power martingale: f(p) = kappa p^(kappa - 1) at every step.
+
+    It grows when p-values are too small, and fastest when their density is f. Below p = 1e-12 the bet is
+    1e-12^(kappa - 1), which is the mean of f over [0, 1e-12]: so p = 0 can be borne, and the mean of the bet is
+    still exactly 1. (To bet f(1e-12) there instead would lose a little at every step.)
+
+    Theorem: a test martingale, as told in `Bettor`. Memory: 4 floats.
+
+    Parameters
+    ----------
+    kappa : float in (0, 1), default 0.5
+
+    References
+    ----------
+    Vovk, Nouretdinov & Gammerman (2003), "Testing exchangeability on-line".
+
+    Examples
+    --------
+    >>> martingale = Power()
+    >>> martingale.update(0.0625)
+    >>> round(math.exp(martingale.log), 12)
+    2.0
+    """
+
+    _run = staticmethod(run_power)
+
+    def __init__(self, kappa: float = 0.5) -> None:
+        self.kappa = probability("kappa", kappa)
+        super().__init__({"kappa": self.kappa}, [self.kappa, math.log(self.kappa)], {"kept": 1, "minus_log": 1})
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        kappa, log_kappa = self._constants
+        log = log_power(kappa, log_kappa, parts["kept"][0], parts["minus_log"][0])
+        return _possible_powers(parts, log)
+
+
+def _possible_powers(parts: dict[str, Floats], log: float) -> bool:
+    n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
+    return bool(whole(parts["kept"]) and kept <= n and minus_log >= 0 and close(parts["log"][0], log))
+
+
+class SimpleMixture(Bettor):
+    """The mean of all power martingales, kappa drawn uniformly from (0, 1).
+
+    S = integral of kappa^m e^((1 - kappa) L) over kappa from 0 to 1, where m is the number of p-values not
+    below 1e-12 and L = -sum of ln max(p, 1e-12). It is computed afresh at each step from m and L, by a
+    series, by quadrature, or by Stirling's formula, whichever is short; the error of ln S is at most about 1e-12
+    and the time does not grow with n.
+
+    Theorem: a test martingale, as told in `Bettor`. Memory: 4 floats.
+
+    References
+    ----------
+    Vovk, Nouretdinov & Gammerman (2003), "Testing exchangeability on-line".
+
+    Examples
+    --------
+    >>> martingale = SimpleMixture()
+    >>> martingale.update(1.0)
+    >>> round(math.exp(martingale.log), 12)
+    0.5
+    """
+
+    _run = staticmethod(run_mixture)
+
+    def __init__(self) -> None:
+        super().__init__({}, [], {"kept": 1, "minus_log": 1})
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
+        return 0 <= kept <= n and minus_log >= 0 and _possible_powers(parts, log_mixture(kept, minus_log))
+
+
+class PlugIn(Bettor):
+    """The plug-in martingale: f is a kernel density estimate from the earlier p-values.
+
+    p-values are counted in 256 equal cells. The density is constant within cells: counts smoothed by a
+    Gaussian kernel, cut off at 6 bandwidths and reflected at 0 and at 1, so that it integrates to 1; the
+    bandwidth is 1.06 sd m^(-1/5) for m p-values in memory, at least one cell, and is chosen anew after m / 16 steps.
+    It is mixed with the uniform density, which has the share max(`uniform`, 10 / (10 + m)).
+
+    Theorem: a test martingale, as told in `Bettor`, for f comes from earlier p-values alone and integrates to 1.
+    Memory: 519 floats, and `window` more. Without a window all p-values are remembered, which is best against a
+    departure that lasts; with one, a change after a long calm is learned as quickly as an early one.
+
+    Parameters
+    ----------
+    uniform : float in (0, 1), default 0.05
+        Least share of the uniform density: no step divides the capital by more than 1 / uniform.
+    window : int >= 1 or None, default None
+        Number of last p-values that the density is estimated from; None: all.
+
+    References
+    ----------
+    Fedorova, Gammerman, Nouretdinov & Vovk (2012), "Plug-in martingales for testing exchangeability on-line",
+    where the density is estimated from all p-values at each step.
+
+    Examples
+    --------
+    >>> martingale = PlugIn()
+    >>> path = martingale.update_many([0.01] * 50)
+    >>> bool(path[-1] > 100)
+    True
+    """
+
+    _run = staticmethod(run_plug_in)
+
+    def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
+        self.uniform = probability("uniform", uniform)
+        self.window = None if window is None else checked_count("window", window, 1)
+        sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
+        if self.window is not None:
+            sizes["ring"] = self.window
+        super().__init__(
+            {"uniform": self.uniform, "window": self.window}, [self.uniform, self.window or 0], sizes, CELLS + 1
+        )
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        n, counts, bandwidth = parts["n"][0], parts["counts"], parts["bandwidth"][0]
+        held = n if self.window is None else min(n, self.window)
+        if self.window is not None:
+            ring = parts["ring"]
+            cells = ring[: int(held)]
+            if not whole(ring) or ring.max() >= CELLS or ring[len(cells) :].any():
+                return False
+            if not np.array_equal(np.bincount(cells.astype(np.int64), minlength=CELLS), counts):
+                return False
+        cell = np.arange(CELLS)
+        return (
+            whole(counts)
+            and counts.sum() == held
+            and (parts["sum"][0], parts["squares"][0]) == (counts @ cell, counts @ cell**2)
+            and whole(parts["since"])
+            and 1 <= parts["since"][0] <= n
+            and (bandwidth == 0 if n == 1 else 1 / CELLS <= bandwidth <= 1)
+        )
+
+    def _derive(self, vector: Floats) -> None:
+        bandwidth = self._parts(vector)["bandwidth"][0]
+        if bandwidth > 0:
+            fit_kernel(bandwidth, vector[-(CELLS + 1) :])
+
+
+class BetaPlugIn(Bettor):
+    """A plug-in martingale: f is the beta density that has the mean and variance of the earlier p-values.
+
+    Ten uniform p-values are supposed before the first. Both parameters are held within [0.01, 1000], and the density
+    is mixed with the uniform one. Within 1e-12 of an end of [0, 1] the beta density gives way to its mean there,
+    or to a bound just below it, so that p = 0 and p = 1 can be borne.
+
+    Theorem: a test martingale, as told in `Bettor`; by that bound f may integrate to less than 1, by no more
+    than 2e-9 of its mass within 1e-12 of an end, which keeps all the guarantees. Memory: 4 floats.
+
+    Parameters
+    ----------
+    uniform : float in (0, 1), default 0.05
+        Share of the uniform density: no step divides the capital by more than 1 / uniform.
+
+    References
+    ----------
+    Fedorova, Gammerman, Nouretdinov & Vovk (2012), for plug-in martingales in general.
+
+    Examples
+    --------
+    >>> martingale = BetaPlugIn()
+    >>> path = martingale.update_many([0.01] * 50)
+    >>> bool(path[-1] > 80)
+    True
+    """
+
+    _run = staticmethod(run_beta)
+
+    def __init__(self, uniform: float = 0.05) -> None:
+        self.uniform = probability("uniform", uniform)
+        super().__init__({"uniform": self.uniform}, [self.uniform], {"sum": 1, "squares": 1})
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        n, total, squares = (parts[name][0] for name in ("n", "sum", "squares"))
+        near = NEAR * n
+        ordered = 0 <= squares <= total + near and total <= n + near
+        return bool(ordered and total * total <= n * squares + near * n)
+
+
+class Jumpers(Bettor):
+    """What `SimpleJumper` and `CompositeJumper` share: one simple jumper for each rate, and their mean."""
+
+    _run = staticmethod(run_jumpers)
+
+    def _begin(self, parameters: dict[str, Any], rates: Sequence[float]) -> None:
+        super().__init__(parameters, rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
+        self._parts(self._state)["shares"][:] = 1 / len(EPSILONS)
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        shares = parts["shares"].reshape(-1, len(EPSILONS))
+        return (
+            bool((shares >= 0).all())
+            and bool((abs(shares.sum(axis=1) - 1) <= NEAR).all())
+            and close(parts["log"][0], log_mean_exp(parts["logs"]))
+        )
+
+
+class SimpleJumper(Jumpers):
+    """The simple jumper: five bettors that share their capital.
+
+    The bets are 1 + e (p - 1/2), e = -1, -1/2, 0, 1/2, 1. The capital starts in equal shares; before each step
+    every bettor gives the share `jump` of his capital away, in equal parts to all five. So it follows
+    departures in either direction and changes of direction, but no step multiplies S by more than 1.5.
+
+    Theorem: a test martingale, as told in `Bettor`. Memory: 8 floats.
+
+    Parameters
+    ----------
+    jump : float in (0, 1], default 0.01
+
+    References
+    ----------
+    Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point detection".
+
+    Examples
+    --------
+    >>> martingale = SimpleJumper()
+    >>> martingale.update(0.0)
+    >>> martingale.log
+    0.0
+    >>> martingale.update(0.0)
+    >>> round(math.exp(martingale.log), 6)
+    1.12375
+    """
+
+    def __init__(self, jump: float = 0.01) -> None:
+        self.jump = _rate("jump", jump)
+        self._begin({"jump": self.jump}, [self.jump])
+
+
+class CompositeJumper(Jumpers):
+    """The mean of simple jumpers with several jump rates.
+
+    The rate 1 never bets: with it among k rates, S never falls below 1/k.
+
+    Theorem: a test martingale, as told in `Bettor`. Memory: 2 floats, and 6 for each rate.
+
+    Parameters
+    ----------
+    jumps : sequence of floats in (0, 1], default (0.0001, 0.001, 0.01, 0.1, 1)
+
+    References
+    ----------
+    Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point detection".
+
+    Examples
+    --------
+    >>> martingale = CompositeJumper()
+    >>> path = martingale.update_many([0.01] * 50)
+    >>> bool(path[-1] > 15)
+    True
+    """
+
+    def __init__(self, jumps: Sequence[float] = (0.0001, 0.001, 0.01, 0.1, 1.0)) -> None:
+        if isinstance(jumps, str | bytes) or not isinstance(jumps, Sequence | np.ndarray) or len(jumps) == 0:
+            raise TypeError(f"jumps must be a sequence of numbers in (0, 1], at least one, got {jumps!r}")
+        self.jumps = tuple(_rate("jumps", jump) for jump in jumps)
+        self._begin({"jumps": self.jumps}, self.jumps)
+
+
+def _rate(name: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be numbers in (0, 1], got {value!r}")
+    rate = float(value)
+    if not 0 < rate <= 1:
+        raise ValueError(f"{name} must lie in (0, 1], got {value!r}")
+    return rate
+
+
+class Sleeper(Bettor):
+    """The Sleeper/Stayer: capital sleeps, and wakes a little at every step, in case a change begins just now.
+
+    For thresholds a and levels b in {1/g, ..., (g-1)/g}, g = `grid`, there is a bettor (a, b) whose bet is b/a where
+    p <= a and (1-b)/(1-a) where p > a: he expects the share b of p-values at or below a. All capital sleeps
+    at first. At each step the bettors bet what they have; then the share `rate` of what still sleeps wakes
+    and is divided equally among all (g-1)^2. Who is awake stays awake, so that memory does not grow:
+
+        S_n = (1-rate)^n + sum over m < n of rate (1-rate)^m times the mean over (a, b) of the product of
+              his bets at steps m + 2, ..., n,
+
+    the mean, over bettors and over geometrically distributed times of waking, of what each has won since. So a
+    change after a calm of m steps costs ln(1 / rate) + 2 ln(g-1) + m `rate` in ln S at most, instead of all that
+    a bettor would have lost before it. The bettors with a = b do not bet: S never falls below 1 / (g-1).
+
+    Theorem: a test martingale, as told in `Bettor`. Memory: 2 + 2 (g-1)^2 floats.
+
+    Parameters
+    ----------
+    rate : float in (0, 1), default 0.001
+    grid : int >= 2, default 10
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), chapter 9, the Sleeper/Stayer.
+
+    Examples
+    --------
+    >>> martingale = Sleeper()
+    >>> calm = martingale.update_many([0.1, 0.3, 0.5, 0.7, 0.9] * 100)
+    >>> bool(martingale.update_many([0.05] * 30)[-1] > 20)
+    True
+    """
+
+    _run = staticmethod(run_sleeper)
+
+    def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
+        self.rate = probability("rate", rate)
+        self.grid = checked_count("grid", grid, 2)
+        k = (self.grid - 1) ** 2
+        a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
+        kept = 1 - self.rate
+        constants = [[math.log1p(-self.rate), self.rate / kept / k, self.grid], b / a / kept, (1 - b) / (1 - a) / kept]
+        super().__init__({"rate": self.rate, "grid": self.grid}, np.concatenate(constants), {"capital": k, "powers": k})
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        capital, powers = parts["capital"], parts["powers"]
+        log = parts["n"][0] * self._constants[0] + log_awake(capital, powers)
+        least = np.where(powers > 0, 1.0, 0.0)
+        return whole(powers) and bool(((capital >= least) & (capital < HUGE)).all()) and close(parts["log"][0], log)
