@@ -1,0 +1,278 @@
+"""Forecasts put into bins: where bins meet, what is in them, and the checks of what comes in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, Protocol
+
+import numpy as np
+
+from venn.prediction import Floats, Integers, Parameters
+
+SUM = 1e-9  # how far from 1 a distribution may sum
+
+
+class Bins(Protocol):
+    """Where the bins of probabilities meet."""
+
+    def cuts(self, probabilities: Floats) -> Floats:
+        """Return (b - 1,) nondecreasing cuts in [0, 1] for b bins.
+
+        Bin 0 lies below the first cut; a probability equal to a cut belongs to the bin above.
+        """
+
+
+class WidthBins(Parameters):
+    """Bins of equal width: [i / bins, (i + 1) / bins), the last one closed.
+
+    Parameters
+    ----------
+    bins : int >= 1, default 10
+
+    Examples
+    --------
+    >>> WidthBins(4).cuts(np.array([0.1, 0.2]))
+    array([0.25, 0.5 , 0.75])
+    """
+
+    def __init__(self, bins: int = 10) -> None:
+        self.bins = _whole("bins", bins)
+
+    def cuts(self, probabilities: Floats) -> Floats:
+        """Return the cuts i / bins."""
+        return np.arange(1, self.bins) / self.bins
+
+
+class MassBins(Parameters):
+    """Bins that hold equally many forecasts, as far as equal forecasts, which share a bin, allow.
+
+    Of n probabilities in increasing order, counted from 0, cut i is number floor(i n / bins).
+
+    Parameters
+    ----------
+    bins : int >= 1, default 10
+
+    Examples
+    --------
+    >>> MassBins(2).cuts(np.array([0.1, 0.2, 0.2, 0.4]))
+    array([0.2])
+    """
+
+    def __init__(self, bins: int = 10) -> None:
+        self.bins = _whole("bins", bins)
+
+    def cuts(self, probabilities: Floats) -> Floats:
+        """Return the cuts."""
+        ranks = np.arange(1, self.bins) * len(probabilities) // self.bins
+        cuts: Floats = np.sort(probabilities)[ranks]
+        return cuts
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer >= 1, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+    return int(value)
+
+
+def probabilities(proba: Any, name: str = "proba") -> Floats:
+    """Return (n,) probabilities or (n, c) distributions, or say what is wrong with them."""
+    values = np.ma.filled(proba, np.nan) if np.ma.isMaskedArray(proba) else np.asarray(proba)
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be numbers, got {values.dtype}: {proba!r}")
+    if values.ndim not in (1, 2) or not len(values) or (values.ndim == 2 and values.shape[1] < 2):
+        raise ValueError(f"{name} must have shape (n,) or (n, c) with n >= 1 and c >= 2, got {values.shape}")
+    p = np.ascontiguousarray(values, np.float64)
+    # Written so that NaN fails.
+    wrong = ~((p >= 0.0) & (p <= 1.0))
+    if wrong.any():
+        raise ValueError(f"{name} must lie in [0, 1], got {p[wrong][0]} in row {int(np.argwhere(wrong)[0][0])}")
+    if p.ndim == 2:
+        short = np.abs(p.sum(axis=1) - 1.0) > SUM
+        if short.any():
+            row = int(short.argmax())
+            raise ValueError(f"{name} must have rows of sum 1, got {p[row].sum()} in row {row}")
+    return p
+
+
+def checked(proba: Any, truth: Any, names: tuple[str, str] = ("proba", "truth")) -> tuple[Floats, Integers]:
+    """Return both arrays, or say what is wrong with them."""
+    p = probabilities(proba, names[0])
+    y = np.asarray(truth)
+    wanted = "0 or 1, False or True" if p.ndim == 1 else f"class codes from 0 to {p.shape[1] - 1}"
+    if y.dtype.kind not in "iub" or np.ma.isMaskedArray(truth):
+        raise TypeError(f"{names[1]} must be {wanted}, got {y.dtype}: {truth!r}")
+    if y.shape != (len(p),):
+        raise ValueError(f"{names[1]} must have shape ({len(p)},) as {names[0]} has rows, got {y.shape}")
+    wrong = (y < 0) | (y > (1 if p.ndim == 1 else p.shape[1] - 1))
+    if wrong.any():
+        raise ValueError(f"{names[1]} must be {wanted}, got {y[wrong][0]} at {int(wrong.argmax())}")
+    return p, y.astype(np.int64)
+
+
+def cuts_of(bins: Bins | None, p: Floats) -> Floats:
+    """Return the cuts between the bins, by default `WidthBins(10)`, or say what is wrong with them."""
+    if bins is not None and (isinstance(bins, type) or not callable(getattr(bins, "cuts", None))):
+        raise TypeError(f"bins must be an object with a method 'cuts', such as WidthBins(10), got {bins!r}")
+    cuts = np.asarray((WidthBins() if bins is None else bins).cuts(p), np.float64)
+    if cuts.ndim != 1 or not ((cuts >= 0.0) & (cuts <= 1.0)).all() or not (cuts[:-1] <= cuts[1:]).all():
+        raise ValueError(f"bins must give nondecreasing cuts in [0, 1], got {cuts!r}")
+    return cuts
+
+
+def place(p: Floats, cuts: Floats) -> Integers:
+    """Return the bin of each probability."""
+    return np.searchsorted(cuts, p, side="right")
+
+
+def count_bins(places: Integers, p: Floats, y: Integers) -> tuple[Integers, Floats, Integers]:
+    """Return the numbers of forecasts, the sums of their probabilities and the numbers of events, by bin."""
+    counts: Integers = np.bincount(places)
+    sums: Floats = np.bincount(places, p).astype(np.float64)
+    events: Integers = np.bincount(places[y == 1], minlength=len(counts))
+    return counts, sums, events
+
+
+def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float:
+    """Return the mean over the forecasts of |share of events - mean probability| in their bin."""
+    return float(np.abs(events - sums).sum() / counts.sum())
+
+
+class CalibrationBins:
+    """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
+
+    Parameters
+    ----------
+    bins : int >= 1, default 10
+
+    Attributes
+    ----------
+    n : int
+        Number of forecasts.
+    ece : float
+        Expected calibration error: equal to `ece` of the same forecasts, to the last bit.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The number of bins is not that.
+
+    Examples
+    --------
+    >>> monitor = CalibrationBins(2)
+    >>> for confidence, hit in [(0.75, True), (0.75, True), (0.25, False), (0.25, True)]:
+    ...     monitor.update(confidence, hit)
+    >>> monitor.ece
+    0.25
+    >>> monitor.bins[1]
+    {'lower': 0.5, 'upper': 1.0, 'count': 2, 'confidence': 0.75, 'accuracy': 1.0}
+    """
+
+    def __init__(self, bins: int = 10) -> None:
+        size = _whole("bins", bins)
+        self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
+        self._counts = [0] * size
+        self._sums = [0.0] * size
+        self._hits = [0] * size
+
+    def __repr__(self) -> str:
+        return f"CalibrationBins({len(self._counts)})"
+
+    def update(self, confidence: float, hit: Any) -> None:
+        """Take in one forecast: a probability in [0, 1], and whether the event came (True, 1, False or 0)."""
+        if type(confidence) is not float:
+            if isinstance(confidence, bool | np.bool_) or not isinstance(
+                confidence, int | float | np.integer | np.floating
+            ):
+                raise TypeError(f"confidence must be a number in [0, 1], got {confidence!r}")
+            confidence = float(confidence)
+        if not 0.0 <= confidence <= 1.0:
+            raise ValueError(f"confidence must be a number in [0, 1], got {confidence!r}")
+        if hit is not True and hit is not False:
+            if not isinstance(hit, np.bool_ | int | np.integer) or hit not in (0, 1):
+                raise TypeError(f"hit must be True or False, got {hit!r}")
+            hit = bool(hit)
+        place = bisect_right(self._cuts, confidence)
+        self._counts[place] += 1
+        self._sums[place] += confidence
+        self._hits[place] += hit
+
+    def update_many(self, confidence: Any, hit: Any) -> None:
+        """Take in (n,) forecasts, with the same result as one after another."""
+        if np.shape(confidence) == np.shape(hit) == (0,):
+            return
+        p, y = checked(confidence, hit, ("confidence", "hit"))
+        if p.ndim != 1:
+            raise ValueError(f"confidence must have shape (n,), got {p.shape}")
+        size = len(self._counts)
+        places = np.append(np.arange(size), place(p, np.array(self._cuts)))
+        # The sums so far come first: each bin is added up in the same order as one after another.
+        self._sums = np.bincount(places, np.append(self._sums, p), size).tolist()
+        self._counts = (np.bincount(places[size:], minlength=size) + self._counts).tolist()
+        self._hits = (np.bincount(places[size:][y == 1], minlength=size) + self._hits).tolist()
+
+    @property
+    def n(self) -> int:
+        """Number of forecasts."""
+        return sum(self._counts)
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error; 0.0 before the first forecast."""
+        return calibration_error(np.array(self._counts), np.array(self._sums), np.array(self._hits)) if self.n else 0.0
+
+    @property
+    def bins(self) -> list[dict[str, float]]:
+        """The bins that are not empty, as plain data: ends, count, mean confidence, share of events."""
+        ends = [0.0, *self._cuts, 1.0]
+        return [
+            {
+                "lower": ends[i],
+                "upper": ends[i + 1],
+                "count": self._counts[i],
+                "confidence": self._sums[i] / self._counts[i],
+                "accuracy": self._hits[i] / self._counts[i],
+            }
+            for i in range(len(self._counts))
+            if self._counts[i]
+        ]
+
+    def fresh(self) -> CalibrationBins:
+        """Return one of as many bins that has seen nothing."""
+        return CalibrationBins(len(self._counts))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All it knows, as plain JSON data."""
+        return {"counts": list(self._counts), "sums": list(self._sums), "hits": list(self._hits)}
+
+    def restore(self, state: Any) -> None:
+        """Go on from a `state` of one with as many bins.
+
+        Raises
+        ------
+        ValueError
+            It is not that; nothing changes.
+        """
+        size = len(self._counts)
+        if not isinstance(state, dict) or set(state) != {"counts", "sums", "hits"}:
+            raise ValueError(f"state must be a dict of counts, sums and hits, got {state!r}")
+        for name, values in state.items():
+            kinds = int | float if name == "sums" else int
+            if (
+                not isinstance(values, list)
+                or len(values) != size
+                or any(isinstance(value, bool) or not isinstance(value, kinds) for value in values)
+            ):
+                raise ValueError(f"state must hold {size} numbers as {name}, got {values!r}")
+        ends = [0.0, *self._cuts, 1.0]
+        for i, (count, total, hits) in enumerate(zip(state["counts"], state["sums"], state["hits"], strict=True)):
+            slack = 1e-6 * count  # what sums may have lost by rounding
+            if not (0 <= hits <= count and ends[i] * count - slack <= total <= ends[i + 1] * count + slack):
+                raise ValueError(
+                    f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "
+                    f"got count {count}, sum {total} and {hits} hits"
+                )
+        self._counts, self._hits = list(state["counts"]), list(state["hits"])
+        self._sums = [float(total) for total in state["sums"]]

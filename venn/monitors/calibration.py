@@ -1,0 +1,489 @@
+"""Measures of calibration: do events forecast with probability p come in a share p of the cases?
+
+The functions take arrays; a prefix or a window is a slice of them. Forecasts come in one of two forms:
+
+- proba (n,): probabilities of an event, and truth (n,): 1 or True where it came, 0 or False where not;
+- proba (n, c): distributions over classes, and truth (n,): class codes 0..c-1. Measures of a single event then mean
+  "the label is the predicted class", the first of largest probability.
+
+All are descriptions of the forecasts at hand, but for what `reliability` and `hosmer_lemeshow` say of their bars and
+p-values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+from scipy.stats import chi2
+
+from venn.monitors.bins import (
+    Bins,
+    CalibrationBins,
+    MassBins,
+    WidthBins,
+    calibration_error,
+    checked,
+    count_bins,
+    cuts_of,
+    place,
+    probabilities,
+)
+from venn.prediction import Floats, Integers
+
+__all__ = [
+    "Bins",
+    "CalibrationBins",
+    "HosmerLemeshow",
+    "MassBins",
+    "MeanLogLoss",
+    "Reliability",
+    "Sharpness",
+    "TopLabel",
+    "WidthBins",
+    "brier",
+    "classwise_ece",
+    "ece",
+    "hosmer_lemeshow",
+    "log_loss",
+    "number_of_events",
+    "reliability",
+    "sharpness",
+    "top_label",
+]
+
+CLIP = 1e-15
+LEAST_EXPECTED = 1.0
+
+
+def brier(proba: Any, truth: Any) -> float:
+    """Return the mean Brier score.
+
+    For one event the mean of (y - p)^2, in [0, 1]; for distributions the mean of sum_k (1{y = k} - p_k)^2, in
+    [0, 2]. So the second of two classes given as one event scores half of what both score as a distribution.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+    truth : (n,) of 0 and 1, or class codes
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not those.
+
+    References
+    ----------
+    Brier (1950), "Verification of forecasts expressed in terms of probability".
+
+    Examples
+    --------
+    >>> brier([0.75, 0.5], [1, 0]), brier([[0.25, 0.75], [0.5, 0.5]], [1, 0])
+    (0.15625, 0.3125)
+    """
+    p, y = checked(proba, truth)
+    if p.ndim == 1:
+        return float(np.mean((y - p) ** 2))
+    of_truth = p[np.arange(len(p)), y]
+    return float(np.mean((p * p).sum(axis=1) - 2.0 * of_truth + 1.0))
+
+
+@dataclass(frozen=True)
+class MeanLogLoss:
+    """A mean log loss and how it came about."""
+
+    value: float
+    """Mean of -ln p, in nats."""
+    clipped: int
+    """Number of forecasts that gave what came a probability below `clip`."""
+    clip: float
+    """Probabilities below it were taken for it."""
+
+
+def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
+    """Return the mean of -ln of the probability of what came, and the number of probabilities clipped.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+    truth : (n,) of 0 and 1, or class codes
+    clip : float in [0, 1), default 1e-15
+        Probabilities of what came below it count as `clip`. With 0 nothing is clipped, and the mean is infinite
+        once something came that had probability 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not those, or the clip is out of range.
+
+    Examples
+    --------
+    >>> log_loss([0.5, 0.0], [1, 1])
+    MeanLogLoss(value=17.615961787735316, clipped=1, clip=1e-15)
+    >>> log_loss([0.5, 0.0], [1, 1], clip=0).value
+    inf
+    """
+    if isinstance(clip, bool) or not isinstance(clip, int | float | np.floating) or not 0 <= clip < 1:
+        raise ValueError(f"clip must lie in [0, 1), got {clip!r}")
+    p, y = checked(proba, truth)
+    of_truth = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(p)), y]
+    with np.errstate(divide="ignore"):
+        value = float(np.mean(-np.log(np.maximum(of_truth, clip))))
+    return MeanLogLoss(value, int((of_truth < clip).sum()), float(clip))
+
+
+class TopLabel(NamedTuple):
+    """Whether the predicted class was right, and how probable it was said to be."""
+
+    confidence: Floats  #: (n,) largest probability
+    hit: NDArray[np.bool_]  #: (n,) the predicted class, the first of that probability, was the true one
+
+
+def top_label(proba: Any, truth: Any) -> TopLabel:
+    """Return what distributions say of their predicted class.
+
+    Parameters
+    ----------
+    proba : (n, c) float64
+    truth : (n,) class codes
+
+    Examples
+    --------
+    >>> top_label([[0.25, 0.75], [0.5, 0.5]], [1, 1]).hit
+    array([ True, False])
+    """
+    p, y = checked(proba, truth)
+    if p.ndim == 1:
+        raise ValueError(f"proba must have shape (n, c), got {p.shape}")
+    return TopLabel(p.max(axis=1), p.argmax(axis=1) == y)
+
+
+def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:
+    """Return the expected calibration error, in [0, 1].
+
+    The mean over the forecasts of |share of events - mean probability| in the forecast's bin. It is biased
+    upwards: forecasts that are perfectly calibrated have a positive error, for bins hold few of them.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+        Of distributions the predicted class is looked at, as usual; `classwise_ece` looks at all.
+    truth : (n,) of 0 and 1, or class codes
+    bins : Bins, default WidthBins(10)
+        `WidthBins`, `MassBins`, or an object with the same method.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not those.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015); Guo, Pleiss, Sun & Weinberger (2017), "On calibration of modern neural
+    networks". Their bins are closed above, ours below.
+
+    Examples
+    --------
+    >>> ece([0.75, 0.75, 0.25, 0.25], [1, 1, 0, 1])
+    0.25
+    """
+    p, y = _events(proba, truth)
+    return calibration_error(*count_bins(place(p, cuts_of(bins, p)), p, y))
+
+
+def classwise_ece(proba: Any, truth: Any, bins: Bins | None = None) -> Floats:
+    """Return (c,) the expected calibration error of each class, as the event that it is the label.
+
+    Their mean is known as the static or classwise calibration error.
+
+    Parameters
+    ----------
+    proba : (n, c) float64
+    truth : (n,) class codes
+    bins : Bins, default WidthBins(10)
+
+    References
+    ----------
+    Nixon et al. (2019), "Measuring calibration in deep learning"; Kull et al. (2019), "Beyond temperature scaling".
+
+    Examples
+    --------
+    >>> classwise_ece([[0.25, 0.75], [0.25, 0.75]], [1, 1])
+    array([0.25, 0.25])
+    """
+    p, y = checked(proba, truth)
+    if p.ndim == 1:
+        raise ValueError(f"proba must have shape (n, c), got {p.shape}")
+    return np.array([ece(np.ascontiguousarray(column), y == k, bins) for k, column in enumerate(p.T)])
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """A reliability diagram of b bins; bins without forecasts are left out."""
+
+    confidence: Floats
+    """(b,) mean probability."""
+    frequency: Floats
+    """(b,) share of events."""
+    counts: Integers
+    """(b,) number of forecasts."""
+    low: Floats
+    """(b,) lower end of the consistency bar of `frequency`."""
+    high: Floats
+    """(b,) its upper end."""
+    edges: Floats
+    """(b, 2) lower and upper end of the bin."""
+    level: float
+    """Probability that a bar covers, at the least."""
+    ece: float
+    """Expected calibration error over these bins."""
+
+
+def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float = 0.9) -> Reliability:
+    """Return the reliability diagram with consistency bars.
+
+    A bar says how far the share of events in its bin may be from the diagonal by chance. If every event comes with
+    the probability that was forecast, independently given the forecasts, the number of events in a bin has a
+    Poisson-binomial law; the bar reaches from its (1 - level) / 2 to its (1 + level) / 2 quantile. The law is computed,
+    not sampled, so the bars are those of infinitely many resamplings of the labels from the forecasts.
+
+    Theorem: under that hypothesis, each bar contains its share with probability at least `level`, given the
+    forecasts. It is a statement about one bar, not about all at once. For forecasts made online, which depend on
+    the labels before, it is a heuristic; so it is for forecasts of Venn type, which do not claim more than to be
+    right on average in their category.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+        Of distributions the predicted class is looked at.
+    truth : (n,) of 0 and 1, or class codes
+    bins : Bins, default WidthBins(10)
+    level : float in (0, 1), default 0.9
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not those, or the level is out of range.
+
+    Notes
+    -----
+    Time is O(n log^2 n).
+
+    References
+    ----------
+    Bröcker & Smith (2007), "Increasing the reliability of reliability diagrams"; they resample forecasts as well as
+    labels.
+
+    Examples
+    --------
+    >>> diagram = reliability([0.5, 0.5, 0.5, 0.5, 0.95], [1, 1, 1, 1, 1], level=0.8)
+    >>> diagram.confidence, diagram.frequency, diagram.counts
+    (array([0.5 , 0.95]), array([1., 1.]), array([4, 1]))
+    >>> diagram.low, diagram.high
+    (array([0.25, 1.  ]), array([0.75, 1.  ]))
+    """
+    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+        raise ValueError(f"level must lie in (0, 1), got {level!r}")
+    p, y = _events(proba, truth)
+    cuts = cuts_of(bins, p)
+    places = place(p, cuts)
+    counted = count_bins(places, p, y)
+    filled = counted[0] > 0
+    counts, sums, events = counted[0][filled], counted[1][filled], counted[2][filled]
+    low, high = [], []
+    order = places.argsort(kind="stable")
+    for forecasts in np.split(p[order], counts.cumsum()[:-1]):
+        below = np.cumsum(number_of_events(forecasts))
+        ends = np.searchsorted(below, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+        # The last sum may fall short of 1 by rounding, never by half of a tail.
+        low.append(ends[0] / len(forecasts))
+        high.append(min(ends[1], len(forecasts)) / len(forecasts))
+    edges = np.column_stack([np.append(0.0, cuts), np.append(cuts, 1.0)])[: len(filled)][filled]
+    return Reliability(
+        confidence=sums / counts,
+        frequency=events / counts,
+        counts=counts,
+        low=np.array(low),
+        high=np.array(high),
+        edges=edges,
+        level=float(level),
+        ece=calibration_error(*counted),
+    )
+
+
+def number_of_events(proba: Any) -> Floats:
+    """Return (n + 1,) the Poisson-binomial law: the probability of each number of independent events.
+
+    Parameters
+    ----------
+    proba : (n,) float64 in [0, 1]
+        Probability of each event.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is not that.
+
+    Notes
+    -----
+    Laws of halves are convolved by Fourier transforms: exact up to about 1e-15 absolutely, so small tails are not
+    exact relatively.
+
+    Examples
+    --------
+    >>> number_of_events([0.5, 0.5]).round(3)
+    array([0.25, 0.5 , 0.25])
+    """
+    p = probabilities(proba)
+    if p.ndim != 1:
+        raise ValueError(f"proba must have shape (n,), got {p.shape}")
+    laws = np.column_stack([1.0 - p, p])
+    while len(laws) > 1:
+        if len(laws) % 2:
+            laws = np.vstack([laws, np.eye(1, laws.shape[1])])  # no event
+        size = 2 * laws.shape[1] - 1
+        length = fft.next_fast_len(size, real=True)
+        transform = fft.rfft(laws, length, axis=1)
+        laws = fft.irfft(transform[0::2] * transform[1::2], length, axis=1)[:, :size]
+    law: Floats = np.clip(laws[0, : len(p) + 1], 0.0, 1.0)
+    return law
+
+
+@dataclass(frozen=True)
+class HosmerLemeshow:
+    """A Hosmer-Lemeshow test."""
+
+    statistic: float
+    """Sum over the groups of (O - E)^2 / (E (1 - E / n))."""
+    p_value: float
+    """Chance of at least that much, by the chi-squared distribution."""
+    freedom: int
+    """Its degrees of freedom."""
+    groups: int
+    """Number of groups after merging."""
+
+
+def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample: bool = False) -> HosmerLemeshow:
+    """Test calibration by groups of forecasts: is the number of events in each what was expected?
+
+    The statistic is the sum over the groups of (O - E)^2 / (E (1 - E / n)): O events were observed and E expected
+    among n forecasts. Of B groups, its law under perfect calibration is taken for chi-squared with B degrees of
+    freedom, or B - 2 where the forecaster was fitted to these very examples.
+
+    That is an approximation for large groups, not a theorem. Groups are therefore merged with their neighbour above
+    until both events and non-events are expected at least once; a last group short of that joins the one below.
+    Out of sample it errs on the side of large p-values: E (1 - E / n) is at least the variance of O.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+        Of distributions the predicted class is looked at.
+    truth : (n,) of 0 and 1, or class codes
+    bins : Bins, default MassBins(10)
+        The groups before merging; by default deciles, as published.
+    in_sample : bool, default False
+        The forecaster was fitted to these examples, labels included.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The arrays are not those, or fewer than 3 groups are left for the test in sample.
+
+    References
+    ----------
+    Hosmer & Lemeshow (1980), "Goodness of fit tests for the multiple logistic regression model".
+
+    Examples
+    --------
+    >>> test = hosmer_lemeshow([0.5] * 8 + [0.75] * 8, [1, 0] * 4 + [1] * 8)
+    >>> test.groups, round(test.statistic, 3), round(test.p_value, 3)
+    (2, 2.667, 0.264)
+    """
+    if not isinstance(in_sample, bool | np.bool_):
+        raise TypeError(f"in_sample must be True or False, got {in_sample!r}")
+    p, y = _events(proba, truth)
+    bins = MassBins() if bins is None else bins
+    groups = _merged(*count_bins(place(p, cuts_of(bins, p)), p, y))
+    freedom = len(groups) - 2 if in_sample else len(groups)
+    if freedom < 1:
+        raise ValueError(f"in_sample must be False for fewer than 3 groups, got {len(groups)} after merging")
+    statistic = 0.0
+    for count, expected, observed in groups:
+        variance = expected * (1.0 - expected / count)
+        if variance > 0.0:
+            statistic += (observed - expected) ** 2 / variance
+        elif observed != expected:  # something came that had probability 0
+            statistic = math.inf
+    return HosmerLemeshow(statistic, float(chi2.sf(statistic, freedom)), freedom, len(groups))
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """How far forecasts commit themselves, whatever comes."""
+
+    variance: float
+    """Variance of the forecasts: for distributions the sum over the classes. Larger is sharper."""
+    expected_brier: float
+    """Brier score that the forecasts expect of themselves. Smaller is sharper."""
+    expected_log_loss: float
+    """Log loss that they expect of themselves, their mean entropy in nats. Smaller is sharper."""
+
+
+def sharpness(proba: Any) -> Sharpness:
+    """Return measures of sharpness, a property of the forecasts alone.
+
+    Of calibrated forecasts the sharper ones are the better. The variance is the older measure, for one event. The
+    other two are the entropies that belong to the two losses: a calibrated forecaster's loss is its entropy on
+    average, and what it exceeds that by is miscalibration.
+
+    Parameters
+    ----------
+    proba : (n,) or (n, c) float64 in [0, 1]
+        Scored as by `brier`: for one event (y - p)^2, for distributions the sum over the classes.
+
+    References
+    ----------
+    Murphy & Winkler (1992), "Diagnostic verification of probability forecasts"; Gneiting, Balabdaoui & Raftery
+    (2007), "Probabilistic forecasts, calibration and sharpness"; Bröcker (2009), "Reliability, sufficiency, and the
+    decomposition of proper scores".
+
+    Examples
+    --------
+    >>> sharpness([0.0, 1.0])
+    Sharpness(variance=0.25, expected_brier=0.0, expected_log_loss=0.0)
+    >>> sharpness([[0.5, 0.5], [0.5, 0.5]])
+    Sharpness(variance=0.0, expected_brier=0.5, expected_log_loss=0.6931471805599453)
+    """
+    p = probabilities(proba)
+    rows = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
+    logs = np.log(np.where(rows > 0.0, rows, 1.0))
+    return Sharpness(
+        variance=float(p.var(axis=0).sum()),
+        expected_brier=float(np.mean(p * (1.0 - p) if p.ndim == 1 else 1.0 - (p * p).sum(axis=1))),
+        expected_log_loss=float(np.mean(-(rows * logs).sum(axis=1))) + 0.0,
+    )
+
+
+def _events(proba: Any, truth: Any) -> tuple[Floats, Integers]:
+    """Return (n,) probabilities of an event and (n,) whether it came: of distributions, that the top label is right."""
+    p, y = checked(proba, truth)
+    return (p, y) if p.ndim == 1 else (p.max(axis=1), (p.argmax(axis=1) == y).astype(np.int64))
+
+
+def _merged(counts: Integers, sums: Floats, events: Integers) -> list[tuple[int, float, int]]:
+    """Return (count, expected, observed) of groups, each with its share of expected events and non-events."""
+    groups: list[tuple[int, float, int]] = []
+    count, expected, observed = 0, 0.0, 0
+    for one in zip(counts.tolist(), sums.tolist(), events.tolist(), strict=True):
+        count, expected, observed = count + one[0], expected + one[1], observed + one[2]
+        if min(expected, count - expected) >= LEAST_EXPECTED:
+            groups.append((count, expected, observed))
+            count, expected, observed = 0, 0.0, 0
+    if count:
+        last = groups.pop() if groups else (0, 0.0, 0)
+        groups.append((count + last[0], expected + last[1], observed + last[2]))
+    return groups
