@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.progress import Progress as RichProgress
-    from rich.table import Table
 
 Means = Mapping[str, Mapping[str, float]]
 
+# Field and heading: of predictors that give probabilities, and of those that give sets.
 COLUMNS = {
     "accuracy": "accuracy",
     "lower": "lower",
@@ -22,15 +23,34 @@ COLUMNS = {
     "log_loss": "log loss",
     "brier": "Brier",
 }
+SET_COLUMNS = {
+    "accuracy": "accuracy",
+    "error_0.01": "error .01",
+    "error_0.05": "error .05",
+    "error_0.1": "error .1",
+    "error_0.2": "error .2",
+    "size_0.05": "size .05",
+    "confidence": "confidence",
+}
+
+
+def _blocks(means: Means) -> list[tuple[dict[str, str], Means]]:
+    """Return the rows that have the columns of each kind; a kind without rows is left out."""
+    blocks: list[tuple[dict[str, str], Means]] = []
+    for columns in (COLUMNS, SET_COLUMNS):
+        rows = {name: row for name, row in means.items() if row.keys() >= columns.keys()}
+        if rows:
+            blocks.append((columns, rows))
+    return blocks
 
 
 def table(means: Means, title: str, footnote: str) -> str:
-    """Return a plain text table with one line per predictor.
+    """Return a plain text table with one line per predictor; one of sets below one of probabilities.
 
     Parameters
     ----------
     means : mapping of name to mapping
-        With accuracy, lower, upper, width, log_loss and brier.
+        With accuracy, lower, upper, width, log_loss and brier, or what `Record.means` says of prediction sets.
     title, footnote : str
         Lines above and below.
 
@@ -43,31 +63,39 @@ def table(means: Means, title: str, footnote: str) -> str:
     venn         0.9000  0.8800  0.9300  0.0500    0.3000  0.1500
     Means over all steps.
     """
-    head = ["predictor", *COLUMNS.values()]
-    body = [[name, *(f"{row[column]:.4f}" for column in COLUMNS)] for name, row in means.items()]
-    widths = [max(7, *(len(cells[i]) for cells in (head, *body))) for i in range(len(head))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        for cells in (head, *body)
-    ]
-    return "\n".join([title, *lines, footnote])
+    lines = [title]
+    first = max(9, *map(len, means))
+    for columns, rows in _blocks(means):
+        head = ["predictor", *columns.values()]
+        body = [[name, *(f"{row[column]:.4f}" for column in columns)] for name, row in rows.items()]
+        widths = [first, *(max(7, *(len(cells[i]) for cells in (head, *body))) for i in range(1, len(head)))]
+        lines += [
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            )
+            for cells in (head, *body)
+        ]
+    return "\n".join([*lines, footnote])
 
 
-def rich_table(means: Means, title: str, footnote: str) -> Table:
-    """Return the same table for a rich console."""
+def rich_table(means: Means, title: str, footnote: str) -> Group:
+    """Return the same tables for a rich console."""
     from rich import box
+    from rich.console import Group
     from rich.table import Table
 
-    drawn = Table(title=title, caption=footnote, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
-    drawn.add_column("predictor")
-    for heading in COLUMNS.values():
-        drawn.add_column(heading, justify="right")
-    for name, row in means.items():
-        drawn.add_row(name, *(f"{row[column]:.4f}" for column in COLUMNS))
-    return drawn
+    drawn = []
+    for columns, rows in _blocks(means):
+        one = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
+        one.add_column("predictor")
+        for heading in columns.values():
+            one.add_column(heading, justify="right")
+        for name, row in rows.items():
+            one.add_row(name, *(f"{row[column]:.4f}" for column in columns))
+        drawn.append(one)
+    drawn[0].title, drawn[-1].caption = title, footnote
+    return Group(*drawn)
 
 
 class Progress:
@@ -125,14 +153,8 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=what, refresh=True)
 
-    def update(self, step: int, name: str, accuracy: float, lower: float, upper: float) -> None:
-        """Draw the state after `step` steps."""
+    def update(self, step: int, state: str) -> None:
+        """Draw the state after `step` steps, in words."""
         if self._bar is not None:
-            claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
-            self._bar.update(
-                self._task,
-                completed=step,
-                description=f"{name}: accuracy {accuracy:.3f} {claim}",
-                refresh=True,
-            )
+            self._bar.update(self._task, completed=step, description=state, refresh=True)
             self._next = perf_counter() + self._interval

@@ -1,0 +1,381 @@
+"""The live view: charts of characters, bounded memory, terminals of any size, pipes, a real pseudo-terminal."""
+
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import numpy as np
+import pytest
+from live_cases import snapshots
+from rich.cells import cell_len
+from rich.console import Console
+
+from venn.monitors.monitor import Monitor
+from venn.prediction import Multiprobability
+from venn.show.chart import LABEL, Layer, chart
+from venn.show.history import MOST_ROWS, History
+from venn.show.live import Live, lines
+
+NAMES = ["venn", "abers", "platt", "conformal"]
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def terminal(width, height, encoding=None, **options):
+    file = io.StringIO() if encoding is None else io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    return Console(width=width, height=height, file=file, force_terminal=True, record=True, **options)
+
+
+def final(console, cases, names=NAMES, total=1728, title="car"):
+    """Return the text that stays on the screen."""
+    with Live(title, total, names, console) as live:
+        for case in cases:
+            live.show({name: case[name] for name in names})
+        console.export_text()
+    return console.export_text()
+
+
+@pytest.fixture(scope="module")
+def changing():
+    return list(snapshots(1728, change=1100, stride=48))
+
+
+@pytest.fixture(scope="module")
+def quiet():
+    return list(snapshots(600, stride=40))
+
+
+# ---------------------------------------------------------------------------- chart
+
+
+def dots(text_lines, width, height):
+    """Return the dots of a chart, (4 rows, 2 columns) a character, as a set of (column, row from below)."""
+    places = [(0, 3), (0, 2), (0, 1), (1, 3), (1, 2), (1, 1), (0, 0), (1, 0)]  # of the bits of a braille character
+    lit = set()
+    for row, line in enumerate(text_lines[:-1]):
+        for column, letter in enumerate(line.plain[LABEL + 1 : width - 1]):
+            code = ord(letter) - 0x2800
+            if 0 < code < 256:
+                lit |= {
+                    (2 * column + dx, 4 * (height - 2 - row) + dy)
+                    for bit, (dx, dy) in enumerate(places)
+                    if code >> bit & 1
+                }
+    return lit
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_point_of_a_curve_is_a_dot_and_every_dot_is_near_the_curve(seed):
+    rng = np.random.default_rng(seed)
+    width, height = int(rng.integers(16, 60)), int(rng.integers(2, 20))
+    n = int(rng.integers(1, 300))
+    x = np.sort(rng.choice(np.arange(1000), n, replace=False))
+    y = rng.normal(size=n).cumsum()
+    span = (float(y.min()) - 0.1, float(y.max()) + 0.1)
+    lit = dots(chart([Layer(x, y, y)], (0, 1000), span, width, height), width, height)
+    n_columns, n_rows = 2 * (width - LABEL - 2), 4 * (height - 1)
+
+    def place(a, b):
+        return a / 1000 * n_columns, (b - span[0]) / (span[1] - span[0]) * n_rows
+
+    for a, b in zip(x, y, strict=True):
+        column, row = place(a, b)
+        assert (int(column), int(row)) in lit
+    # The curve itself, densely: every dot has a point of it in its column, at its height or passing by.
+    dense = np.linspace(x[0], x[-1], 40 * n_columns)
+    heights = np.interp(dense, x, y)
+    passing = {}
+    for a, b in zip([*dense, *x], [*heights, *y], strict=True):
+        column, row = place(a, b)
+        for near in (int(column - 0.03), int(column), int(column + 0.03)):
+            passing.setdefault(near, []).append(row)
+    for column, row in lit:
+        assert min(passing[column]) - 1.6 <= row <= max(passing[column]) + 1.6
+
+
+def test_a_band_is_filled_and_a_later_line_covers_it():
+    x = [0, 10]
+    drawn = chart([Layer(x, [1, 1], [3, 3], "red"), Layer(x, [2, 2], [2, 2])], (0, 10), (0, 4), 29, 5)
+    inside = [line.plain[LABEL + 1 : -1] for line in drawn[:-1]]
+    assert inside[0] == "⣀" * 20  # the value on the upper end of the band is part of it
+    assert inside[1] == "⣀" * 20  # 2 is the lowest dot of its row, and the only one there
+    assert inside[2] == "⣿" * 20
+    assert inside[3] == " " * 20
+
+
+def test_a_mark_on_the_axis_is_not_hidden_by_the_last_step():
+    assert chart([], (0, 500), (0, 1), 40, 3, marks=[100])[-1].plain.endswith(" 500 ")
+    assert chart([], (0, 500), (0, 1), 40, 3, marks=[100, 500])[-1].plain.endswith("▲ ")
+
+
+# -------------------------------------------------------------------------- history
+
+
+def test_history_is_bounded_and_keeps_both_ends_and_even_gaps():
+    history = History(["a"])
+    for step in range(1, 20_001):
+        history.append({"a": {"step": step, "curves": {"accuracy": step / 20_000}}})
+        assert len(history) < MOST_ROWS
+        if step % 997 == 0 or step < 1100:
+            x, accuracy, *_ = history.curve("a")
+            assert (x[0], x[-1]) == (1, step)
+            assert accuracy == [s / 20_000 for s in x]
+            gaps = np.diff(x[:-1])  # the last one is there until the next
+            assert len(set(gaps.tolist())) <= 1
+    assert len(history) > MOST_ROWS // 2
+
+
+# ----------------------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [(80, 24), (200, 60), (140, 20), (60, 40), (60, 16), (72, 24), (40, 12), (16, 4), (5, 2), (1, 1)],
+)
+@pytest.mark.parametrize("names", [NAMES, ["venn"], ["platt", "conformal"]])
+def test_fits(changing, width, height, names):
+    for console in (terminal(width, height), terminal(width, height, encoding="ascii")):
+        text = final(console, changing[-3:], names)
+        shown = text.rstrip("\n").split("\n")
+        assert len(shown) <= max(height - 1, 1)
+        assert max(map(cell_len, shown)) <= width
+        if width >= 40:
+            assert shown[0].startswith("car   step 1728 of 1728 (100 %)"[:width])
+
+
+def test_80_by_24_shows_everything(changing):
+    text = final(terminal(80, 24), changing)
+    head, heads, *rows = text.split("\n")
+    assert re.match(r"car   step 1728 of 1728 \(100 %\)   [\d,]+ steps/s", head)
+    for column in ("predictor", "accuracy", "claimed", "last 500", "log loss", "err .05", "set", "evidence", "alarms"):
+        assert column in heads
+    for name, row in zip(NAMES, rows, strict=False):
+        curves = changing[-1][name]["curves"]
+        assert row.startswith(name)
+        assert f"{curves['accuracy']:.3f}"[1:] in row
+        assert row.rstrip().endswith(str(changing[-1][name]["alarms"]["count"]))
+    for row in ("venn  .8", "abers  .8", "evidence  log10", "a venn Ville", "8 alarms", "platt: At step 1230"):
+        assert row in text
+    assert text.count("▲") >= 3
+    assert all(f"{letter}\n" in text or f"{letter} " in text for letter in "abcd")
+
+
+def test_wide_terminals_show_all_columns_and_charts(changing):
+    text = final(terminal(160, 48), changing)
+    assert "ECE" in text
+    assert "claimed .950" in text  # of prediction sets: the share that holds the label
+    assert all(re.search(rf"^{name}  (covered )?\.\d", text, re.MULTILINE) for name in NAMES)
+    single = final(terminal(100, 30), changing, ["venn"])
+    assert "a Ville, realised row" in single
+    assert "b ShiryaevRoberts, realised row" in single
+
+
+def test_without_alarms_their_place_is_kept(quiet, changing):
+    calm, loud = (final(terminal(100, 30), cases).rstrip("\n").split("\n") for cases in (quiet, changing))
+    assert "no alarm" in calm
+    # In the same place, so nothing jumps when the first one rings.
+    assert calm.index("no alarm") == loud.index("8 alarms")
+
+
+def test_more_predictors_than_lines():
+    names = [f"p{i}" for i in range(30)]
+    snapshot = {"step": 9, "curves": {"accuracy": 0.5, "lower": 0.4, "upper": 0.6}}
+    text = final(terminal(80, 24), [dict.fromkeys(names, snapshot)], names)
+    assert "and 25 more" in text
+    assert re.search("^p4 ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["[red]x[/red]", "a\x1b[2Jb\nc", "分類器" * 9, "x" * 50, "é"])
+def test_names_and_titles_are_text(quiet, name):
+    for console in (terminal(80, 24), terminal(80, 24, encoding="ascii")):
+        text = final(console, [{name: case["venn"]} for case in quiet], [name], title=name)
+        assert max(map(cell_len, text.split("\n"))) <= 80
+        assert "\x1b" not in text
+        if name.startswith("["):
+            assert name in text
+
+
+def test_what_a_snapshot_may_lack():
+    for snapshot in ({"step": 0}, {"step": 0, "curves": {}, "window": {"size": 0}, "evidence": [], "alarms": {}}):
+        assert "venn" in final(terminal(80, 24), [{"venn": snapshot}], ["venn"])
+        assert lines({"venn": snapshot}) == ["venn: no alarm"]
+
+
+@pytest.mark.parametrize("log10", [None, float("-inf"), float("inf"), 1e6, -1e6])
+def test_evidence_of_any_size(log10):
+    entry = {"name": "rows", "detector": "CUSUM", "log10": log10, "threshold": 4.0}
+    case = {"step": 1, "curves": {"accuracy": 1.0, "lower": 0.9, "upper": 0.9}, "evidence": [entry]}
+    text = final(terminal(80, 24), [{"a": case}, {"a": case | {"step": 2}}], ["a"])
+    assert "a CUSUM, rows" in text
+    assert "nan" not in text
+
+
+def test_plain_data_from_a_file_shows_the_same(changing):
+    again = [json.loads(json.dumps(case)) for case in changing[-2:]]
+    texts = [final(terminal(80, 24), cases) for cases in (changing[-2:], again)]
+    assert texts[0].split("\n")[1:] == texts[1].split("\n")[1:]  # all but the rate
+
+
+def test_it_shows_what_a_monitor_says():
+    monitor = Monitor(["no", "yes"], window=50)
+    rows = np.array([[0.9, 0.1], [0.8, 0.2]])
+    console = terminal(100, 30)
+    with Live("always wrong", 60, ["venn"], console) as live:
+        for _ in range(60):
+            monitor.update(Multiprobability(rows, ["no", "yes"]), "yes")
+            live.show({"venn": monitor.snapshot()})
+        console.export_text()
+    text = console.export_text()
+    snapshot = monitor.snapshot()
+    for part in ("[.800, .900]", "last 50", "ECE", f"{snapshot['alarms']['count']} alarms", "a Ville, "):
+        assert part in text
+    assert snapshot["alarms"]["last"][-1]["sentence"][:40] in text
+    assert snapshot["alarms"]["last"][-1]["sentence"] in lines({"venn": snapshot})[0]
+
+
+# ----------------------------------------------------------------------------- pipes
+
+
+@pytest.mark.parametrize("options", [{"force_terminal": False}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
+def test_elsewhere_one_line_for_each_alarm_and_a_summary(changing, options):
+    file = io.StringIO()
+    with Live("car", 1728, NAMES, Console(file=file, width=60, **options)) as live:
+        for case in changing:
+            live.show(case)
+    said = file.getvalue().rstrip("\n").split("\n")
+    alarms = [(a["step"], f"{name}: {a['sentence']}") for name in NAMES for a in changing[-1][name]["alarms"]["last"]]
+    assert len(alarms) == 8
+    assert sorted(said[:8]) == sorted(line for _, line in alarms)
+    assert said[8] == "car: step 1728 of 1728"
+    assert said[9:] == lines(changing[-1])
+    assert "\x1b" not in file.getvalue()
+
+
+def test_alarms_that_a_snapshot_no_longer_holds_are_counted_once():
+    file = io.StringIO()
+    with Live("car", None, ["a"], Console(file=file, force_terminal=False)) as live:
+        for step, count in ((1, 0), (2, 3), (2, 3), (3, 4), (4, 4)):
+            last = [
+                {"step": step, "detector": "CUSUM", "sentence": f"number {i}"} for i in range(max(0, count - 2), count)
+            ]
+            live.show({"a": {"step": step, "alarms": {"count": count, "last": last}}})
+    assert file.getvalue().split("\n")[:3] == ["a: number 1", "a: number 2", "a: number 3"]
+    assert "car: step 4\na: 4 alarms, the last: number 3\n" in file.getvalue()
+
+
+def test_nothing_shown_nothing_said():
+    file = io.StringIO()
+    with Live("car", None, ["a"], Console(file=file, force_terminal=False)):
+        pass
+    assert file.getvalue() == ""
+
+
+def test_ascii_pipes_take_names_they_cannot_spell():
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with Live("été", None, ["é"], Console(file=file, force_terminal=False)) as live:
+        live.show({"é": {"step": 1}})
+    file.flush()
+    assert file.buffer.getvalue() == b"?t?: step 1\n?: no alarm\n"
+
+
+# ------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"names": "venn"}, "names must be a sequence of at least one str, got 'venn'"),
+        ({"names": []}, r"names must be a sequence of at least one str, got \[\]"),
+        ({"names": ["a", 3]}, r"names must be a sequence of at least one str, got \['a', 3\]"),
+        ({"total": 0}, "total must be an integer >= 1 or None, got 0"),
+        ({"total": True}, "total must be an integer >= 1 or None, got True"),
+        ({"total": 1.5}, "total must be an integer >= 1 or None, got 1.5"),
+        ({"interval": -1.0}, "interval must be at least 0 seconds, got -1.0"),
+        ({"interval": float("nan")}, "interval must be at least 0 seconds, got nan"),
+    ],
+)
+def test_bad_parameters(change, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Live(**{"title": "car", "total": 10, "names": ["a"]} | change)
+
+
+def test_a_refused_snapshot_leaves_no_trace():
+    file = io.StringIO()
+    with Live("car", None, ["a", "b"], Console(file=file, force_terminal=False)) as live:
+        live.show({"a": {"step": 5}})
+        with pytest.raises(ValueError, match=r"snapshots must be of \['a', 'b'\], got 'c'"):
+            live.show({"b": {"step": 6}, "c": {"step": 6}})
+        with pytest.raises(ValueError, match="snapshots must be of step 5 or later, got step 4"):
+            live.show({"b": {"step": 4}})
+    assert file.getvalue() == "car: step 5\na: no alarm\n"
+
+
+def test_due():
+    with Live("car", None, ["a"], Console(file=io.StringIO(), force_terminal=False), interval=1e9) as live:
+        assert live.due()
+        live.show({"a": {"step": 1}})
+        assert not live.due()
+
+
+# --------------------------------------------------------------- a real pseudo-terminal
+
+
+def in_terminal(arguments, interrupt=False, size=(24, 80)):
+    """Run the cases as a program in a terminal of this size; return exit code and all it wrote."""
+    near, far = pty.openpty()
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
+    for variable in ("COLUMNS", "LINES", "NO_COLOR"):
+        environment.pop(variable, None)
+    script = Path(__file__).with_name("live_cases.py")
+    process = subprocess.Popen(
+        [sys.executable, script, *map(str, arguments)],
+        stdin=far, stdout=far, stderr=far, env=environment, start_new_session=True,
+    )  # fmt: skip
+    os.close(far)
+    written = b""
+    while True:
+        try:
+            piece = os.read(near, 65536)
+        except OSError:  # the program has closed its end
+            break
+        if not piece:
+            break
+        written += piece
+        if interrupt and b"evidence" in written:
+            process.send_signal(signal.SIGINT)
+            interrupt = False
+    os.close(near)
+    return process.wait(timeout=60), written.decode()
+
+
+def test_in_a_terminal():
+    code, written = in_terminal([600, 0.02])
+    assert code == 0
+    assert written.count("\x1b[?1049h") == written.count("\x1b[?1049l") == 1  # the alternate screen, and back
+    during, after = written.split("\x1b[?1049l")
+    assert during.count("\x1b[H") > 2  # drawings, each from the upper left corner,
+    assert "\x1b[2K" not in during  # over what is there: nothing is erased, nothing flickers
+    assert during.count("\x1b[2J") <= 1
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")  # the cursor is back
+    shown = ESCAPE.sub("", after).replace("\r", "").rstrip("\n").split("\n")
+    assert len(shown) <= 23
+    assert max(map(cell_len, shown)) <= 80
+    assert shown[0].startswith("toy   step 600 of 600 (100 %)")
+    assert any("alarms" in line for line in shown[5:])
+
+
+def test_an_interrupt_gives_the_terminal_back():
+    code, written = in_terminal([2_000_000, 0.02], interrupt=True)
+    assert code != 0
+    assert written.rindex("\x1b[?1049l") > written.rindex("\x1b[?1049h")
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
+    assert "KeyboardInterrupt" in written.split("\x1b[?1049l")[1]
