@@ -115,9 +115,12 @@ class Panel(Mapping[str, Predictor]):
                 f"got {machines[0]!r} and {machines[1]!r} without"
             )
         self._machines = machines
-        self._checks: list[Callable[[Any, Label], object]] = [
+        checks: list[Callable[[Any, Label], object]] = [
             part.check for part in (*machines, *predictors.values()) if hasattr(part, "check")
         ]
+        # A machine that alone can refuse does so as it learns, before anything has changed.
+        alone = len(machines) == 1 and len(checks) == 1 and hasattr(machines[0], "check")
+        self._checks = [] if alone else checks
 
     def __getitem__(self, name: str) -> Predictor:
         return self._predictors[name]
@@ -159,9 +162,10 @@ class Panel(Mapping[str, Predictor]):
             raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
         for check in self._checks:
             check(x, y)
-        # What can still fail is solving: every machine solves before any learns.
-        for machine in self._machines:
-            machine.hypotheses(x)
+        # What can still fail is solving: every machine solves before any learns. One alone solves as it learns.
+        if len(self._machines) > 1:
+            for machine in self._machines:
+                machine.hypotheses(x)
         for machine in self._machines:
             machine.learn_one(x, y)
         # The machines have learned: a predictor whose own fit fails must not keep the news from the others.

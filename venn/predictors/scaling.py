@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,9 +15,49 @@ from venn._compiled.scaling import (
     fit_bins,
     fit_isotonic,
     fit_platt,
+    ranges,
+    totals_of,
 )
 from venn.machines.machine import Machine, NotConverged, checked_machine
 from venn.prediction import Floats, Forecast, Integers, Label, Parameters
+
+
+class _Reading(NamedTuple):
+    """A bag as the maps want it, by object."""
+
+    n: int
+    scores: Floats  # (c, m) finite
+    positives: Integers  # (c, m) examples of each class
+    totals: Integers  # (m,) examples
+    readers: set[int]  # scalers that have fitted to it
+
+
+#: Scalers on one machine read the same bag after an example: the last one of training, and of deleted scores.
+_last_readings: WeakKeyDictionary[Any, dict[bool, _Reading]] = WeakKeyDictionary()
+
+
+def _read(machine: Machine, deleted: bool, reader: int) -> _Reading:
+    """Return the bag as it is now."""
+    bag = machine.deleted_bag if deleted else machine.bag
+    scores, positives = np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T)
+    totals, finite = totals_of(scores, positives)
+    if not finite:
+        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+    return _Reading(machine.n, scores, positives, totals, {reader})
+
+
+def _read_once(machine: Machine, deleted: bool, reader: int) -> _Reading:
+    """Return the bag after an example; one already read by another scaler on the machine will do."""
+    try:
+        readings = _last_readings.setdefault(machine, {})
+    except TypeError:  # the machine has no hash, or cannot be referred to weakly
+        return _read(machine, deleted, reader)
+    reading = readings.get(deleted)
+    # Who comes again has reason to: the bag has changed.
+    if reading is None or reading.n != machine.n or reader in reading.readers:
+        reading = readings[deleted] = _read(machine, deleted, reader)
+    reading.readers.add(reader)
+    return reading
 
 
 class Scaler:
@@ -40,7 +82,7 @@ class Scaler:
     def __init__(self, machine: Machine, deleted: bool = False) -> None:
         self.machine = checked_machine(machine)
         self.deleted = _truth("deleted", deleted)
-        self._refit()
+        self._refit(_read)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.machine!r}{self._parameters()}, deleted={self.deleted})"
@@ -49,7 +91,10 @@ class Scaler:
         return ""
 
     def _fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
-        """Fit map k to `scores[k]`, (c, m) finite, with `positives[k]` of `totals` (m,) examples; m >= 1."""
+        """Fit map k to `scores[k]`, (c, m) finite, with `positives[k]` of `totals` (m,) examples; m >= 1.
+
+        Other scalers on the machine are given the same arrays: read them only.
+        """
         raise NotImplementedError
 
     def _apply(self, test_scores: Floats) -> Floats:
@@ -103,17 +148,14 @@ class Scaler:
 
     def after_learning(self, x: Any, y: Label) -> None:
         """Fit the maps to the scores of the machine, which has learned the example already."""
-        self._refit()
+        self._refit(_read_once)
 
-    def _refit(self) -> None:
+    def _refit(self, read: Callable[[Machine, bool, int], _Reading]) -> None:
         # Until the fit has succeeded there is none: after an error predict_one refuses to answer.
         self._fitted = -1
         if self.machine.n > 0:
-            bag = self.machine.deleted_bag if self.deleted else self.machine.bag
-            if not np.isfinite(bag.scores).all():
-                raise ValueError(f"scores must be finite, got {bag.scores[~np.isfinite(bag.scores)][0]}")
-            positives = np.ascontiguousarray(bag.counts.T)
-            self._fit(np.ascontiguousarray(bag.scores), positives, positives.sum(axis=0))
+            reading = read(self.machine, self.deleted, id(self))
+            self._fit(reading.scores, reading.positives, reading.totals)
         self._fitted = self.machine.n
 
 
@@ -210,8 +252,7 @@ class EqualWidth(Parameters):
 
     def cuts(self, scores: Floats, totals: Integers, bins: int) -> Floats:
         """Return the (c, bins - 1) cuts low + i / bins * (high - low)."""
-        low = scores.min(axis=1, keepdims=True)
-        high = scores.max(axis=1, keepdims=True)
+        low, high = ranges(scores)
         cuts: Floats = low + (high - low) * (np.arange(1, bins) / bins)
         return cuts
 
@@ -304,10 +345,12 @@ class Binning(Scaler):
 
     def _fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         cuts = np.ascontiguousarray(self.edges.cuts(scores, totals, self.bins), np.float64)
-        if cuts.shape != (len(scores), self.bins - 1) or not (cuts[:, :-1] <= cuts[:, 1:]).all():
+        increasing = cuts.shape == (len(scores), self.bins - 1)
+        if increasing:
+            rates, increasing = fit_bins(scores, positives, totals, cuts, self.laplace)
+        if not increasing:
             raise ValueError(f"edges must give {len(scores)} rows of {self.bins - 1} nondecreasing cuts, got {cuts!r}")
-        self._cuts = cuts
-        self._rates = fit_bins(scores, positives, totals, self._cuts, self.laplace)
+        self._cuts, self._rates = cuts, rates
 
     def _apply(self, test_scores: Floats) -> Floats:
         p: Floats = apply_bins(self._cuts, self._rates, test_scores)

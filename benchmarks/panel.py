@@ -1,0 +1,95 @@
+"""How much does a panel of five predictors on one machine cost, against one of them alone?
+
+    python benchmarks/panel.py --data car --gamma 0.1 --C 10
+
+Alone: `TransductiveVenn` over the whole replay, prediction and learning, no panel. The panel: the same with a
+conformal predictor and Platt, binning and isotonic scaling, all on one machine. Each of these four is also timed
+with Venn alone beside it, in a panel of two.
+
+Every replay runs to the end, all of them in turn by `--chunk` examples, so that what else the computer does falls on
+all alike; seconds are processor time in one thread, compilation excluded. Of `--repeat` such rounds the median
+counts, of ratios too. Prints one JSON line; a reader's microseconds are those that it adds to a step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import time
+from statistics import median
+
+from threadpoolctl import threadpool_limits
+
+import streams
+import venn
+from venn.nonconformity import Margin
+from venn.predictors.conformal import Conformal
+
+READERS = {
+    "conformal": lambda machine: Conformal(machine, Margin(deleted=False)),
+    "platt": venn.Platt,
+    "binning": venn.Binning,
+    "isotonic": venn.Isotonic,
+}
+
+
+def alone(machine):
+    """Return Venn alone."""
+    return venn.TransductiveVenn(machine, venn.Argmax())
+
+
+def panel(*readers):
+    """Return what makes a panel of Venn and the readers named."""
+    return lambda machine: venn.Panel(venn=alone(machine), **{name: READERS[name](machine) for name in readers})
+
+
+CONTENDERS = {"venn": alone, "panel": panel(*READERS)} | {name: panel(name) for name in READERS}
+
+
+def round_of(stream, gamma, C, chunk):
+    """Return the seconds of each contender's whole replay."""
+    models = {name: make(venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)) for name, make in CONTENDERS.items()}
+    seconds = dict.fromkeys(models, 0.0)
+    examples = list(stream)
+    gc.collect()
+    for start in range(0, len(examples), chunk):
+        for name, model in models.items():
+            before = time.process_time()
+            for x, y in examples[start : start + chunk]:
+                model.predict_one(x)
+                model.learn_one(x, y)
+            seconds[name] += time.process_time() - before
+    return seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="car")
+    parser.add_argument("--gamma", type=float, default=0.1)
+    parser.add_argument("--C", type=float, default=10.0)
+    parser.add_argument("--shuffle", type=int, default=0)
+    parser.add_argument("--chunk", type=int, default=32, help="examples of one replay before it is the next one's turn")
+    parser.add_argument("--repeat", type=int, default=5)
+    args = parser.parse_args()
+    stream = streams.load(args.data, shuffle=args.shuffle)
+    with threadpool_limits(1):
+        round_of(stream.take(60), args.gamma, args.C, args.chunk)  # compilation
+        rounds = [round_of(stream, args.gamma, args.C, args.chunk) for _ in range(args.repeat)]
+    n = len(stream)
+    ratios = [seconds["panel"] / seconds["venn"] for seconds in rounds]
+    line = {
+        "data": args.data, "n": n, "classes": len(stream.classes), "gamma": args.gamma, "C": args.C,
+        "venn_seconds": round(median(seconds["venn"] for seconds in rounds), 3),
+        "panel_seconds": round(median(seconds["panel"] for seconds in rounds), 3),
+        "ratio": round(median(ratios), 3), "ratio_all": [round(ratio, 3) for ratio in ratios],
+    }  # fmt: skip
+    for name in READERS:
+        added = [seconds[name] - seconds["venn"] for seconds in rounds]
+        line[f"{name}_microseconds"] = round(1e6 * median(added) / n, 1)
+        line[f"ratio_{name}"] = round(median(seconds[name] / seconds["venn"] for seconds in rounds), 3)
+    print(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()
