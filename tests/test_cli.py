@@ -14,7 +14,7 @@ import streams
 import venn
 from venn import cli
 from venn.online.record import Record
-from venn.prediction import Forecast, Multiprobability
+from venn.prediction import Forecast, Multiprobability, PredictionSet
 
 
 @pytest.fixture
@@ -84,7 +84,8 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     assert lines[0] == "car: 40 examples, 4 classes, shuffle 0"
     assert lines[2].split()[0] == "venn"
     assert lines[4].startswith("venn: the accuracy, ")
-    assert lines[-1].endswith("s; wrote runs/car/record.npz and runs/car/curves.png")
+    files = "record.npz, curves.png, martingales.png, p_values.png, reliability.png"
+    assert lines[-1].endswith(f"s; wrote runs/car/: {files}")
     assert (tmp_path / "runs/car/curves.png").stat().st_size > 10_000
     record = Record.load(tmp_path / "runs/car/record.npz")
     assert (len(record), record.data, record.shuffle) == (40, "car", 0)
@@ -96,12 +97,13 @@ def test_default_predictors_share_their_machines(run, tmp_path):
     result = run("replay", "car", "--steps", 30, "--json", "--out", "here")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found["predictors"]) == ["abers", "deleted", "venn", "platt", "binning", "isotonic"]
+    assert list(found["predictors"]) == ["abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal"]
     for name in ("platt", "binning", "isotonic"):
         assert found["predictors"][name]["width"] == 0
     alone = json.loads(run("replay", "car", "--steps", 30, "--json", "--predictors", "venn").stdout)
     assert alone["predictors"]["venn"] == found["predictors"]["venn"]
-    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["curves.png", "record.npz"]
+    files = ["curves.png", "errors.png", "martingales.png", "p_values.png", "record.npz", "reliability.png"]
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == files
 
 
 def test_json_is_one_object_and_nothing_else(run, tmp_path):
@@ -178,7 +180,7 @@ def test_csv_files_and_kernels(run, table, options, kernel):
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == f"venn: one-vs-all SVM with {kernel}"
     assert "fruit: 12 examples, 2 classes" in result.stdout
-    assert "wrote runs/fruit/record.npz" in result.stdout
+    assert "wrote runs/fruit/: record.npz" in result.stdout
 
 
 def test_the_sharp_predictor_stands_beside_the_published_one(run):
@@ -303,8 +305,8 @@ def test_without_matplotlib_the_record_is_still_written(run, monkeypatch, tmp_pa
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("replay", "car", "--steps", 5, "--predictors", "venn")
     assert result.exit_code == 0
-    assert 'no figure: figures need matplotlib: pip install "vennstream[plot]"' in result.stderr
-    assert result.stdout.endswith("wrote runs/car/record.npz\n")
+    assert 'no figures: figures need matplotlib: pip install "vennstream[plot]"' in result.stderr
+    assert result.stdout.endswith("wrote runs/car/: record.npz\n")
     assert [path.name for path in (tmp_path / "runs/car").iterdir()] == ["record.npz"]
 
 
@@ -330,6 +332,13 @@ def test_plain_words():
         "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
         "allows; it was inside at 0 of 3 steps.",
         "Mean claimed probability minus accuracy: sure +0.333, unsure +0.167.",
+    ]
+    sets = Record(classes, ["conformal"])
+    for step in range(100):
+        sets.update({"conformal": PredictionSet(np.array([0.04 if step < 12 else 0.5, 0.3]), classes)}, "a")
+    assert cli.plain_words(sets) == [
+        "conformal: 12 of 100 sets at significance 0.05 missed the true label, BEYOND the 1 to 10 that chance allows; "
+        "1.88 labels a set."
     ]
 
 

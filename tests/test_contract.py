@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, learned, objects, same_answer
+from test_monitor_contract import RUNNING
 
 import venn
 
@@ -56,6 +57,11 @@ PARAMETERS = {
     "RandomAssignment": lambda: [venn.RandomAssignment(), venn.RandomAssignment(0.5, 1)],
     "FixedCalibration": lambda: [venn.FixedCalibration(20), venn.FixedCalibration(20, 10)],
     "NoTraining": lambda: [venn.NoTraining()],
+    "Margin": lambda: [venn.Margin(), venn.Margin(deleted=False)],
+    "Multiplier": lambda: [venn.Multiplier()],
+    "DistanceRatio": lambda: [venn.DistanceRatio(), venn.DistanceRatio(deleted=False)],
+    "LogLoss": lambda: [venn.LogLoss()],
+    "BrierLoss": lambda: [venn.BrierLoss()],
     "EqualWidth": lambda: [venn.EqualWidth()],
     "EqualFrequency": lambda: [venn.EqualFrequency()],
 }
@@ -64,10 +70,13 @@ MACHINES = {
     "LeastSquaresSVM": squares,
     "NearestNeighbours": lambda: venn.NearestNeighbours(3, CLASSES),
     "NearestCentroid": lambda: venn.NearestCentroid(CLASSES),
+    "NeighbourDistances": lambda: venn.NeighbourDistances(2, CLASSES),
 }
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
+    "Conformal": lambda: venn.Conformal(machine(), venn.Multiplier(), label_conditional=True, seed=1),
+    "Protected": lambda: venn.Protected(venn.Platt(machine())),
     "Platt": lambda: venn.Platt(machine()),
     "Binning": lambda: venn.Binning(machine(), bins=5),
     "Isotonic": lambda: venn.Isotonic(machine()),
@@ -77,15 +86,19 @@ PREDICTORS = {
 INDUCTIVE = {
     "InductiveVenn": lambda: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
     "InductiveVennAbers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
+    "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.PrefixRestart(first=6)),
     "CrossVenn": lambda: venn.CrossVenn(squares(), folds=3, first=6),
 }
 PREDICTORS |= INDUCTIVE
 PREDICTIONS = {
     "Forecast": lambda: venn.Forecast(np.array([0.2, 0.3, 0.5]), CLASSES),
     "Multiprobability": lambda: venn.Multiprobability(np.eye(3), CLASSES),
+    "PredictionSet": lambda: venn.PredictionSet(np.array([0.02, 0.3, 0.9]), CLASSES),
     "ClassIntervals": lambda: venn.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
+    "Alarm": "what a detector says, test_alarms.py",
     "NotConverged": "an exception, tested below",
     "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
     "VennAbers": "a calibrator, test_abers.py",
@@ -123,6 +136,8 @@ def numbers(prediction) -> np.ndarray:
         return prediction.probabilities.ravel()
     if isinstance(prediction, venn.ClassIntervals):
         return prediction.pairs.ravel()
+    if isinstance(prediction, venn.PredictionSet):
+        return prediction.p_values
     return prediction.proba.ravel()
 
 
@@ -206,7 +221,7 @@ def test_repr_shows_the_parameters_and_can_be_typed(name):
     shown = repr(subject)
     assert shown.startswith(f"{name}(")
     if name != "Panel":
-        assert "RBF(gamma=0.5)" in shown or name.startswith("Nearest")
+        assert "RBF(gamma=0.5)" in shown or name.startswith(("Nearest", "Neighbour"))
         assert "['a', 'b', 'c']" in shown
     again = eval(shown, vars(venn).copy())
     assert repr(again) == shown
@@ -255,6 +270,11 @@ def test_a_predictor_keeps_the_protocol(name):
         for one in prediction.values() if isinstance(prediction, dict) else [prediction]:
             assert one.label in CLASSES
             assert one.classes == CLASSES
+            if isinstance(one, venn.PredictionSet):
+                assert one.guaranteed == "error rate"
+                assert ((one.p_values >= 0) & (one.p_values <= 1)).all()
+                assert one.set(0) + one.set(1) == tuple(k for k, p in zip(CLASSES, one.p_values, strict=True) if p > 0)
+                continue
             assert 0 <= one.lower <= one.upper <= 1
             assert abs(one.width - (one.upper - one.lower)) < 1e-15
             assert one.proba.shape == (3,)
@@ -283,6 +303,8 @@ def test_predicting_is_pure(name):
 def test_learning_is_the_machine_then_the_predictor(name):
     if name == "Panel" or name in INDUCTIVE:
         pytest.skip("it teaches its machines itself")
+    if name == "Protected":
+        pytest.skip("it needs its forecast from before the machine has learned, test_protected.py")
     X, y = small_stream(2)
     whole, parts = made(name), made(name)
     for x, label in zip(X, y, strict=True):
@@ -297,6 +319,8 @@ def test_learning_is_the_machine_then_the_predictor(name):
 def test_shuffling_the_past(name):
     if name in INDUCTIVE:
         pytest.skip("what trains and what calibrates hangs on the order; test_inductive.py shuffles within both")
+    if name == "Protected":
+        pytest.skip("its weights are the history of its losses, in order")
     X, y = small_stream(3, 40)
     rng = np.random.default_rng(0)
     answers = []

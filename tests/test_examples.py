@@ -32,12 +32,27 @@ def run(arguments, folder):
             r"(class of the category +accuracy 0\.\d+ (.|\n)*best row mean +accuracy 0\.\d+ outside (.|\n)*){2}",
         ),
         ("inductive_validity.py", r"one category +A .* errors away(.|\n)*figure: runs/inductive_validity"),
+        ("protected.py", r"768 examples: .*\n(.|\n)*protected, by log loss +0\.\d+ 0\.\d+ +\+\d+"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
         ("own_taxonomy.py", r"own: accuracy is what was claimed\nmy own says more: log loss 0\.\d+"),
     ],
 )
 def test_an_example_prints_its_answer(name, says, tmp_path):
     assert re.search(says, run([str(ROOT / "examples" / name)], tmp_path))
+
+
+def test_the_example_of_alarms_finds_each_change_with_some_predictor(tmp_path):
+    text = run([str(ROOT / "examples" / "alarms.py"), "--quick"], tmp_path)
+    rows = [re.match(r"(.{14})(\w+) +(\w+) +(\d) of 1 +(\S+) +(\d+)", line) for line in text.splitlines()]
+    found = {}
+    for row in filter(None, rows):
+        found.setdefault(row[1].strip(), {})[row[2], row[3]] = (int(row[4]), row[5], int(row[6]))
+    assert list(found) == ["change point", "label flip", "label shift", "harmless"]
+    assert all(false == 0 for one in found.values() for _, _, false in one.values())
+    assert not any(rings for rings, _, _ in found["harmless"].values())
+    assert found["label flip"]["venn", "Ville"][0] == 1
+    assert found["change point"]["conformal", "Ville"][0] == 1
+    assert found["label shift"]["labels", "Ville"][0] == 1
 
 
 def test_the_code_of_the_readme_runs(tmp_path):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import venn
 from venn.online.record import Record
-from venn.prediction import ClassIntervals, Forecast, Maximin, Multiprobability
+from venn.prediction import ClassIntervals, Forecast, Maximin, Multiprobability, PredictionSet
 
 CLASSES = ("no", "yes", "maybe")
 
@@ -78,6 +78,7 @@ def test_columns_follow_their_definitions(n, rule):
             assert per_step.upper[i] == prediction.upper
             assert per_step.width[i] == prediction.width
             assert per_step.probability[i] == p[true]
+            assert per_step.confidence[i] == p[prediction.index]
             assert per_step.log_loss[i] == pytest.approx(-math.log(max(p[true], 1e-15)))
             assert per_step.brier[i] == pytest.approx(sum((float(k == true) - p[k]) ** 2 for k in range(3)))
             assert per_step.realised_hit[i] == (row.argmax() == true)
@@ -126,6 +127,56 @@ def test_a_record_knows_what_is_guaranteed(tmp_path):
     assert Record.load(tmp_path / "record").guaranteed == expected
 
 
+def test_columns_of_prediction_sets(tmp_path):
+    rng = np.random.default_rng(4)
+    record = Record(CLASSES, ["conformal"])
+    assert len(record["conformal"]) == 0
+    steps = []
+    for _ in range(300):
+        p = rng.choice([0.0, 0.04, 0.05, 0.5, 1.0], size=3)
+        steps.append((PredictionSet(p, CLASSES), int(rng.integers(3))))
+        record.update({"conformal": steps[-1][0]}, CLASSES[steps[-1][1]])
+    record.save(tmp_path / "record")
+    for one in (record, Record.load(tmp_path / "record")):
+        curves = one["conformal"]
+        assert one.guaranteed == {"conformal": "error rate"}
+        assert repr(curves).startswith("SetCurves(300 steps: at 0.05 error rate ")
+        errors = hits = size = credibility = confidence = 0
+        for i, (prediction, true) in enumerate(steps):
+            kept = prediction.set(0.05)
+            errors += CLASSES[true] not in kept
+            size += len(kept)
+            hits += prediction.label == CLASSES[true]
+            credibility += prediction.credibility
+            confidence += prediction.confidence
+            assert curves.errors(0.05)[i] == errors
+            assert curves.set_size(0.05)[i] == pytest.approx(size / (i + 1))
+            assert curves.accuracy[i] == pytest.approx(hits / (i + 1))
+            assert curves.credibility[i] == pytest.approx(credibility / (i + 1))
+            assert curves.confidence[i] == pytest.approx(confidence / (i + 1))
+            assert curves.p_true[i] == prediction.p_values[true]
+        means = one.means()["conformal"]
+        assert means["error_0.05"] == pytest.approx(errors / 300)
+        assert means["size_0.05"] == pytest.approx(size / 300)
+        assert "error .05" in one.table()
+        assert f"at 0.05 error rate {errors / 300:.3f}" in one.running("conformal")
+        with pytest.raises(ValueError, match=r"epsilon must lie in \[0, 1\], got 1.5"):
+            curves.errors(1.5)
+    with pytest.raises(ValueError, match="must predict p-values"):
+        record.update({"conformal": tampered(steps[0][0], p_values=np.full(3, np.nan))}, CLASSES[0])
+    assert len(record) == 300
+
+
+def test_a_refused_first_step_leaves_no_trace():
+    record = Record(CLASSES, ["venn", "point"])
+    rows, point = np.full((3, 3), 1 / 3), Forecast(np.full(3, 1 / 3), CLASSES)
+    with pytest.raises(TypeError, match="point must predict one of"):
+        record.update({"venn": Multiprobability(rows, CLASSES), "point": "no"}, "no")
+    assert record.kinds == {"venn": None, "point": None}
+    assert set(record.guaranteed.values()) == {"nothing"}
+    record.update({"venn": point, "point": point}, "no")
+
+
 def test_class_intervals_survive_the_file(tmp_path):
     record = Record(CLASSES, ["abers"])
     record.update({"abers": ClassIntervals(np.full((3, 2), 0.5), CLASSES)}, CLASSES[0])
@@ -167,7 +218,8 @@ def test_means_are_the_ends_of_the_curves():
         assert list(row) == ["accuracy", "lower", "upper", "width", "log_loss", "brier"]
         for field, value in row.items():
             assert value == pytest.approx(getattr(record[name], field)[-1], abs=1e-12)
-        assert record.running(name) == pytest.approx((row["accuracy"], row["lower"], row["upper"]), abs=1e-12)
+        claim = f"in [{row['lower']:.3f}, {row['upper']:.3f}]" if name == "venn" else f"claimed {row['lower']:.3f}"
+        assert record.running(name) == f"{name}: accuracy {row['accuracy']:.3f} {claim}"
 
 
 def test_inside_forgives_the_rounding_of_sums():
@@ -213,7 +265,7 @@ def test_what_is_read_cannot_change_the_record():
         record.truth[0] = 1
 
 
-def test_many_classes_shrink_the_block():
+def test_many_classes():
     classes = tuple(range(600))
     record = Record(classes, ["venn"])
     for y in (3, 4, 5):
@@ -443,7 +495,7 @@ def test_numpy_reads_the_file_without_pickles_and_equal_records_make_equal_bytes
         recorded(random_run(20), data="toy").save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     with np.load(tmp_path / "a", allow_pickle=False) as members:
-        assert sorted(members) == ["header", "predictor_0", "predictor_1", "truth"]
+        assert sorted(members) == ["header", "predictor_0", "predictor_1", "row_0", "row_1", "truth"]
         assert json.loads(members["header"].tobytes())["data"] == "toy"
         assert members["predictor_0"]["lower"].shape == (20,)
 
@@ -552,7 +604,7 @@ def npy(shape, body=b"", dtype="<i4"):
     ("changes", "message"),
     [
         ({}, None),
-        ({"header": {"version": 1}}, "version 1, this program reads 2"),
+        ({"header": {"version": 1}}, "version 1, this program reads 3"),
         ({"header": {"format": "other"}}, "header does not say"),
         ({"header": {"steps": 10**15}}, "6 rows where the header says"),
         ({"header": {"steps": -6}}, "6 rows where the header says"),
@@ -563,12 +615,12 @@ def npy(shape, body=b"", dtype="<i4"):
         ({"header": {"names": ["venn", "venn"]}}, "each once"),
         ({"header": {"parameters": {"venn": 3}}}, "3 where text belongs"),
         ({"header": {"classes": ["no", "yes", None]}}, "classes must be str"),
-        ({"header": {"classes": ["no"]}}, "labels outside its classes"),
+        ({"header": {"classes": ["no"]}}, "18 rows where the header says 6"),
         ({"header": {"kinds": ["Multiprobability", 7]}}, "7 where a kind of prediction belongs"),
         ({"header": {"guaranteed": ["everything", None]}}, "'everything' where a guarantee belongs"),
         ({"header": {"kinds": ["Forecast", None]}}, "None where a kind of prediction belongs"),
         ({"header": {"crc32": {}}}, "not those its header names"),
-        ({"header": {"crc32": {"truth": 1, "predictor_0": 2, "predictor_1": 3}}}, "checksum"),
+        ({"header": {"crc32": {"truth": 1, "predictor_0": 2, "predictor_1": 3, "row_0": 4, "row_1": 5}}}, "checksum"),
         ({"header": {"clip": math.nan}}, "clip must lie"),
         ({"header": {"shuffle": 1.5}}, "1.5 as shuffle"),
         ({"members": {"header": np.frombuffer(b"[1]", np.uint8)}}, "no JSON object"),
@@ -617,3 +669,6 @@ def test_forged_numbers_are_refused(tmp_path):
         forged(path, members={"predictor_0": changed})
         with pytest.raises(ValueError, match=message):
             Record.load(path)
+    forged(path, members={"row_0": np.full(18, 1.5)})
+    with pytest.raises(ValueError, match="no probabilities"):
+        Record.load(path)

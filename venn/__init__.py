@@ -19,6 +19,7 @@ from venn.calibrators import (
     cross_venn_abers,
     venn_abers,
 )
+from venn.machines.distances import NeighbourDistances
 from venn.machines.frozen import FrozenScorer
 from venn.machines.kernels import RBF, Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
@@ -26,14 +27,39 @@ from venn.machines.machine import NotConverged
 from venn.machines.objects import NearestCentroid, NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.tuning import Tuning, tune
+from venn.monitors.alarms import CUSUM, Alarm, ShiryaevRoberts, Ville
+from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.martingales import (
+    BetaPlugIn,
+    CompositeJumper,
+    PlugIn,
+    Power,
+    SimpleJumper,
+    SimpleMixture,
+    Sleeper,
+)
+from venn.monitors.monitor import Monitor
+from venn.monitors.sequences import BettingBound, EmpiricalBernstein, StitchedBound
+from venn.nonconformity import DistanceRatio, Margin, Multiplier
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replay import replay
-from venn.prediction import CategoryClass, ClassIntervals, Forecast, Maximin, Multiprobability, RowMean
+from venn.prediction import (
+    CategoryClass,
+    ClassIntervals,
+    Forecast,
+    Maximin,
+    Multiprobability,
+    PredictionSet,
+    RowMean,
+)
 from venn.predictors.abers import InductiveVennAbers
 from venn.predictors.classwise import TransductiveVennAbers
+from venn.predictors.conformal import Conformal
 from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.protected import BrierLoss, LogLoss, Protected
 from venn.predictors.scaling import Binning, EqualFrequency, EqualWidth, Isotonic, Platt
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.predictors.transductive import TransductiveVenn
@@ -53,35 +79,52 @@ from venn.taxonomies import (
 )
 
 __all__ = [
+    "CUSUM",
     "RBF",
     "AdaptiveMarginBins",
+    "Alarm",
     "Argmax",
+    "BetaPlugIn",
+    "BettingBound",
     "Binning",
+    "BrierLoss",
     "BrierMerge",
     "CategoryClass",
     "ClassIntervals",
+    "CompositeJumper",
+    "Conformal",
     "CrossVenn",
     "Deleted",
+    "DeviationBand",
     "Dissent",
+    "DistanceRatio",
+    "EmpiricalBernstein",
     "EqualFrequency",
     "EqualWidth",
     "FixedCalibration",
     "Forecast",
+    "ForwardEProcess",
     "FreshSplit",
     "FrozenScorer",
     "Gap",
     "Grouped",
+    "InductiveConformal",
     "InductiveVenn",
     "InductiveVennAbers",
     "Isotonic",
     "LeastSquaresSVM",
     "Linear",
+    "LogLoss",
     "LogMerge",
+    "Margin",
     "MarginBins",
     "Maximin",
+    "Monitor",
+    "Multiplier",
     "Multiprobability",
     "NearestCentroid",
     "NearestNeighbours",
+    "NeighbourDistances",
     "NoTraining",
     "NotConverged",
     "OneVsAllAbers",
@@ -89,14 +132,23 @@ __all__ = [
     "OneVsOneAbers",
     "Panel",
     "Platt",
+    "PlugIn",
     "Polynomial",
+    "Power",
+    "PredictionSet",
     "Prefix",
     "PrefixRestart",
+    "Protected",
     "RandomAssignment",
     "Record",
     "RowMean",
     "RunnerUp",
     "ScoreBins",
+    "ShiryaevRoberts",
+    "SimpleJumper",
+    "SimpleMixture",
+    "Sleeper",
+    "StitchedBound",
     "Threshold",
     "TopScoreBins",
     "TopTwo",
@@ -104,6 +156,7 @@ __all__ = [
     "TransductiveVennAbers",
     "Tuning",
     "VennAbers",
+    "Ville",
     "cross_venn_abers",
     "replay",
     "tune",

@@ -44,6 +44,7 @@ PREDICTED_LABEL = "predicted label"
 REALISED_ROW = "realised row"
 EACH_CLASS = "each class"
 ERROR_RATE = "error rate"
+ERROR_BOUND = "error bound"
 NOTHING = "nothing"
 
 
@@ -164,8 +165,13 @@ def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     array = np.array(values, np.float64)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    # Written so that NaN fails.
-    if not (array.min() >= 0 and np.abs(array.sum(axis=-1) - 1).max() <= 1e-9):
+    # Written so that NaN fails, by its sum. A few numbers are checked before numpy has set up for them.
+    if array.ndim == 1:
+        row = array.tolist()
+        fine = min(row) >= 0 and abs(sum(row) - 1) <= 1e-9
+    else:
+        fine = array.min() >= 0 and np.abs(array.sum(axis=-1) - 1).max() <= 1e-9
+    if not fine:
         raise ValueError(f"{name} must be nonnegative with sum 1, got {values!r}")
     array.setflags(write=False)
     return array
@@ -422,7 +428,8 @@ class PredictionSet:
     Attributes
     ----------
     guaranteed : str
-        "error rate": the statement above.
+        "error rate": the statement above, for smoothed p-values; "error bound": errors at most as often, for
+        plain ones.
 
     Raises
     ------
@@ -442,8 +449,6 @@ class PredictionSet:
     ('b', 0.4, 0.93)
     """
 
-    guaranteed = ERROR_RATE
-
     def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
         self.classes = tuple(classes)
         clean = np.array(p_values, np.float64)
@@ -455,6 +460,7 @@ class PredictionSet:
         clean.setflags(write=False)
         self.p_values = clean
         self.smoothed = bool(smoothed)
+        self.guaranteed: str = ERROR_RATE if self.smoothed else ERROR_BOUND
 
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels of p-value above `epsilon`, in class order; it may be empty.

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.monitors.efficiency import Efficiency, efficiency
+from venn.monitors.outcomes import Outcomes
 from venn.prediction import Floats, Integers
 
 Bools = NDArray[np.bool_]
@@ -25,6 +27,8 @@ class PerStep:
     """Largest one; equal to `lower` for a point forecast."""
     width: Floats
     """Upper minus lower."""
+    confidence: Floats
+    """Probability of the predicted label by the point forecast."""
     probability: Floats
     """Probability of the true label by the point forecast."""
     log_loss: Floats
@@ -97,14 +101,97 @@ class Curves:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SetCurves:
+    """How the prediction sets of one predictor fared over n steps.
+
+    At significance level epsilon the set holds the labels of p-value above epsilon; an error is a true
+    label that is not in it.
+    """
+
+    p_values: Floats
+    """(n, c) p-values."""
+    truth: Integers
+    """(n,) codes of the true labels."""
+    accuracy: Floats
+    """(n,) mean so far of the hits of the label of largest p-value."""
+    credibility: Floats
+    """(n,) mean so far of the largest p-values."""
+    confidence: Floats
+    """(n,) mean so far of one minus the second largest p-value."""
+
+    @property
+    def p_true(self) -> Floats:
+        """(n,) p-values of the true labels: uniform and independent on exchangeable data, where they are smoothed."""
+        p_true: Floats = self.p_values[np.arange(len(self)), self.truth]
+        return p_true
+
+    def errors(self, epsilon: float) -> Integers:
+        """Return (n,) number of errors so far at a significance level in [0, 1]."""
+        return np.cumsum(self.p_true <= _level(epsilon), dtype=np.int64)
+
+    def set_size(self, epsilon: float) -> Floats:
+        """Return (n,) mean number of labels in the sets so far at a significance level in [0, 1]."""
+        return _means_so_far((self.p_values > _level(epsilon)).sum(axis=1))
+
+    def efficiency(self, epsilon: float = 0.05) -> Efficiency:
+        """Return the ten criteria of efficiency, those of sets at a significance level in [0, 1]."""
+        return efficiency(self.p_values, self.truth, epsilon)
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "SetCurves(0 steps)"
+        rate, size = self.errors(0.05)[-1] / len(self), self.set_size(0.05)[-1]
+        return f"SetCurves({len(self)} steps: at 0.05 error rate {rate:.3f}, {size:.2f} labels a set)"
+
+
+def _level(epsilon: float) -> float:
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+    return epsilon
+
+
+def _means_so_far(values: NDArray[Any]) -> Floats:
+    running: Floats = np.cumsum(values, dtype=np.float64) / np.arange(1, len(values) + 1)
+    return running
+
+
+def set_curves(o: Outcomes) -> SetCurves:
+    """Return the curves of prediction sets."""
+    return SetCurves(
+        p_values=o.row.T.copy(),
+        truth=np.array(o.truth, np.int64),
+        accuracy=_means_so_far(o.predicted == o.truth),
+        credibility=_means_so_far(o.own),
+        confidence=_means_so_far(o.confidence),
+    )
+
+
+def per_step(o: Outcomes, clip: float) -> PerStep:
+    """Return the columns of steps, scored with the given clip."""
+    with np.errstate(divide="ignore"):  # clip = 0 asks for infinite losses
+        log_loss = -np.log(np.maximum(o.probability, clip))
+    return PerStep(
+        hit=o.predicted == o.truth,
+        lower=o.lower.copy(),
+        upper=o.upper.copy(),
+        width=o.upper - o.lower,
+        confidence=o.confidence.copy(),
+        probability=o.probability.copy(),
+        log_loss=log_loss,
+        brier=o.brier.copy(),
+        realised_hit=o.realised_class == o.truth,
+        realised=o.realised.copy(),
+        unanimous=o.unanimous.copy(),
+    )
+
+
 def cumulate(per_step: PerStep, interval: bool, clip: float) -> Curves:
     """Return the cumulative curves of steps scored with the given clip."""
-    steps = np.arange(1, len(per_step.hit) + 1)
-
-    def mean(values: NDArray[Any]) -> Floats:
-        running: Floats = np.cumsum(values, dtype=np.float64) / steps
-        return running
-
+    mean = _means_so_far
     return Curves(
         per_step=per_step,
         interval=interval,

@@ -10,46 +10,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.calibration import reliability
+from venn.monitors.martingales import CompositeJumper
+from venn.monitors.monitor import LEVELS, Monitor
+from venn.monitors.outcomes import MIXED, Outcomes
+from venn.monitors.sources import usual_sources
 from venn.online import archive
-from venn.online.curves import Curves, PerStep, cumulate
+from venn.online.curves import Curves, SetCurves, cumulate, per_step, set_curves
+from venn.online.tracks import NUMBER, ROW, Track
 from venn.prediction import (
     EACH_CLASS,
+    ERROR_BOUND,
+    ERROR_RATE,
     NOTHING,
     PREDICTED_LABEL,
     REALISED_ROW,
-    ClassIntervals,
-    Forecast,
+    Floats,
     Label,
-    Multiprobability,
     Prediction,
 )
 from venn.show import plot, terminal
+from venn.smoothing import Smoothing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
+    from rich.console import Group
 
-# One row per step; everything else a reader asks for follows from these columns and the true labels.
-ROW = np.dtype(
-    [
-        ("predicted", "<i4"),
-        ("lower", "<f8"),
-        ("upper", "<f8"),
-        ("probability", "<f8"),  # of the true label, by the point forecast
-        ("brier", "<f8"),
-        ("realised_class", "<i4"),  # most probable class in the row of the true label; predicted class for pairs
-        ("realised", "<f8"),  # its probability there; that of its pair under the true hypothesis
-        ("unanimous", "?"),
-    ]
-)
 TRUTH = np.dtype("<i4")
-GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, NOTHING, "mixed")
-KINDS = ("Forecast", "Multiprobability", "ClassIntervals")
-# Steps are kept raw and reduced together, so that numpy's cost per call is paid once a block; with
-# many classes the block shrinks to keep its (block, c, c) probabilities at 2 MiB.
-BLOCK, BLOCK_NUMBERS = 256, 2**18
-SUM_TOLERANCE = 1e-6
-FORMAT, VERSION = "vennstream.record", 2
+GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, NOTHING, MIXED)
+START = 256
+BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its bounds
+FORMAT, VERSION = "vennstream.record", 3
 
 
 class Record:
@@ -91,6 +83,7 @@ class Record:
     --------
     A loop written by hand keeps its record with `update`:
 
+    >>> from venn.prediction import Multiprobability
     >>> record = Record(("no", "yes"), ["venn"])
     >>> for y in ("yes", "yes", "no"):
     ...     rows = np.array([[0.5, 0.5], [0.25, 0.75]])
@@ -128,11 +121,9 @@ class Record:
         self.parameters = dict(parameters or {})
         self.clip = float(clip)
         self.seconds = 0.0
-        self._block = min(BLOCK, max(1, BLOCK_NUMBERS // len(self.classes) ** 2))
-        self._tracks = {name: _Track(name, self.classes, self._block) for name in self.names}
-        self._truth = np.empty(BLOCK, TRUTH)
-        self._n = 0  # steps recorded
-        self._reduced = 0  # of them, steps already in the tracks' rows
+        self._tracks = {name: Track(name, self.classes) for name in self.names}
+        self._truth = np.empty(START, TRUTH)
+        self._n = 0
 
     # ---------------------------------------------------------------- recording
 
@@ -141,7 +132,7 @@ class Record:
 
         Parameters
         ----------
-        predictions : mapping of str to Forecast, Multiprobability or ClassIntervals
+        predictions : mapping of str to Forecast, Multiprobability, ClassIntervals or PredictionSet
             One for each name.
         y : label
             The true label.
@@ -149,7 +140,7 @@ class Record:
         Raises
         ------
         ValueError
-            An unknown label, other names, other classes, or numbers that are no probabilities.
+            An unknown label, other names, other classes, or numbers that are no probabilities or p-values.
             The step is not recorded.
         TypeError
             A prediction of another kind than the predictor's first one.
@@ -159,25 +150,17 @@ class Record:
             raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
         if len(predictions) != len(self._tracks):
             raise ValueError(f"predictions must have the names {self.names!r}, got {tuple(predictions)!r}")
-        slot = self._n - self._reduced
         for name, track in self._tracks.items():
             prediction = predictions.get(name)
             if prediction is None:
                 raise ValueError(f"predictions must have the names {self.names!r}, got {tuple(predictions)!r}")
-            track.put(slot, prediction)
+            track.put(self._n, prediction, code)
+        for name, track in self._tracks.items():
+            track.scorer.keep(predictions[name])
         if self._n == len(self._truth):
             self._truth = np.concatenate([self._truth, np.empty_like(self._truth)])
         self._truth[self._n] = code
         self._n += 1
-        if slot + 1 == self._block:
-            self._reduce()
-
-    def _reduce(self) -> None:
-        if self._reduced < self._n:
-            truth = self._truth[self._reduced : self._n]
-            for track in self._tracks.values():
-                track.reduce(self._reduced, truth)
-            self._reduced = self._n
 
     # ------------------------------------------------------------------ reading
 
@@ -197,19 +180,34 @@ class Record:
     def __contains__(self, name: object) -> bool:
         return name in self._tracks
 
-    def __getitem__(self, name: str) -> Curves:
-        return cumulate(self._per_step(name), self._tracks[name].kind not in (None, "Forecast"), self.clip)
+    def __getitem__(self, name: str) -> Curves | SetCurves:
+        steps = self.outcomes(name)
+        if self._tracks[name].sets:
+            return set_curves(steps)
+        interval = self._tracks[name].kind not in (None, "Forecast")
+        return cumulate(per_step(steps, self.clip), interval, self.clip)
+
+    def outcomes(self, name: str) -> Outcomes:
+        """Return what a predictor said at each step and how it fared, in read-only arrays.
+
+        Raises
+        ------
+        KeyError
+            No predictor has this name.
+        """
+        if name not in self._tracks:
+            raise KeyError(f"no predictor {name!r} in this record; it has {', '.join(self.names)}")
+        return self._tracks[name].outcomes(self._truth[: self._n])
+
+    @property
+    def kinds(self) -> dict[str, str | None]:
+        """Name of the class of each predictor's predictions; None before the first."""
+        return {name: track.kind for name, track in self._tracks.items()}
 
     @property
     def guaranteed(self) -> dict[str, str]:
         """What is a theorem about the predictions of each predictor."""
-        return {name: track.guaranteed or NOTHING for name, track in self._tracks.items()}
-
-    def _per_step(self, name: str) -> PerStep:
-        if name not in self._tracks:
-            raise KeyError(f"no predictor {name!r} in this record; it has {', '.join(self.names)}")
-        self._reduce()
-        return self._tracks[name].per_step(self._truth[: self._n], self.clip)
+        return {name: track.scorer.guaranteed or NOTHING for name, track in self._tracks.items()}
 
     def __repr__(self) -> str:
         return f"Record({self.data or 'unnamed data'}, {self._n} steps: {', '.join(self.names)})"
@@ -220,7 +218,9 @@ class Record:
         Returns
         -------
         dict of name to dict
-            With accuracy, lower, upper, width, log_loss and brier.
+            With accuracy, lower, upper, width, log_loss and brier. For prediction sets with accuracy, credibility,
+            confidence and, at each of the significance levels 0.01, 0.05, 0.1 and 0.2, ``error_0.05``: share of
+            steps whose true label was not in the set, and ``size_0.05``: number of labels in a set.
 
         Raises
         ------
@@ -229,41 +229,51 @@ class Record:
         """
         if not self._n:
             raise ValueError("a record without steps has no means")
-        means = {}
-        for name in self.names:
-            steps = self._per_step(name)
-            means[name] = {
-                "accuracy": float(steps.hit.mean()),
-                "lower": float(steps.lower.mean()),
-                "upper": float(steps.upper.mean()),
-                "width": float(steps.width.mean()),
-                "log_loss": float(steps.log_loss.mean()),
-                "brier": float(steps.brier.mean()),
-            }
+        means: dict[str, dict[str, float]] = {}
+        for name, track in self._tracks.items():
+            o = self.outcomes(name)
+            columns = {"accuracy": o.predicted == o.truth}
+            if track.sets:
+                columns |= {"credibility": o.own, "confidence": o.confidence}
+                columns |= {f"error_{level}": o.probability <= level for level in LEVELS}
+                columns |= {f"size_{level}": (o.row > level).sum(axis=0) for level in LEVELS}
+            else:
+                scored = per_step(o, self.clip)
+                columns |= {field: getattr(scored, field) for field in ("lower", "upper", "width", "log_loss", "brier")}
+            means[name] = {field: float(values.mean()) for field, values in columns.items()}
         return means
 
-    def running(self, name: str) -> tuple[float, float, float]:
-        """Return accuracy, mean lower and mean upper bound so far, cheaply enough for a progress bar."""
-        self._reduce()
-        rows = self._tracks[name].rows[: self._n]
-        hit = rows["predicted"] == self._truth[: self._n]
-        return float(hit.mean()), float(rows["lower"].mean()), float(rows["upper"].mean())
+    def running(self, name: str) -> str:
+        """Return in words how a predictor fares so far, cheaply enough for a progress bar."""
+        o = self.outcomes(name)
+        accuracy = (o.predicted == o.truth).mean()
+        if self._tracks[name].sets:
+            error, size = (o.probability <= 0.05).mean(), (o.row > 0.05).sum(axis=0).mean()
+            return f"{name}: accuracy {accuracy:.3f}, at 0.05 error rate {error:.3f}, {size:.2f} labels a set"
+        lower, upper = o.lower.mean(), o.upper.mean()
+        claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
+        return f"{name}: accuracy {accuracy:.3f} {claim}"
 
     def table(self) -> str:
         """Return the means as plain text, one line per predictor."""
         return terminal.table(self.means(), self._title(), self._footnote())
 
-    def __rich__(self) -> Table:
-        """Return the table that a rich console prints."""
+    def __rich__(self) -> Group:
+        """Return the tables that a rich console prints."""
         return terminal.rich_table(self.means(), self._title(), self._footnote())
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw accuracy and claimed bounds against the number of examples, one panel per predictor.
 
+        Where the predicted label is guaranteed, a band shows what chance allows beyond its bounds: on exchangeable
+        data the accuracy ever leaves it with probability at most 0.05. Predictors of sets are left out;
+        `plot_errors` draws them.
+
         Parameters
         ----------
         path : str or path, optional
-            Where to write the figure; the suffix chooses the format. Folders are made as needed.
+            Where to write the figure; the suffix chooses the format. Folders are made as needed. So for the
+            figures below.
 
         Returns
         -------
@@ -274,16 +284,136 @@ class Record:
         ImportError
             matplotlib is not installed.
         ValueError
-            The record has no step.
+            The record has no step, or no predictor of the kind that is drawn.
         """
+        curves = {name: c for name in self.names if isinstance(c := self[name], Curves)}
+        self._drawable(curves, "probabilities")
+        steps = np.arange(1, self._n + 1)
+        allowed = DeviationBand(BAND).update_many(np.zeros(self._n))[:, 1] / steps
+        panels = {}
+        for name, c in curves.items():
+            known = self.guaranteed[name] == PREDICTED_LABEL
+            band = (c.lower - allowed, c.upper + allowed) if known else None
+            panels[name] = plot.Curve(c.accuracy, c.lower, c.upper, c.interval, band)
+        return plot.curves(panels, title=self._title(), path=path)
+
+    def plot_errors(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the number of errors of prediction sets at several significance levels, beside what they promise."""
+        sets = {name: c for name in self.names if isinstance(c := self[name], SetCurves)}
+        self._drawable(sets, "prediction sets")
+        errors = {name: {level: c.errors(level).astype(float) for level in LEVELS} for name, c in sets.items()}
+        return plot.errors(errors, title=self._title(), path=path)
+
+    def plot_martingales(
+        self, path: str | os.PathLike[str] | None = None, level: float = 0.01, seed: int = 0
+    ) -> Figure:
+        """Draw the evidence against each predictor's claims: test martingales, for point forecasts e-processes.
+
+        Parameters
+        ----------
+        path : str or path, optional
+        level : float in (0, 1), default 0.01
+            Chance of a false alarm ever, for each path; an alarm is marked where it is first reached.
+        seed : int >= 0, default 0
+            Of the random numbers that break ties in p-values.
+        """
+        logs = {name: CompositeJumper().update_many(p) for name, p in self._all_p_values(seed).items()}
+        for name in self.names:
+            if self.kinds[name] == "Forecast":
+                o = self.outcomes(name)
+                claimed = np.minimum(o.lower, 1.0)
+                logs[name] = ForwardEProcess().update_many(o.predicted == o.truth, claimed, claimed)
+        self._drawable(logs, "something to bet against")
+        paths = {name: values / np.log(10) for name, values in logs.items()}
+        threshold = -float(np.log10(level))
+        first = {name: (values >= threshold).argmax() for name, values in paths.items()}
+        rung = {name: [int(step) + 1] for name, step in first.items() if paths[name][step] >= threshold}
+        return plot.martingales(paths, {f"{1 / level:,.0f} to 1": threshold}, rung, title=self._title(), path=path)
+
+    def plot_p_values(self, path: str | os.PathLike[str] | None = None, seed: int = 0) -> Figure:
+        """Draw histograms of the p-values, which are uniform on exchangeable data."""
+        panels = self._all_p_values(seed)
+        self._drawable(panels, "p-values")
+        return plot.p_values(panels, title=self._title(), path=path)
+
+    def plot_reliability(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw how often predicted labels were right against how probable the point forecasts said they were."""
+        diagrams = {}
+        for name, track in self._tracks.items():
+            if self._n and not track.sets:
+                o = self.outcomes(name)
+                d = reliability(np.clip(o.confidence, 0.0, 1.0), o.predicted == o.truth)
+                diagrams[name] = plot.Diagram(d.confidence, d.frequency, d.counts, d.low, d.high, d.ece)
+        self._drawable(diagrams, "probabilities")
+        return plot.reliability(diagrams, title=self._title(), path=path)
+
+    def plot_all(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Draw all that there is to see into a folder; return the files."""
+        graded = not all(track.sets for track in self._tracks.values())
+        betting = self._all_p_values(0)
+        files = {
+            "curves.png": (self.plot, graded),
+            "errors.png": (self.plot_errors, any(track.sets for track in self._tracks.values())),
+            "martingales.png": (self.plot_martingales, betting or "Forecast" in self.kinds.values()),
+            "p_values.png": (self.plot_p_values, betting),
+            "reliability.png": (self.plot_reliability, graded),
+        }
+        written = []
+        for file, (draw, wanted) in files.items():
+            if wanted:
+                draw(Path(folder, file))
+                written.append(Path(folder, file))
+        return written
+
+    def _drawable(self, found: Any, wanted: str) -> None:
         if not self._n:
-            raise ValueError("a record without steps has no curves to draw")
-        curves = {name: self[name] for name in self.names}
-        return plot.curves(
-            {name: plot.Curve(c.accuracy, c.lower, c.upper, c.interval) for name, c in curves.items()},
-            title=self._title(),
-            path=path,
-        )
+            raise ValueError("a record without steps has nothing to draw")
+        if not found:
+            raise ValueError(f"the figure needs a predictor that gives {wanted}, got {', '.join(self.names)}")
+
+    # ---------------------------------------------------------------- monitoring
+
+    def p_values(self, name: str, seed: int = 0) -> dict[str, Floats]:
+        """Return the p-values that a monitor of this predictor would bet on.
+
+        Parameters
+        ----------
+        name : str
+        seed : int >= 0, default 0
+            Of the random numbers that break ties.
+
+        Returns
+        -------
+        dict of source name to (n,) float64
+            Independent and uniform while what the predictor guarantees holds; empty where it guarantees nothing.
+        """
+        steps = self.outcomes(name)
+        tau = Smoothing(seed).block(0, self._n)
+        sources = usual_sources(self.guaranteed[name], self.classes)
+        return {source.name: np.array(source.read(steps, tau)[0]) for source in sources}
+
+    def _all_p_values(self, seed: int) -> dict[str, Floats]:
+        found = {name: self.p_values(name, seed) for name in self.names}
+        return {
+            f"{name}: {source}" if len(one) > 1 else name: p for name, one in found.items() for source, p in one.items()
+        }
+
+    def monitor(self, name: str, **parameters: Any) -> Monitor:
+        """Return a monitor that has watched one predictor over all steps.
+
+        Parameters
+        ----------
+        name : str
+        **parameters
+            Of `Monitor`, but for the classes.
+        """
+        monitor = Monitor(self.classes, **parameters)
+        kind = self.kinds[name]
+        if kind is not None:
+            monitor.follow(self.outcomes(name), kind, self.guaranteed[name])
+        return monitor
+
+    # ------------------------------------------------------------------------ text
 
     def _title(self) -> str:
         shuffle = "" if self.shuffle is None else f", shuffle {self.shuffle}"
@@ -291,7 +421,10 @@ class Record:
         return f"{self.data or 'stream'}: {self._n} {examples}, {len(self.classes)} classes{shuffle}"
 
     def _footnote(self) -> str:
-        clipped = {name: self[name].clipped for name in self.names}
+        graded = [name for name, track in self._tracks.items() if not track.sets]
+        if not graded:
+            return "Means over all steps."
+        clipped = {name: int((self.outcomes(name).probability < self.clip).sum()) for name in graded}
         counts = ", ".join(f"{name} {count}" for name, count in clipped.items() if count)
         return (
             f"Means over all steps. Log loss in nats, probabilities clipped below at {self.clip:g} "
@@ -303,9 +436,9 @@ class Record:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record to one file.
 
-        The file is an npz archive without pickled objects: a JSON header, the true labels and one
-        table per predictor, each with its checksum. It appears whole or not at all, and equal
-        records make equal bytes. Missing folders are made.
+        The file is an npz archive without pickled objects: a JSON header, the true labels and, for each predictor,
+        a table and its probabilities under the true hypothesis (p-values), each with its checksum. It appears
+        whole or not at all, and equal records make equal bytes. Missing folders are made.
 
         Parameters
         ----------
@@ -317,10 +450,9 @@ class Record:
         TypeError
             A class is not a str, int, float or bool.
         """
-        self._reduce()
         members: dict[str, NDArray[Any]] = {"truth": self._truth[: self._n]}
         for position, track in enumerate(self._tracks.values()):
-            members[f"predictor_{position}"] = track.rows[: self._n]
+            members[f"predictor_{position}"], members[f"row_{position}"] = track.saved(self._n)
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -328,7 +460,7 @@ class Record:
             "classes": [_scalar(label) for label in self.classes],
             "names": list(self.names),
             "kinds": [track.kind for track in self._tracks.values()],
-            "guaranteed": [track.guaranteed for track in self._tracks.values()],
+            "guaranteed": [track.scorer.guaranteed for track in self._tracks.values()],
             "data": self.data,
             "shuffle": self.shuffle,
             "parameters": self.parameters,
@@ -381,143 +513,28 @@ class Record:
         record.seconds = _typed(header, "seconds", float)
         kinds = _typed(header, "kinds", list)
         guaranteed = _typed(header, "guaranteed", list)
-        expected = {"truth": TRUTH} | {f"predictor_{position}": ROW for position in range(len(names))}
+        places = range(len(names))
+        expected: dict[str, tuple[np.dtype[Any], int]] = {"truth": (TRUTH, steps)}
+        expected |= {f"predictor_{place}": (ROW, steps) for place in places}
+        expected |= {f"row_{place}": (NUMBER, steps * len(classes)) for place in places}
         if members.keys() != expected.keys() or not len(kinds) == len(guaranteed) == len(names):
             raise ValueError("its members are not those its header names")
-        arrays = {name: archive.array(members[name], dtype, steps) for name, dtype in expected.items()}
+        arrays = {name: archive.array(members[name], *form) for name, form in expected.items()}
         record._truth = arrays["truth"]
-        for position, track in enumerate(record._tracks.values()):
-            if not (kinds[position] in KINDS or (kinds[position] is None and not steps)):
-                raise ValueError(f"its header says {kinds[position]!r} where a kind of prediction belongs")
-            if guaranteed[position] not in (None, *GUARANTEES):
-                raise ValueError(f"its header says {guaranteed[position]!r} where a guarantee belongs")
-            track.restore(arrays[f"predictor_{position}"], kinds[position])
-            track.guaranteed = guaranteed[position]
+        for place, track in enumerate(record._tracks.values()):
+            if guaranteed[place] not in (None, *GUARANTEES):
+                raise ValueError(f"its header says {guaranteed[place]!r} where a guarantee belongs")
+            track.restore(arrays[f"predictor_{place}"], arrays[f"row_{place}"], kinds[place])
+            track.scorer.guaranteed = guaranteed[place]
         codes = [arrays["truth"]]
-        for position in range(len(names)):
-            codes += [arrays[f"predictor_{position}"][field] for field in ("predicted", "realised_class")]
+        for place in places:
+            codes += [arrays[f"predictor_{place}"][field] for field in ("predicted", "realised_class")]
         if not all(((code >= 0) & (code < len(classes))).all() for code in codes):
             raise ValueError("it has labels outside its classes")
-        record._n = record._reduced = steps
+        record._n = steps
         if not steps:
-            record._truth = np.empty(BLOCK, TRUTH)  # doubling needs a start
+            record._truth = np.empty(START, TRUTH)  # doubling needs a start
         return record
-
-
-class _Track:
-    """Rows of one predictor: a block of raw probabilities, reduced into rows when full or read."""
-
-    def __init__(self, name: str, classes: tuple[Label, ...], block: int) -> None:
-        self.name = name
-        self.classes = classes
-        self.block = block
-        self.kind: str | None = None  # of prediction; known from the first one on
-        self.guaranteed: str | None = None
-        self.rows = np.empty(BLOCK, ROW)
-
-    def restore(self, rows: NDArray[Any], kind: str | None) -> None:
-        probabilities = np.array([rows[name] for name in ("lower", "upper", "probability", "realised")])
-        inside = (probabilities >= -SUM_TOLERANCE) & (probabilities <= 1 + SUM_TOLERANCE)
-        if not inside.all() or not (rows["brier"] >= 0).all() or not (rows["lower"] <= rows["upper"]).all():
-            raise ValueError(f"the rows of {self.name} hold numbers that are no probabilities")
-        if kind is not None:
-            self._start(kind)
-        if len(rows) >= BLOCK:  # doubling must make room for a whole block
-            self.rows = rows
-        else:
-            self.rows[: len(rows)] = rows
-
-    def _start(self, kind: str) -> None:
-        c = len(self.classes)
-        self.kind = kind
-        self._shape = {"Forecast": (c,), "Multiprobability": (c, c), "ClassIntervals": (c, 2)}[kind]
-        self._raw = np.empty((self.block, *self._shape))
-        self._predicted = np.empty(self.block, np.int64)
-
-    def put(self, slot: int, prediction: Prediction) -> None:
-        kind = type(prediction).__name__
-        raw: Any
-        if isinstance(prediction, Multiprobability):
-            raw, total = prediction.probabilities, float(len(self.classes))
-        elif isinstance(prediction, Forecast):
-            raw, total = prediction.proba, 1.0
-        elif isinstance(prediction, ClassIntervals):
-            raw, total = prediction.pairs, None
-        else:
-            raise TypeError(f"{self.name} must predict one of {', '.join(KINDS)}, got {prediction!r}")
-        if self.kind is None:
-            self._start(kind)
-        if kind != self.kind:
-            raise TypeError(f"{self.name} must keep to one kind of prediction, got {prediction!r}")
-        if prediction.classes != self.classes:
-            raise ValueError(f"{self.name} must predict the classes {self.classes!r}, got {prediction.classes!r}")
-        # The comparisons are written so that NaN fails them. Pairs have no sum to keep to, and lie below 1.
-        if (
-            raw.shape != self._shape
-            or not np.minimum.reduce(raw, axis=None) >= 0.0
-            or (total is None and not np.maximum.reduce(raw, axis=None) <= 1.0)
-            or (total is not None and not abs(np.add.reduce(raw, axis=None) - total) <= SUM_TOLERANCE * total)
-        ):
-            raise ValueError(f"{self.name} must predict probabilities{' of sum 1' if total else ''}, got {raw!r}")
-        if prediction.guaranteed != self.guaranteed:
-            self.guaranteed = prediction.guaranteed if self.guaranteed is None else "mixed"
-        self._raw[slot] = raw
-        self._predicted[slot] = prediction.index
-
-    def reduce(self, start: int, truth: NDArray[np.int32]) -> None:
-        """Turn the raw block that begins at step `start` into rows."""
-        k = len(truth)
-        if start + k > len(self.rows):
-            self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
-        raw, predicted, at = self._raw[:k], self._predicted[:k], np.arange(k)
-        rows = self.rows[start : start + k]
-        if self.kind == "Multiprobability":
-            claimed = raw[at, :, predicted]
-            proba = raw.mean(axis=1)
-            realised = raw[at, truth]
-            rows["realised_class"] = realised.argmax(axis=1)
-            rows["realised"] = realised.max(axis=1)
-            best = raw.argmax(axis=2)
-        elif self.kind == "ClassIntervals":
-            claimed = raw[at, predicted]
-            proba = raw.mean(axis=2)
-            sums = proba.sum(axis=1, keepdims=True)
-            proba = np.where(sums > 0, proba / np.where(sums > 0, sums, 1), 1 / len(self.classes))
-            rows["realised_class"] = predicted
-            rows["realised"] = claimed[at, (truth == predicted).astype(int)]
-            best = raw.argmax(axis=1)
-        else:
-            # A point forecast is a multiprobability whose rows are all the same.
-            proba = raw
-            claimed = raw[at, predicted][:, None]
-            best = raw.argmax(axis=1)[:, None]
-            rows["realised_class"] = best[:, 0]
-            rows["realised"] = raw.max(axis=1)
-        rows["lower"], rows["upper"] = claimed.min(axis=1), claimed.max(axis=1)
-        rows["unanimous"] = (best == best[:, :1]).all(axis=1)
-        rows["predicted"] = predicted
-        rows["probability"] = proba[at, truth]
-        difference = proba.copy()
-        difference[at, truth] -= 1.0
-        rows["brier"] = (difference**2).sum(axis=1)
-
-    def per_step(self, truth: NDArray[np.int32], clip: float) -> PerStep:
-        """Return the columns of the first steps, whose true labels are given."""
-        rows = self.rows[: len(truth)]
-        with np.errstate(divide="ignore"):  # clip = 0 asks for infinite losses
-            log_loss = -np.log(np.maximum(rows["probability"], clip))
-        return PerStep(
-            hit=rows["predicted"] == truth,
-            lower=rows["lower"].copy(),
-            upper=rows["upper"].copy(),
-            width=rows["upper"] - rows["lower"],
-            probability=rows["probability"].copy(),
-            log_loss=log_loss,
-            brier=rows["brier"].copy(),
-            realised_hit=rows["realised_class"] == truth,
-            realised=rows["realised"].copy(),
-            unanimous=rows["unanimous"].copy(),
-        )
 
 
 def _scalar(label: Hashable) -> str | int | float | bool:

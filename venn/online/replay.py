@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from venn.monitors.monitor import Monitor
 from venn.online.panel import Panel, Predictor
 from venn.online.record import Record
-from venn.prediction import Label
+from venn.prediction import Label, Prediction
 from venn.show.terminal import Progress
 
 AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on
@@ -23,6 +24,7 @@ def replay(
     *,
     progress: bool | None = None,
     steps: int | None = None,
+    monitors: Mapping[str, Monitor] | None = None,
 ) -> Record:
     """Predict every example, then reveal its label, score it and learn it.
 
@@ -37,6 +39,8 @@ def replay(
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
         Stop after so many examples, or at the end of the stream.
+    monitors : mapping of str to Monitor, optional
+        By name of a predictor: each is told of every prediction and its label.
 
     Returns
     -------
@@ -69,55 +73,95 @@ def replay(
     >>> record["Frequencies"]
     Curves(3 steps: accuracy 0.333 in [0.639, 0.639])
     """
-    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
-        raise ValueError(f"steps must be an integer >= 1, got {steps!r}")
-    _refuse_tables(stream)
+    _check(stream, steps)
     panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
-    name = getattr(stream, "name", None)
+    watched = dict(monitors or {})
+    for name in watched:
+        if name not in panel:
+            raise ValueError(f"monitors must have names of predictors, {', '.join(panel)}, got {name!r}")
+    data = getattr(stream, "name", None)
     record = Record(
         panel.classes,
         tuple(panel),
-        data=name if isinstance(name, str) else None,
+        data=data if isinstance(data, str) else None,
         parameters={name: repr(predictor) for name, predictor in panel.items()},
     )
-    known = frozenset(panel.classes)
     first = next(iter(panel))
-    total = len(stream) if isinstance(stream, Sized) else None
-    if steps is not None:
-        total = steps if total is None else min(steps, total)
-    # Of the first examples, how many each tuning of a machine was made on.
-    met: dict[Any, int] = {
-        tuning: 0 for predictor in panel.values() if (tuning := getattr(predictor.machine or predictor, "tuning", None))
-    }
     start = perf_counter()
-    with Progress(total, progress) as bar:
-        for n, example in enumerate(stream, 1):
-            x, y = _pair(example, n)
+    with Progress(length(stream, steps), progress) as bar:
+        for n, predictions, y in advance(stream, panel, steps=steps):
             try:
-                unknown = y not in known
-            except TypeError:
-                unknown = True  # unhashable, so no label
-            if unknown:
-                raise ValueError(f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}")
-            try:
-                predictions = panel.predict_one(x)
-                for tuning in met if n <= AT_MOST else ():
-                    met[tuning] += tuning.met(x, y)
-                    _warn_of_tuning(tuning, n, met[tuning])
-                panel.learn_one(x, y)
                 record.update(predictions, y)
+                for name, monitor in watched.items():
+                    monitor.update(predictions[name], y)
             except Exception as error:
                 error.add_note(f"at step {n} of the replay")
                 raise
             if bar.due():
-                bar.update(n, first, *record.running(first))
-            if n == steps:
-                break
+                bar.update(n, record.running(first))
         if not len(record):
             raise ValueError("the stream is empty: there is nothing to replay")
-        bar.update(len(record), first, *record.running(first))
+        bar.update(len(record), record.running(first))
     record.seconds = perf_counter() - start
     return record
+
+
+def length(stream: object, steps: int | None) -> int | None:
+    """Return the number of steps that a replay will make, where it can be known."""
+    total = len(stream) if isinstance(stream, Sized) else None
+    return total if steps is None else steps if total is None else min(steps, total)
+
+
+def advance(
+    stream: Iterable[tuple[Any, Label]], panel: Panel, *, steps: int | None = None
+) -> Iterator[tuple[int, dict[str, Prediction], Label]]:
+    """Predict every example, then reveal its label and learn it: the loop of `replay`, a step at a time.
+
+    Yields
+    ------
+    n : int
+        Number of the step, from 1.
+    predictions : dict of str to prediction
+        Made before the label was known; it has been learned by now.
+    y : label
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `replay` does.
+    """
+    _check(stream, steps)
+    known = frozenset(panel.classes)
+    # Of the first examples, how many each tuning of a machine was made on.
+    met: dict[Any, int] = {
+        tuning: 0 for predictor in panel.values() if (tuning := getattr(predictor.machine or predictor, "tuning", None))
+    }
+    for n, example in enumerate(stream, 1):
+        x, y = _pair(example, n)
+        try:
+            unknown = y not in known
+        except TypeError:
+            unknown = True  # unhashable, so no label
+        if unknown:
+            raise ValueError(f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}")
+        try:
+            predictions = panel.predict_one(x)
+            for tuning in met if n <= AT_MOST else ():
+                met[tuning] += tuning.met(x, y)
+                _warn_of_tuning(tuning, n, met[tuning])
+            panel.learn_one(x, y)
+        except Exception as error:
+            error.add_note(f"at step {n} of the replay")
+            raise
+        yield n, predictions, y
+        if n == steps:
+            break
+
+
+def _check(stream: object, steps: int | None) -> None:
+    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+        raise ValueError(f"steps must be an integer >= 1, got {steps!r}")
+    _refuse_tables(stream)
 
 
 def _warn_of_tuning(tuning: Any, n: int, met: int) -> None:
@@ -128,7 +172,7 @@ def _warn_of_tuning(tuning: Any, n: int, met: int) -> None:
             "learned again are not exchangeable with new ones, and no guarantee holds; replay the rest, such as "
             f"stream.drop({tuning.n})",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -1,0 +1,96 @@
+"""Conformal prediction by definition: every machine fitted from nothing for every hypothesis, every example compared.
+
+Each measure gives the nonconformity A_i of all n examples of a bag with labels; the new example is the last one.
+"""
+
+import numpy as np
+
+from naive import least_squares, span, svm
+
+STEP = 1e-6  # nonconformity is compared on a grid, off the multiples where symmetric data tie
+
+
+def on_grid(value):
+    """Return the value as a whole number of grid steps."""
+    return np.rint(value / STEP + 0.2718281828) if np.isfinite(value) else value
+
+
+def margins(scores, y):
+    """Return the best score of the other classes less that of the own class, for each row."""
+    return [max(s for k, s in enumerate(row) if k != y[i]) - row[y[i]] for i, row in enumerate(scores)]
+
+
+def margin(bag, y, c, kernel, C):
+    """Return margins of the support vector machines trained on the whole bag."""
+    return margins(svm.one_vs_all(kernel(bag, bag), y, c, C), y)
+
+
+def span_margin(bag, y, c, kernel, C):
+    """Return margins by span-deleted scores, equal objects being one."""
+    distinct, where = np.unique(bag, axis=0, return_inverse=True)
+    return margins(span.one_vs_all(kernel(distinct, distinct), where.ravel(), y, c, C), y)
+
+
+def multiplier(bag, y, c, kernel, C):
+    """Return each example's multiplier in the machine of its own class, in units of C.
+
+    Equal examples share theirs equally, for only their sum is determined.
+    """
+    values = np.zeros(len(y))
+    for k in range(c):
+        t = np.where(y == k, 1.0, -1.0)
+        if abs(t.sum()) < len(t):  # both signs: otherwise nothing has to be pushed
+            alpha = svm.coefficients(kernel(bag, bag), t, C) / C
+            for i in np.flatnonzero(y == k):
+                equal = (y == k) & (bag == bag[i]).all(axis=1)
+                values[i] = alpha[equal].mean()
+    return values.tolist()
+
+
+def squares_margin(bag, y, c, kernel, C):
+    """Return margins of the least-squares machines trained on the whole bag."""
+    return margins(least_squares.training(kernel(bag, bag), y, c, C), y)
+
+
+def squares_deleted_margin(bag, y, c, kernel, C):
+    """Return margins by least-squares machines trained on the bag without the example, one by one."""
+    return margins(least_squares.deleted(kernel(bag, bag), y, c, C), y)
+
+
+def squares_multiplier(bag, y, c, kernel, C):
+    """Return each example's coefficient in the least-squares machine of its own class, in units of C."""
+    coefficients = [least_squares.fit(kernel(bag, bag), t, C)[0] / C for t in least_squares.targets(y, c)]
+    return [coefficients[label][i] for i, label in enumerate(y)]
+
+
+def centroid_ratio(bag, y, c, kernel, C):
+    """Return the distance from the mean of the others of the own class, over the least from another class's mean."""
+    values = []
+    for i, x in enumerate(bag):
+        distances = []
+        for k in range(c):
+            others = [bag[e] for e in range(len(bag)) if e != i and y[e] == k]
+            distances.append(np.sqrt(((x - np.mean(others, axis=0)) ** 2).sum()) if others else 1e9)
+        own, rival = distances[y[i]], min(d for k, d in enumerate(distances) if k != y[i])
+        values.append(1.0 if own == rival else (own / rival if rival > 0 else np.inf))
+    return values
+
+
+def p_value(values, y, tau, label_conditional=False):
+    """Return (#{A_i > A} + tau #{A_i = A}) / n over all n examples, or those of the last one's label."""
+    greater = equal = n = 0
+    last = on_grid(values[-1])
+    for value, label in zip(values, y, strict=True):
+        if label_conditional and label != y[-1]:
+            continue
+        n += 1
+        greater += on_grid(value) > last
+        equal += on_grid(value) == last
+    return (greater + tau * equal) / n
+
+
+def bags(measure, X, y, x, c, kernel, C):
+    """Return (nonconformity, labels) of the bag (X, y) with x, under each hypothesis about its label."""
+    bag = np.vstack([np.asarray(X, float).reshape(len(y), len(x)), x])
+    labels = [np.append(np.asarray(y, int), j) for j in range(c)]
+    return [(measure(bag, codes, c, kernel, C), codes) for codes in labels]

@@ -1,0 +1,398 @@
+"""Conformal predictors and nonconformity measures: the definition after every step, symmetry, purity, bad input."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects
+from naive import conformal as naive
+
+import venn
+from venn.machines.machine import ScoreTable
+from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier, _of_hinge_loss
+from venn.prediction import PredictionSet
+from venn.predictors.conformal import Conformal, p_values
+from venn.smoothing import Smoothing
+
+RBF, rbf = KERNELS["rbf"]
+
+
+def hinge(c=3, C=1.0):
+    return venn.OneVsAllSVM(RBF, C, range(c))
+
+
+def squares(c=3, C=1.0):
+    return venn.LeastSquaresSVM(RBF, C, range(c))
+
+
+def centroids(c=3, C=1.0):
+    return venn.NearestCentroid(range(c))
+
+
+class Denied(ByScores):
+    """A measure of our own: softmax denies the own class."""
+
+    pointwise = True
+
+    def values(self, scores, codes):
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return 1 - shares[np.arange(len(codes)), codes] / shares.sum(axis=1)
+
+
+class FromMedian(ByScores):
+    """A measure that looks at all examples: how far the own score is from the median of all own scores."""
+
+    deleted = False
+
+    def values(self, scores, codes):
+        own = scores[np.arange(len(codes)), codes]
+        return abs(own - np.median(own))
+
+
+def naive_denied(bag, y, c, kernel, C):
+    scores = naive.least_squares.deleted(kernel(bag, bag), y, c, C)
+    return [1 - np.exp(row[label]) / np.exp(row).sum() for row, label in zip(scores, y, strict=True)]
+
+
+def naive_from_median(bag, y, c, kernel, C):
+    scores = naive.least_squares.training(kernel(bag, bag), y, c, C)
+    own = [row[label] for row, label in zip(scores, y, strict=True)]
+    return [abs(value - np.median(own)) for value in own]
+
+
+CASES = {  # machine, measure, its definition, steps
+    "margin": (hinge, Margin(deleted=False), naive.margin, 12),
+    "span-deleted margin": (hinge, Margin(), naive.span_margin, 12),
+    "multiplier": (hinge, Multiplier(), naive.multiplier, 16),
+    "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 16),
+    "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 12),
+    "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 16),
+    "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 16),
+    "squares, softmax": (squares, Denied(), naive_denied, 10),
+    "squares, median": (squares, FromMedian(), naive_from_median, 14),
+}
+
+
+# The definition -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("name", CASES)
+def test_p_values_equal_the_definition_at_every_step(name, kind):
+    make, measure, definition, n = CASES[name]
+    seed = len(name) + len(kind)
+    C = (0.1, 1.0, 10.0)[seed % 3]
+    rng = np.random.default_rng(seed)
+    X = objects(kind, rng, n)
+    y = labels(LABELS[seed % len(LABELS)], rng, X, 3)
+    machine = make(C=C)
+    models = [Conformal(machine, measure, conditional, smoothed=True, seed=seed) for conditional in (False, True)]
+    plain = [Conformal(machine, measure, conditional, smoothed=False) for conditional in (False, True)]
+    for i in range(n):
+        bags = naive.bags(definition, X[:i], y[:i], X[i], 3, rbf, C)
+        for model, tau in [(model, Smoothing(seed).at(i)) for model in models] + [(model, 1.0) for model in plain]:
+            prediction = model.predict_one(X[i])
+            expected = [naive.p_value(values, codes, tau, model.label_conditional) for values, codes in bags]
+            assert abs(prediction.p_values - expected).max() < 1e-12, (i, tau)
+            assert isinstance(prediction, PredictionSet)
+            assert prediction.smoothed == model.smoothed
+        models[0].learn_one(X[i], int(y[i]))
+
+
+@pytest.mark.parametrize("c", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("m", [1, 40, 2049])
+def test_the_compiled_margin_equals_its_definition_on_any_table(c, m):
+    """Chunks of four classes, tiles of 2048 examples, ties everywhere, several examples at a column or none."""
+
+    class Plainly(ByScores):
+        pointwise = True
+        values = Margin.values
+
+    class Repeated(Plainly):
+        pointwise = False
+
+    rng = np.random.default_rng(c * m)
+    negative, positive = rng.integers(-2, 3, size=(2, c, m + 3)) / 2
+    weights = rng.integers(0, 3, m)
+    for test in {0, m // 2, m - 1}:
+        table = ScoreTable(negative, positive, rng.integers(0, c, m), weights, test)
+        fast = Margin().rank_table(table)
+        for slow in (Plainly(), Repeated()):
+            assert all(np.array_equal(a, b) for a, b in zip(fast, slow.rank_table(table), strict=True))
+        for j in range(c) if m <= 40 else ():
+            values = naive.margins(table.scores(j).tolist(), table.codes(j).tolist())
+            for y in range(c):
+                mine = [v for v, code in zip(values, table.codes(j), strict=True) if code == y]
+                counts = sum(v > values[-1] for v in mine), sum(v == values[-1] for v in mine), len(mine)
+                assert counts == (fast.greater[j, y], fast.equal[j, y], fast.total[j, y])
+
+
+@pytest.mark.parametrize("kind", ["few", "repeats", "grid"])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_multipliers_satisfy_the_optimality_conditions(kind, C):
+    """With both labels at one object too: own multipliers fit the scores and leave the rest what it can carry."""
+    rng = np.random.default_rng(int(C))
+    X, c = objects(kind, rng, 80), 3
+    y = labels("noise", rng, X, c)
+    machine = learned(hinge(C=C), X, y)
+    for x in (X[0], X[1] + 0.3):
+        answer = machine.hypotheses(x)
+        own, table = _of_hinge_loss(answer), answer.table
+        for j in range(c):
+            alpha = np.append(np.where(own.codes == j, own.of, own.of_not), own.of_test[j])
+            codes, weights = np.append(own.codes, j), np.append(own.weights, 1)
+            where = np.append(machine._examples(answer.count)[0], answer.test)
+            for k in range(c):
+                row = (table.positive if k == j else table.negative)[k]
+                score = np.append(row[: len(own.codes)], row[table.test])
+                mine = (codes == k) & (weights > 0)
+                assert (alpha[mine] >= 0).all()
+                assert (alpha[mine] <= 1).all()
+                assert (score[mine & (alpha > 1e-9)] <= 1 + 1e-7).all()
+                assert (score[mine & (alpha < 1 - 1e-9)] >= 1 - 1e-7).all()
+                beta = machine._branches.beta[int(k == j), k] / C
+                for i in range(answer.count):
+                    here = where == i
+                    carried = (alpha * weights)[mine & here].sum() - beta[i]  # by the examples of other classes
+                    assert -1e-9 <= carried <= weights[here & ~mine].sum() + 1e-9
+
+
+def test_multipliers_of_distinct_objects_are_the_signed_coefficients():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    y = labels("noise", rng, X, 3)
+    for machine in (hinge(C=2.0), squares(C=2.0)):
+        answer = learned(machine, X, y).hypotheses([0.1, 0.2])
+        for j in range(3):
+            codes = np.append(y, j)
+            alpha = answer.duals(j)[np.arange(61), codes]
+            steps = np.rint(alpha / 2.0 * 1e6 + 0.2718281828)
+            ranks = Multiplier().rank(answer)
+            for k in range(3):
+                assert ranks.greater[j, k] == (steps > steps[-1])[codes == k].sum()
+                assert ranks.equal[j, k] == (steps == steps[-1])[codes == k].sum()
+                assert ranks.total[j, k] == (codes == k).sum()
+
+
+def test_p_values_by_hand():
+    """Own less rival distance from the mean of the others.
+
+    At 1, as "a", it is -10 for the new example and -9.5, -7.5, -7 and -9 for 0, 2, 10 and 12; as "b" it is 10 and
+    all others are below -3. At 6, as "a", it is 0, the others -7, -8, -16/3 and -22/3; as "b" the mirror image.
+    """
+    model = Conformal(venn.NearestCentroid(["a", "b"]), smoothed=False)
+    learned(model, [[0.0], [2.0], [10.0], [12.0]], ["a", "a", "b", "b"])
+    assert model.predict_one([1.0]).p_values.tolist() == [1.0, 0.2]
+    assert model.predict_one([6.0]).p_values.tolist() == [0.2, 0.2]
+
+
+# Ties and the numbers that break them ---------------------------------------------------------------------------------
+
+
+def test_the_first_p_values_are_the_random_number():
+    for seed in (0, 1, 7):
+        for measure in (Margin(), Multiplier(), Margin(deleted=False)):
+            tau = Smoothing(seed).at(0)
+            assert Conformal(hinge(), measure, seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
+    assert Conformal(hinge(), smoothed=False).predict_one([1.0]).p_values.tolist() == [1.0] * 3
+
+
+def test_equal_objects_tie():
+    """A hundred equal objects, 30 of one class: with nothing to tell them apart, p is tau of the own class's ties."""
+    machine = learned(squares(2), np.ones((100, 2)), [int(i < 30) for i in range(100)])
+    tau = Smoothing(3).at(100)
+    p = Conformal(machine, Margin(), seed=3).predict_one([1.0, 1.0]).p_values
+    # Under either hypothesis the 30 or 31 of the rare class are the stranger ones.
+    assert p == pytest.approx([(30 + tau * 71) / 101, tau * 31 / 101], abs=1e-15)
+    conditional = Conformal(machine, Margin(), label_conditional=True, seed=3)
+    assert conditional.predict_one([1.0, 1.0]).p_values == pytest.approx([tau, tau], abs=1e-15)
+
+
+def test_tau_belongs_to_the_step():
+    rng = np.random.default_rng(0)
+    X, y = objects("grid", rng, 20), rng.integers(0, 3, 20)
+    machine = hinge()
+    one, other = (Conformal(machine, Multiplier(), seed=seed) for seed in (0, 1))
+    plain = Conformal(machine, Multiplier(), smoothed=False)
+    differ = 0
+    for i in range(20):
+        ranks = one.measure.rank(machine.hypotheses(X[i]))
+        p = one.predict_one(X[i]).p_values
+        assert np.array_equal(p, p_values(ranks, Smoothing(0).at(i)))
+        one.predict_one(X[i] + 1)
+        assert np.array_equal(p, one.predict_one(X[i]).p_values)
+        assert (p <= plain.predict_one(X[i]).p_values).all()
+        differ += not np.array_equal(p, other.predict_one(X[i]).p_values)
+        one.learn_one(X[i], int(y[i]))
+    assert differ == 20
+
+
+def test_p_values_of_ranks():
+    greater, equal, total = np.array([[2, 1], [0, 4]]), np.array([[1, 3], [0, 1]]), np.array([[5, 6], [4, 7]])
+    ranks = CASES["margin"][1].rank(hinge(2).hypotheses([0.0]))._replace(greater=greater, equal=equal, total=total)
+    assert p_values(ranks, 0.25).tolist() == [(3 + 1.0) / 11, (4 + 0.25) / 11]
+    assert p_values(ranks, 0.25, label_conditional=True).tolist() == [(2 + 0.25) / 5, (4 + 0.25) / 7]
+    for tau in (-0.1, 1.2, np.nan, np.inf):
+        with pytest.raises(ValueError, match="tau must"):
+            p_values(ranks, tau)
+    for tau in ("x", None, True):
+        with pytest.raises(TypeError, match="tau must"):
+            p_values(ranks, tau)
+
+
+# Symmetry, purity, copies ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_shuffling_the_past_changes_nothing(name, conditional):
+    make, measure = CASES[name][:2]
+    rng = np.random.default_rng(len(name))
+    X = objects("grid", rng, 40) + rng.integers(0, 2, size=(40, 1)) / 7
+    y = labels("noise", rng, X, 3)
+    answers = []
+    for _ in range(5):
+        order = rng.permutation(40)
+        model = learned(Conformal(make(C=3.0), measure, conditional), X[order], y[order].tolist())
+        answers.append([model.predict_one(x).p_values for x in (*X[:6], X[0] + 0.1)])
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_asking_leaves_no_trace_and_copies_go_on_alone(name):
+    make, measure = CASES[name][:2]
+    rng = np.random.default_rng(len(name))
+    X = objects("repeats", rng, 24)
+    y = labels("noise", rng, X, 3).tolist()
+    silent, curious = (Conformal(make(), measure, seed=2) for _ in range(2))
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        if i == 12:
+            curious = pickle.loads(pickle.dumps(curious))
+        curious.predict_one(X[i // 2])
+        assert np.array_equal(curious.predict_one(x).p_values, silent.predict_one(x).p_values)
+        silent.learn_one(x, label)
+        curious.learn_one(x, label)
+
+
+def test_one_panel_solves_once_for_all():
+    machine = squares()
+    panel = venn.Panel(venn=venn.TransductiveVenn(machine), sets=Conformal(machine), plain=Conformal(machine, Denied()))
+    alone = Conformal(squares())
+    rng = np.random.default_rng(1)
+    X = objects("normal", rng, 20)
+    for x, label in zip(X, labels("noise", rng, X, 3).tolist(), strict=True):
+        assert np.array_equal(panel.predict_one(x)["sets"].p_values, alone.predict_one(x).p_values)
+        panel.learn_one(x, label)
+        alone.learn_one(x, label)
+    assert machine.n == 20
+
+
+def test_repr_can_be_typed():
+    model = Conformal(hinge(), Margin(deleted=False), label_conditional=True, smoothed=False, seed=5)
+    again = eval(repr(model), {**vars(venn), "Conformal": Conformal, "Margin": Margin})
+    assert repr(again) == repr(model)
+    assert model.classes == (0, 1, 2)
+    assert Margin() != Margin(deleted=False)
+    assert len({Margin(), DistanceRatio(), Multiplier(), Margin(), Multiplier()}) == 3
+    assert repr(Conformal(squares())) == repr(Conformal(squares(), Margin(), False, True, 0))
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def test_distance_ratio_at_its_ends():
+    ratio = DistanceRatio()
+    scores = np.array([[-2.0, -4.0, -1.0], [0.0, -1.0, -1.0], [-1.0, 0.0, -3.0], [0.0, 0.0, -1.0]])
+    assert ratio.values(scores, np.zeros(4, int)).tolist() == [2.0, 0.0, np.inf, 1.0]
+    far = np.array([[-np.inf, -1.0], [-1.0, -np.inf], [-np.inf, -np.inf], [-1e9, -1e9]])
+    assert ratio.values(far, np.zeros(4, int)).tolist() == [np.inf, 0.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match=r"scores must be minus distances.*got 0\.5"):
+        ratio.values(np.array([[0.5, -1.0]]), np.array([0]))
+
+
+def test_values_beyond_the_grid_compare_as_infinite():
+    class Huge(ByScores):
+        pointwise = True
+
+        def values(self, scores, codes):
+            return np.where(codes == 1, 1e305, -1e305)
+
+    model = learned(Conformal(squares(2), Huge(), smoothed=False), [[0.0], [1.0]], [0, 1])
+    assert model.predict_one([0.0]).p_values.tolist() == [1.0, 2 / 3]
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["margin", Margin, 3, venn.Argmax(), [Margin()]])
+def test_what_is_no_measure_is_refused(measure):
+    with pytest.raises(TypeError, match="measure must be a nonconformity measure"):
+        Conformal(hinge(), measure)
+
+
+def test_other_parameters_are_checked():
+    with pytest.raises(TypeError, match="machine must"):
+        Conformal(None)
+    for bad in (1, "yes", None, np.nan):
+        with pytest.raises(TypeError, match="label_conditional must"):
+            Conformal(hinge(), label_conditional=bad)
+        with pytest.raises(TypeError, match="smoothed must"):
+            Conformal(hinge(), smoothed=bad)
+        with pytest.raises(TypeError, match="deleted must"):
+            Margin(bad)
+        with pytest.raises(TypeError, match="deleted must"):
+            DistanceRatio(bad)
+    with pytest.raises(ValueError, match="seed must"):
+        Conformal(hinge(), seed=-1)
+    for bad in (True, 0.5, "x", None):
+        with pytest.raises(TypeError, match="seed must"):
+            Conformal(hinge(), seed=bad)
+
+
+def test_multipliers_need_a_machine_that_has_them():
+    for machine in (centroids(), venn.NearestNeighbours(3, range(3))):
+        with pytest.raises(TypeError, match=r"machine must have Lagrange multipliers.*got Nearest"):
+            Conformal(machine, Multiplier())
+        with pytest.raises(TypeError, match="hypotheses must be those of a machine with multipliers"):
+            Multiplier().rank(machine.hypotheses([0.0]))
+    for kernel in (venn.Linear(), venn.Polynomial(2)):
+        with pytest.raises(ValueError, match="kernel must be strictly positive definite"):
+            Conformal(venn.OneVsAllSVM(kernel, 1.0, range(3)), Multiplier())
+        Conformal(venn.LeastSquaresSVM(kernel, 1.0, range(3)), Multiplier())
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (lambda scores, codes: scores, r"values must be \(3,\) numbers.*shape \(3, 2\)"),
+        (lambda scores, codes: 1.0, r"values must be \(3,\) numbers.*shape \(\)"),
+        (lambda scores, codes: codes[:-1], r"values must be \(3,\) numbers.*shape \(2,\)"),
+        (lambda scores, codes: np.where(codes == 1, np.nan, 0.0), r"values must not be NaN, got it for the scores"),
+    ],
+)
+def test_a_measure_that_errs_leaves_no_trace(values, says):
+    class Bad(ByScores):
+        def values(self, scores, codes):
+            return values(scores, codes)
+
+    machine = learned(squares(2), [[0.0], [1.0]], [0, 1])
+    bad, good = Conformal(machine, Bad()), Conformal(machine)
+    before = good.predict_one([0.5]).p_values
+    with pytest.raises(ValueError, match=says):
+        bad.predict_one([0.5])
+    assert np.array_equal(good.predict_one([0.5]).p_values, before)
+    assert machine.n == 2
+
+
+@pytest.mark.parametrize("x", [[np.nan], ["a"], None, [1.0, 2.0]])
+def test_a_refused_object_leaves_no_trace(x):
+    model, twin = (learned(Conformal(hinge(2)), [[0.0], [1.0]], [0, 1]) for _ in range(2))
+    with pytest.raises((TypeError, ValueError), match="x must"):
+        model.predict_one(x)
+    with pytest.raises((TypeError, ValueError), match="x must"):
+        model.learn_one(x, 0)
+    with pytest.raises(ValueError, match="y must"):
+        model.learn_one([0.3], 5)
+    assert np.array_equal(model.predict_one([0.4]).p_values, twin.predict_one([0.4]).p_values)

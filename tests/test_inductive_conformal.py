@@ -1,0 +1,424 @@
+"""Inductive conformal predictors against the definition after every step; blocks, state, order, refusals."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels, learned, objects
+from inductive_cases import SCHEDULES, Centroids, Failing, centroids, frozen, lssvm, mirrored, shuffled_within
+from naive import distances as naive_distances
+from naive import inductive as naive_splits
+from naive import inductive_conformal as naive
+
+import venn
+from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
+from venn.machines.distances import NeighbourDistances
+from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
+from venn.prediction import PredictionSet
+from venn.predictors.inductive_conformal import InductiveConformal, ManyPredictionSets
+from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
+from venn.smoothing import Smoothing
+
+
+class AsGiven:
+    """A scorer whose scores are the objects."""
+
+    def __init__(self, c=2):
+        self.classes = tuple(range(c))
+
+    def scores(self, x):
+        return np.asarray(x, float)
+
+
+# The multiset ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "one", "ascending", "descending", "infinite"])
+def test_order_statistics_are_those_of_a_sorted_array(kind):
+    rng = np.random.default_rng(len(kind))
+    n = 9 * WIDTH
+    values = {
+        "random": np.rint(1e6 * rng.normal(size=n)),
+        "ties": rng.integers(-3, 4, n).astype(float),
+        "one": np.ones(n),
+        "ascending": np.arange(n) / 2,
+        "descending": -np.arange(n) / 2,
+        "infinite": rng.choice([-np.inf, -1.0, 0.0, 2.0, np.inf], n),
+    }[kind]
+    buckets, known = no_values(), np.empty(0)
+    for size in [1] * 5 + [3, 40, WIDTH - 1, WIDTH, WIDTH + 1] * 20:
+        asked = np.concatenate([rng.choice(values, 12), [-np.inf, np.inf, -0.5, 0.5]])
+        for value in asked:
+            below, up_to = np.searchsorted(known, value), np.searchsorted(known, value, "right")
+            assert below_and_up_to(buckets, value) == (below, up_to)
+        new, values = values[:size], values[size:]
+        if len(values) < 2:
+            break
+        buckets = with_room(buckets, len(new))
+        insert_many(buckets, new)
+        known = np.sort(np.concatenate([known, new]))
+    assert buckets.totals[0] > 8
+    assert sum(array.nbytes for array in buckets) < 8 * (5 * len(known) + 10 * WIDTH)
+
+
+# Against the definition ----------------------------------------------------------------------------------------------
+
+
+def assert_is_the_definition(model, X, y, split, c, score, measure, seed):
+    tau = Smoothing(seed)
+    for n in range(len(X)):
+        ranks = naive.ranks(X, y, X[n], split(n), c, score, measure, model.label_conditional)
+        expected = naive.p_values(ranks, tau.at(n) if model.smoothed else 1)
+        prediction = model.predict_one(X[n])
+        assert prediction.p_values.tolist() == pytest.approx(expected, abs=1e-12), f"step {n}"
+        assert prediction.smoothed == model.smoothed
+        model.learn_one(X[n], int(y[n]))
+    assert model.n == len(X)
+
+
+@pytest.mark.parametrize("label_conditional", [False, True])
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(("kind", "sequence"), [("grid", "signal"), ("repeats", "late"), ("normal", "noise")])
+def test_every_step_is_the_definition(name, kind, sequence, label_conditional):
+    rng = np.random.default_rng(len(name) + len(kind))
+    schedule, split = SCHEDULES[name]
+    X = objects(kind, rng, 40)
+    y = labels(sequence, rng, X, 3)
+    model = InductiveConformal(Centroids(range(3)), Margin(), schedule, label_conditional, kind != "normal", 7)
+    assert_is_the_definition(model, X, y, split, 3, centroids, naive.margins, 7)
+
+
+def test_least_squares_machines():
+    rng = np.random.default_rng(1)
+    X = objects("grid", rng, 36)
+    y = labels("signal", rng, X, 3)
+    for name in ("prefix-restart", "assignment"):
+        schedule, split = SCHEDULES[name]
+        model = InductiveConformal(lssvm(3), schedule=schedule, seed=3)
+        assert_is_the_definition(model, X, y, split, 3, naive_splits.least_squares(0.5, 2.0), naive.margins, 3)
+
+
+@pytest.mark.parametrize("kind", ["grid", "normal"])
+def test_nearest_neighbours_by_the_ratio_of_distances(kind):
+    """Ratios of 0 / 0 and 1 / 0 among them."""
+
+    def score(X, y, Q, c):
+        return np.array([
+            naive_distances.mean_distances(np.vstack([X, x]), [*y, -1], c, 1, True)[-1] for x in Q
+        ])  # fmt: skip
+
+    rng = np.random.default_rng(2)
+    X = objects(kind, rng, 36)
+    y = labels("signal", rng, X, 2)
+    schedule, split = SCHEDULES["prefix"]
+    model = InductiveConformal(NeighbourDistances(1, range(2)), DistanceRatio(), schedule, seed=4)
+    assert_is_the_definition(model, X, y, split, 2, score, naive.ratios, 4)
+
+
+@pytest.mark.parametrize("label_conditional", [False, True])
+@pytest.mark.parametrize("schedule", [NoTraining(), FixedCalibration(15)])
+def test_a_frozen_scorer(schedule, label_conditional):
+    rng = np.random.default_rng(3)
+    X = objects("grid", rng, 60)
+    y = labels("noise", rng, X, 3)
+    size = getattr(schedule, "size", 60)
+    scorer = frozen(3)
+    model = InductiveConformal(scorer, None, schedule, label_conditional, seed=5)
+    assert_is_the_definition(
+        model, X, y, lambda n: ([], list(range(min(n, size)))), 3, lambda X, y, Q, c: scorer.score_many(Q),
+        naive.margins, 5,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_with_nothing_known_every_p_value_is_the_random_number(name):
+    model = InductiveConformal(lssvm(3), schedule=SCHEDULES[name][0], seed=6)
+    assert model.predict_one([0.0, 1.0]).p_values.tolist() == [Smoothing(6).at(0)] * 3
+    assert model.predict_many(np.zeros((2, 2))).p_values.tolist() == [[Smoothing(6).at(0)] * 3] * 2
+    plain = InductiveConformal(lssvm(3), schedule=SCHEDULES[name][0], smoothed=False)
+    assert plain.predict_one([0.0, 1.0]).p_values.tolist() == [1.0] * 3
+    block = InductiveConformal(lssvm(3), schedule=PrefixRestart(9), seed=6).replay_many(np.ones((9, 2)), [0] * 9)
+    assert np.array_equal(block.p_values, np.tile(Smoothing(6).block(0, 9)[:, None], 3))
+
+
+def test_a_class_that_has_not_come_is_compared_with_nothing():
+    """Label-conditionally its p-value is the random number, not an error or a dropped column."""
+    model = InductiveConformal(frozen(3), label_conditional=True, seed=8)
+    rng = np.random.default_rng(4)
+    model.learn_many(rng.normal(size=(20, 2)), rng.integers(0, 2, 20))
+    assert model.predict_one([0.0, 0.0]).p_values[2] == Smoothing(8).at(20)
+
+
+def test_nonconformity_is_compared_on_the_grid():
+    model = InductiveConformal(AsGiven(), smoothed=False)
+    model.learn_many([[0.0, 0.0], [1e-9, 0.0], [2e-6, 0.0], [-2e-6, 0.0]], [0] * 4)
+    assert model.predict_one([0.0, 5e-10]).p_values[0] == 4 / 5  # two equal, one stranger, itself
+    assert model.predict_one([2e-6, 0.0]).p_values[0] == 1
+    assert model.predict_one([-4e-6, 0.0]).p_values[0] == 1 / 5
+
+
+def test_scores_too_large_for_the_grid_are_infinite():
+    model = InductiveConformal(AsGiven(), smoothed=False)
+    model.replay_many([[1e305, 0.0], [-1.7e308, 1.7e308], [0.0, 0.0]], [0, 0, 0])
+    assert model.predict_one([-1e305, 0.0]).p_values.tolist() == [1 / 2, 1]
+    assert model.predict_one([1.0, 0.0]).p_values.tolist() == [3 / 4, 1 / 2]
+
+
+# Order ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label_conditional", [False, True])
+@pytest.mark.parametrize("c", [2, 3])
+def test_mirror_images_are_ties_whatever_the_order(c, label_conditional):
+    X, y, seen, labels_, asked = mirrored(c)
+    rng = np.random.default_rng(6)
+    answers = []
+    for _ in range(8):
+        first, then = rng.permutation(32), rng.permutation(40)
+        machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
+        model = InductiveConformal(machine, None, PrefixRestart(32, last=32), label_conditional)
+        model.learn_many(np.concatenate([X[first], seen[then]]), [*y[first], *labels_[then]])
+        answers.append(model.predict_many(asked).p_values)
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+    assert len(np.unique(answers[0], axis=0)) > 1
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_shuffling_within_what_trains_and_what_calibrates(name):
+    rng = np.random.default_rng(7)
+    schedule, split = SCHEDULES[name]
+    X = objects("grid", rng, 45) - 1.0
+    y = labels("signal", rng, X, 3)
+    answers = []
+    for i in range(5):
+        order = shuffled_within(split(45), rng) if i else np.arange(45)
+        model = InductiveConformal(lssvm(3), schedule=schedule, smoothed=False)
+        model.learn_many(X[order], y[order])
+        answers.append(model.predict_many(X).p_values)
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+# Blocks and state -----------------------------------------------------------------------------------------------------
+
+
+def makers():
+    for name, (schedule, _) in SCHEDULES.items():
+        yield name, lambda s=schedule: InductiveConformal(lssvm(3), schedule=s, seed=2)
+    yield "label-conditional", lambda: InductiveConformal(lssvm(3), None, PrefixRestart(6), True, seed=2)
+    yield "plain", lambda: InductiveConformal(lssvm(3), None, PrefixRestart(6), smoothed=False)
+    yield "neighbours", lambda: InductiveConformal(NeighbourDistances(2, range(3)), DistanceRatio(), PrefixRestart(6))
+    yield "frozen", lambda: InductiveConformal(frozen(3))
+    yield "frozen, fixed", lambda: InductiveConformal(frozen(3), None, FixedCalibration(7), True)
+
+
+MAKERS = dict(makers())
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_blocks_say_what_the_loop_says(name):
+    """To the last bit, trainings inside blocks included, going on from a pickle in the middle."""
+    rng = np.random.default_rng(12)
+    X = objects("grid", rng, 50) + rng.integers(0, 2, size=(50, 1)) / 7
+    y = labels("noise", rng, X, 3).tolist()
+    one, many, learner = (MAKERS[name]() for _ in range(3))
+    start = 0
+    for size in (0, 1, 3, 13, 1, 32):
+        rows = slice(start, start + size)
+        block = many.replay_many(X[rows], y[rows])
+        learner.learn_many(X[rows], np.array(y[rows]))
+        assert len(block) == size
+        for i in range(size):
+            assert_same(block, i, one.predict_one(X[start + i]))
+            one.learn_one(X[start + i], y[start + i])
+        start += size
+        many = pickle.loads(pickle.dumps(many))
+        asked, again = many.predict_many(X), learner.predict_many(X.tolist())
+        for i, x in enumerate(X):
+            prediction = one.predict_one(x)
+            assert_same(asked, i, prediction)
+            assert_same(again, i, prediction)
+    assert many.n == one.n == learner.n == 50
+
+
+def assert_same(block, i, prediction):
+    assert np.array_equal(block.p_values[i], prediction.p_values)
+    assert (block.labels[i], block.index[i]) == (prediction.label, prediction.index)
+    assert block.credibility[i] == prediction.credibility
+    assert block.confidence[i] == prediction.confidence
+    for epsilon in (0, 0.05, 0.5, 1):
+        assert block.sets(epsilon)[i] == prediction.set(epsilon)
+    assert block[i].guaranteed == block.guaranteed == prediction.guaranteed
+    assert block[i].smoothed == block.smoothed == prediction.smoothed
+
+
+def test_blocks_larger_than_a_chunk_and_many_buckets():
+    rng = np.random.default_rng(13)
+    X, y = rng.normal(size=(3000, 2)), rng.integers(0, 3, 3000)
+    whole, parts = (InductiveConformal(frozen(3), label_conditional=True) for _ in range(2))
+    together = whole.replay_many(X, y).p_values
+    assert np.array_equal(together, np.vstack([parts.replay_many(X[i : i + 37], y[i : i + 37]).p_values
+                                               for i in range(0, 3000, 37)]))  # fmt: skip
+
+
+def test_a_block_is_a_frozen_value():
+    model = InductiveConformal(frozen())
+    block = model.replay_many([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    before = block.p_values.copy()
+    model.learn_many([[0.0, 1.0]] * 5, [1] * 5)
+    assert np.array_equal(block.p_values, before)
+    with pytest.raises(ValueError, match="read-only"):
+        block.p_values[0] = 1
+    with pytest.raises(IndexError):
+        block[2]
+    with pytest.raises(ValueError, match=r"epsilon must lie in \[0, 1\], got nan"):
+        block.sets(float("nan"))
+    assert isinstance(block[0], PredictionSet)
+    assert repr(block) == "ManyPredictionSets(2 objects, classes [0, 1])"
+    assert block.guaranteed == "error rate"
+    assert InductiveConformal(frozen(), smoothed=False).predict_many([[0.0, 1.0]]).guaranteed == "error bound"
+    assert ManyPredictionSets(np.empty((0, 2)), "ab").sets(0.1) == []
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_predicting_is_pure_and_copies_go_on_alone(name):
+    rng = np.random.default_rng(14)
+    X = objects("grid", rng, 40)
+    y = labels("noise", rng, X, 3).tolist()
+    silent, curious = MAKERS[name](), MAKERS[name]()
+    for n in range(40):
+        first = curious.predict_one(X[n]).p_values
+        curious.predict_one(X[n] + 0.3)
+        curious.predict_many(X[: n + 1])
+        assert np.array_equal(curious.predict_one(X[n]).p_values, first)
+        curious.check(X[n], y[n])
+        curious.learn_one(X[n], y[n])
+        silent.after_learning(X[n], y[n])
+        if n == 20:
+            twin = pickle.loads(pickle.dumps(curious))
+            old = copy.deepcopy(curious)
+            before = old.predict_one(X[0]).p_values
+    learned(twin, X[21:], y[21:])
+    for x in X:
+        answer = curious.predict_one(x).p_values
+        assert np.array_equal(silent.predict_one(x).p_values, answer)
+        assert np.array_equal(twin.predict_one(x).p_values, answer)
+    assert np.array_equal(old.predict_one(X[0]).p_values, before)
+
+
+def test_a_training_that_fails_leaves_the_random_number():
+    model = InductiveConformal(Failing([0, 1]), schedule=FreshSplit(0.5, seed=1), seed=9)
+    X = np.arange(30.0)[:, None]
+    failures, spoke = 0, 0
+    for n in range(30):
+        try:
+            model.learn_one(X[n], n % 2)
+        except venn.NotConverged:
+            failures += 1
+            assert model.predict_one(X[0]).p_values.tolist() == [Smoothing(9).at(n + 1)] * 2
+        else:
+            spoke += n > 13
+        assert model.n == n + 1
+    assert failures > 3
+    assert spoke > 3
+
+
+def test_beside_others_in_a_panel():
+    rng = np.random.default_rng(15)
+    X = objects("grid", rng, 40)
+    y = labels("signal", rng, X, 2).tolist()
+    panel = venn.Panel(
+        conformal=InductiveConformal(lssvm(2), schedule=PrefixRestart(8)),
+        venn=venn.InductiveVenn(lssvm(2), schedule=PrefixRestart(8)),
+    )
+    alone = InductiveConformal(lssvm(2), schedule=PrefixRestart(8)).replay_many(X, y)
+    for n in range(40):
+        assert np.array_equal(panel.predict_one(X[n])["conformal"].p_values, alone.p_values[n])
+        panel.learn_one(X[n], y[n])
+
+
+# Refusals ---------------------------------------------------------------------------------------------------------
+
+
+class OfTheBag(ByScores):
+    """Distance of the own score from the median of all: of the bag, so not pointwise."""
+
+    def values(self, scores, codes):
+        own = scores[np.arange(len(codes)), codes]
+        return np.abs(own - np.median(own))
+
+
+class Odd(ByScores):
+    """Gives what it is told to."""
+
+    pointwise = True
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def values(self, scores, codes):
+        return np.repeat(self.answer, len(codes), axis=0) if np.any(scores) else np.zeros(len(codes))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: InductiveConformal(frozen(), OfTheBag()), ValueError, "measure must be a pointwise function"),
+        (lambda: InductiveConformal(frozen(), Multiplier()), ValueError, "measure must be a pointwise function"),
+        (lambda: InductiveConformal(frozen(), Margin), TypeError, "measure must be a nonconformity measure"),
+        (lambda: InductiveConformal(frozen(), "margin"), TypeError, "measure must be a nonconformity measure"),
+        (lambda: InductiveConformal(frozen(), venn.Argmax()), TypeError, "measure must be a nonconformity measure"),
+        (lambda: InductiveConformal(frozen(), label_conditional=1), TypeError, "label_conditional must be True or"),
+        (lambda: InductiveConformal(frozen(), label_conditional=None), TypeError, "label_conditional must be"),
+        (lambda: InductiveConformal(frozen(), smoothed="yes"), TypeError, "smoothed must be True or False, got 'yes'"),
+        (lambda: InductiveConformal(frozen(), seed=-1), ValueError, "seed must be an integer >= 0"),
+        (lambda: InductiveConformal(frozen(), seed=True), TypeError, "seed must be an integer >= 0"),
+        (lambda: InductiveConformal(frozen(), seed=1.0), TypeError, "seed must be an integer >= 0"),
+        (lambda: InductiveConformal(lssvm(2), schedule=NoTraining()), ValueError, "schedule must be one that trains"),
+        (lambda: InductiveConformal(frozen(), schedule="prefix"), TypeError, "schedule must be"),
+        (lambda: InductiveConformal(None), TypeError, "machine must be"),
+        (lambda: InductiveConformal(learned(lssvm(2), [[0.0]], [0])), ValueError, "machine must have learned nothing"),
+    ],
+)  # fmt: skip
+def test_parts_that_will_not_do(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+@pytest.mark.parametrize("answer", [[np.nan], [[1.0]]])
+def test_a_measure_that_gives_no_numbers_says_so(answer):
+    model = InductiveConformal(AsGiven(), Odd(answer))
+    for ask in (lambda: model.predict_one([1.0, 0.0]), lambda: model.learn_one([1.0, 0.0], 0)):
+        with pytest.raises(ValueError, match="values must"):
+            ask()
+    assert model.n == 0
+    model.learn_one([0.0, 0.0], 0)
+    assert model.predict_one([0.0, 0.0]).p_values[0] == Smoothing(0).at(1)
+
+
+@pytest.mark.parametrize("name", ["frozen", "prefix"])
+def test_nothing_is_learned_from_a_refused_example(name):
+    X = np.random.default_rng(16).normal(size=(30, 2))
+    subject, twin = (MAKERS[name]() for _ in range(2))
+    for model in (subject, twin):
+        model.learn_many(X, [0, 1, 2] * 10)
+    for x, y in (([np.nan, 0.0], 0), ([0.0], 0), ("ab", 0), (None, 0), ([0.0, 1.0], 9), ([0.0, 1.0], None)):
+        with pytest.raises((ValueError, TypeError), match="must"):
+            subject.learn_one(x, y)
+        with pytest.raises((ValueError, TypeError), match="must"):
+            subject.replay_many([X[0], x] if x is not None else None, [0, y])
+    assert subject.n == 30
+    assert np.array_equal(subject.predict_many(X).p_values, twin.predict_many(X).p_values)
+
+
+def test_repr_shows_the_parameters():
+    model = InductiveConformal(lssvm(2), DistanceRatio(), PrefixRestart(4), True, False, 3)
+    shown = repr(model)
+    assert shown.startswith("InductiveConformal(LeastSquaresSVM(")
+    assert shown.endswith(
+        "DistanceRatio(deleted=True), schedule=PrefixRestart(growth=2.0, first=4, last=None), "
+        "label_conditional=True, smoothed=False, seed=3)"
+    )
+    assert "Margin(deleted=False), schedule=NoTraining()" in repr(InductiveConformal(frozen()))

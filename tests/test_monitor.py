@@ -1,0 +1,455 @@
+"""The monitor: its numbers are those of the record, its p-values uniform, its alarms seldom false and soon true."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from math import log
+
+import numpy as np
+import pytest
+from naive import monitor as naive
+from scipy import stats
+
+import streams
+import venn
+from venn.monitors.calibration import ece
+from venn.monitors.martingales import SimpleJumper
+from venn.monitors.sources import OneClass, PredictedLabel, RealisedRow, TrueLabel
+from venn.online.record import Record
+from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
+from venn.smoothing import Smoothing
+
+CLASSES = ("no", "yes", "maybe")
+
+
+def predictions(kind, rng, n):
+    """Return n predictions of a kind over CLASSES."""
+    for _ in range(n):
+        if kind == "Forecast":
+            yield Forecast(rng.dirichlet(np.ones(3)), CLASSES)
+        elif kind == "Multiprobability":
+            yield Multiprobability(rng.dirichlet(np.ones(3), size=3), CLASSES)
+        elif kind == "guaranteed":
+            yield Multiprobability(rng.dirichlet(np.ones(3), size=3), CLASSES, CategoryClass(), int(rng.integers(3)))
+        elif kind == "ClassIntervals":
+            yield ClassIntervals(rng.random((3, 2)), CLASSES)
+        elif kind == "plain":
+            yield PredictionSet(rng.random(3), CLASSES, smoothed=False)
+        else:
+            yield PredictionSet(rng.choice([0.0, 0.01, 0.05, 0.3, 1.0], size=3), CLASSES)
+
+
+KINDS = ("Forecast", "Multiprobability", "guaranteed", "ClassIntervals", "PredictionSet", "plain")
+
+
+def run(kind, n, seed=0, **parameters):
+    """Return a monitor, and a record of the same steps."""
+    rng = np.random.default_rng(seed)
+    monitor, record = venn.Monitor(CLASSES, **parameters), Record(CLASSES, ["it"])
+    for prediction in predictions(kind, rng, n):
+        y = CLASSES[rng.integers(3)]
+        monitor.update(prediction, y)
+        record.update({"it": prediction}, y)
+    return monitor, record
+
+
+# ------------------------------------------------------------------------- curves
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_are_those_of_the_record_over_all_steps_and_over_the_window(kind):
+    monitor, record = run(kind, 700, window=128)
+    snapshot, means = monitor.snapshot(), record.means()["it"]
+    assert snapshot["step"] == 700
+    assert snapshot["predictions"] == record.kinds["it"]
+    assert snapshot["guaranteed"] == record.guaranteed["it"]
+    for field, value in means.items():
+        assert snapshot["curves"][field] == pytest.approx(value, abs=1e-12)
+    latest = record.outcomes("it")
+    hits = (latest.predicted == latest.truth)[-128:]
+    assert snapshot["window"]["size"] == 128
+    assert snapshot["window"]["accuracy"] == pytest.approx(hits.mean())
+    if kind in ("PredictionSet", "plain"):
+        assert "calibration" not in snapshot
+        assert snapshot["window"]["error_0.05"] == pytest.approx((latest.probability[-128:] <= 0.05).mean())
+        return
+    curves = record["it"]
+    assert snapshot["curves"]["realised_accuracy"] == pytest.approx(curves.realised_accuracy[-1])
+    assert snapshot["curves"]["realised"] == pytest.approx(curves.realised[-1])
+    assert snapshot["window"]["log_loss"] == pytest.approx(curves.per_step.log_loss[-128:].mean())
+    assert snapshot["calibration"]["ece"] == pytest.approx(ece(curves.per_step.confidence, curves.per_step.hit))
+    low, high = snapshot["accuracy_interval"]
+    assert low <= means["accuracy"] <= high
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_following_a_record_is_watching_it(kind):
+    monitor, record = run(kind, 300)
+    again = record.monitor("it")
+    assert again.state == monitor.state
+    assert again.snapshot() == monitor.snapshot()
+
+
+def test_clipped_losses_are_counted():
+    monitor = venn.Monitor(("a", "b"), clip=0.1)
+    monitor.update(Forecast(np.array([1.0, 0.0]), ("a", "b")), "b")
+    monitor.update(Forecast(np.array([0.5, 0.5]), ("a", "b")), "b")
+    curves = monitor.snapshot()["curves"]
+    assert curves["clipped"] == 0.5
+    assert curves["log_loss"] == pytest.approx((-log(0.1) - log(0.5)) / 2)
+
+
+def test_a_snapshot_is_plain_data_at_every_step():
+    for kind in KINDS:
+        monitor = venn.Monitor(CLASSES)
+        assert json.loads(json.dumps(monitor.snapshot(), allow_nan=False))["step"] == 0
+        for prediction in predictions(kind, np.random.default_rng(1), 3):
+            monitor.update(prediction, "yes")
+            assert json.loads(json.dumps(monitor.snapshot(), allow_nan=False)) == monitor.snapshot()
+
+
+# ----------------------------------------------------------------------- p-values
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_certified_p_values_are_mondrian_conformal_p_values(seed):
+    """In one category: the rows come from the labels so far, and so does the conformal p-value."""
+    rng = np.random.default_rng(seed)
+    record, seen = Record(CLASSES, ["it"]), []
+    expected = {name: [] for name in ("realised row", "predicted label", *CLASSES)}
+    tau = Smoothing(0).block(0, 120)
+    for step in range(120):
+        counts = np.array([seen.count(k) for k in CLASSES])
+        rows = (counts + np.eye(3)) / (len(seen) + 1)
+        guess, y = int(rng.integers(3)), CLASSES[rng.choice(3, p=[0.6, 0.3, 0.1])]
+        record.update({"it": Multiprobability(rows, CLASSES, CategoryClass(), guess)}, y)
+        bag = [*seen, y]
+        best = naive.best_label(bag, CLASSES)
+        events = {"realised row": {best}, "predicted label": {CLASSES[guess]}}
+        events |= {k: {k} if 2 * bag.count(k) >= len(bag) else set(CLASSES) - {k} for k in CLASSES}
+        for name, event in events.items():
+            expected[name].append(naive.certified(bag, y, event.__contains__, tau[step]))
+        seen.append(y)
+    steps = record.outcomes("it")
+    found = {"realised row": RealisedRow(), "predicted label": PredictedLabel()}
+    found |= {k: OneClass(k, code) for code, k in enumerate(CLASSES)}
+    for name, source in found.items():
+        np.testing.assert_allclose(source.read(steps, tau)[0], expected[name], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(record.p_values("it")["predicted label"], PredictedLabel().read(steps, tau)[0])
+
+
+def replayed(seed, n, model, noise=False):
+    """Return the record of a Venn predictor on a stream of Gaussians, with labels of noise if wanted."""
+    stream = streams.gaussians(n, spread=0.8, seed=seed)
+    rng = np.random.default_rng(seed)
+    record = Record(stream.classes, ["it"])
+    for x, y in stream:
+        label = stream.classes[rng.integers(3)] if noise else y
+        record.update({"it": model.predict_one(x)}, label)
+        model.learn_one(x, label)
+    return record
+
+
+def machine():
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, (0, 1, 2))
+
+
+VALID = {
+    "predicted label": lambda: venn.TransductiveVenn(machine()),
+    "realised row": lambda: venn.TransductiveVenn(machine(), venn.Argmax()),
+    "each class": lambda: venn.TransductiveVennAbers(machine()),
+    "error rate": lambda: venn.Conformal(machine()),
+}
+
+
+@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("guaranteed", VALID)
+def test_p_values_are_uniform_and_independent(guaranteed, noise):
+    """METHODS 10 row 14; the significance .001 is that of one test in 16 here, with fixed seeds."""
+    found = {}
+    for seed in range(8):
+        record = replayed(seed, 120, VALID[guaranteed](), noise)
+        assert record.guaranteed["it"] == guaranteed
+        for name, p in record.p_values("it").items():
+            found.setdefault(name, []).append(p)
+    assert set(found) == ({f"class {k}" for k in range(3)} if guaranteed == "each class" else {p for p in found})
+    for runs in found.values():
+        assert_uniform(runs)
+
+
+def uniformity(runs):
+    """Return p-values of uniformity, and of no dependence between neighbours."""
+    pairs = np.concatenate([np.column_stack([p[:-1], p[1:]]) for p in runs])
+    table = np.histogram2d(*pairs.T, bins=3, range=[[0, 1], [0, 1]])[0]
+    return stats.kstest(np.concatenate(runs), "uniform").pvalue, stats.chisquare(table.ravel()).pvalue
+
+
+def assert_uniform(runs):
+    assert min(uniformity(runs)) > 1e-3
+
+
+def test_a_predicted_label_without_guarantee_fails_the_same_test():
+    """The rule that looks at all rows picks the class that happens to look best: its hits are fewer than it says."""
+    runs = []
+    for seed in range(8):
+        taxonomy = venn.Deleted(venn.Argmax())
+        record = replayed(seed, 120, venn.TransductiveVenn(machine(), taxonomy, venn.RowMean()), noise=True)
+        runs.append(PredictedLabel().read(record.outcomes("it"), Smoothing(0).block(0, 120))[0])
+    assert min(uniformity(runs)) < 1e-3
+
+
+# ------------------------------------------------------------------------- alarms
+
+
+@pytest.mark.parametrize("guaranteed", VALID)
+def test_a_label_flip_rings_soon_and_says_so(guaranteed):
+    stream = streams.flip_labels(streams.gaussians(700, spread=0.4, seed=1), 300)
+    model, monitor = VALID[guaranteed](), venn.Monitor(stream.classes)
+    rung = []
+    for x, y in stream:
+        rung += monitor.update(model.predict_one(x), y)
+        model.learn_one(x, y)
+    assert rung
+    assert 300 < rung[0].step < 360
+    assert {"Ville", "ShiryaevRoberts"} <= {alarm.detector for alarm in rung}
+    assert monitor.count == len(rung)
+    assert monitor.alarms == tuple(rung)[-100:]
+    first = rung[0]
+    assert f"At step {first.step}" in first.sentence
+    assert "Theorem" in first.sentence
+    assert first.log_evidence > log(100)
+    entry = monitor.snapshot()["alarms"]["last"][0]
+    assert (entry["step"], entry["detector"], entry["about"]) == (first.step, first.detector, first.about)
+    assert sum(entry["alarms"] for entry in monitor.snapshot()["evidence"]) == monitor.count
+
+
+def test_a_point_forecaster_that_claims_too_much_rings_and_a_true_one_does_not():
+    rng = np.random.default_rng(0)
+    for claimed, rings in ((0.9, True), (0.7, False)):
+        monitor = venn.Monitor(("a", "b"))
+        for _ in range(600):
+            monitor.update(Forecast(np.array([claimed, 1 - claimed]), ("a", "b")), "a" if rng.random() < 0.7 else "b")
+        assert bool(monitor.count) is rings
+        assert {alarm.detector for alarm in monitor.alarms} <= {"ForwardEProcess"}
+        if rings:
+            assert "are right as often as the forecasts say" in monitor.alarms[0].sentence
+
+
+def one_category(rng, n, monitor, flip=None):
+    """Watch the Venn predictor of one category on coin tosses; return which detectors rang."""
+    ones, rang = 0, set()
+    for step in range(n):
+        rows = np.array([[step + 1 - ones, ones], [step - ones, ones + 1]]) / (step + 1)
+        y = int(rng.random() < (0.7 if flip is None or step < flip else 0.2))
+        rang |= {alarm.detector for alarm in monitor.update(Multiprobability(rows, (0, 1)), y)}
+        ones += y
+    return rang
+
+
+def test_exchangeable_streams_are_silent_at_the_stated_rate():
+    """1000 streams: false alarms within the binomial limit of the stated rates, at significance .001."""
+    ever = often = 0
+    n, level, run_length = 60, 0.1, 500
+    for seed in range(1000):
+        monitor = venn.Monitor((0, 1), level=level, run_length=run_length, window=10, seed=seed)
+        rang = one_category(np.random.default_rng([seed, 1]), n, monitor)
+        ever += bool(rang & {"Ville", "DeviationBand"})
+        often += "ShiryaevRoberts" in rang
+    assert ever <= stats.binom.ppf(0.999, 1000, level)
+    # R_n - n is a martingale from 0, so R reaches r within n steps with probability at most n / r.
+    assert often <= stats.binom.ppf(0.999, 1000, n / run_length)
+
+
+def test_a_change_after_a_long_calm_is_found_by_the_detector_that_restarts():
+    rng = np.random.default_rng(3)
+    monitor = venn.Monitor((0, 1))
+    one_category(rng, 3000, monitor)
+    assert monitor.count == 0
+    rang = set()
+    for step in range(400):
+        rang |= {
+            a.detector for a in monitor.update(Multiprobability(np.array([[0.3, 0.7]] * 2), (0, 1)), step % 5 == 0)
+        }
+        if rang:
+            break
+    assert "ShiryaevRoberts" in rang
+
+
+def test_the_band_rings_when_the_sum_leaves_it():
+    monitor = venn.Monitor((0, 1), level=0.1, martingale=SimpleJumper(1e-6))
+    rang = []
+    for _ in range(120):
+        rang += monitor.update(Multiprobability(np.array([[0.9, 0.1]] * 2), (0, 1)), 1)
+    band = [alarm for alarm in rang if alarm.detector == "DeviationBand"]
+    assert len(band) == 1
+    n = band[0].step
+    assert 0.9 * n >= np.sqrt(n * log(2 * n * (n + 1) / 0.05) / 2)
+    assert 0.9 * (n - 1) < np.sqrt((n - 1) * log(2 * (n - 1) * n / 0.05) / 2)
+    assert "less often than its probabilities add up to" in band[0].sentence
+    assert band[0].log_evidence == pytest.approx(2 * (0.9 * n) ** 2 / n - log(2 * n * (n + 1)))
+
+
+# ----------------------------------------------------------------- parameters, refusals
+
+
+def test_what_is_watched_follows_from_what_is_guaranteed():
+    names = {}
+    for kind in KINDS:
+        monitor, _ = run(kind, 2)
+        names[kind] = [
+            entry["name"] for entry in monitor.snapshot()["evidence"] if entry["detector"] != "DeviationBand"
+        ]
+    assert names == {
+        "Forecast": ["forecast"],
+        "Multiprobability": ["realised row"] * 2,
+        "guaranteed": ["predicted label"] * 2,
+        "ClassIntervals": [f"class {k!r}" for k in CLASSES for _ in range(2)],
+        "PredictionSet": ["true label"] * 2,
+        "plain": [],
+    }
+
+
+def test_sources_of_ones_own():
+    monitor, _ = run("guaranteed", 20, sources=[RealisedRow(), OneClass("yes", 1)])
+    assert {entry["name"] for entry in monitor.snapshot()["evidence"]} == {"realised row", "class 'yes'"}
+    assert "OneClass(label='yes', code=1)" in repr(monitor)
+    for kind, source in (
+        ("Multiprobability", PredictedLabel()),
+        ("PredictionSet", RealisedRow()),
+        ("plain", TrueLabel()),
+    ):
+        monitor = venn.Monitor(CLASSES, sources=[source])
+        prediction = next(predictions(kind, np.random.default_rng(0), 1))
+        before = monitor.state
+        with pytest.raises(ValueError, match="sources must suit predictions that guarantee"):
+            monitor.update(prediction, "yes")
+        assert monitor.state == before
+
+
+def tampered(prediction, **values):
+    vars(prediction).update(values)
+    return prediction
+
+
+def test_bad_steps_are_refused_and_change_nothing():
+    third = np.full((3, 3), 1 / 3)
+    good = Multiprobability(third, CLASSES)
+    monitor = venn.Monitor(CLASSES)
+    refused = [
+        (good, "perhaps", ValueError, r"y must be one of the classes \['no', 'yes', 'maybe'\], got 'perhaps'"),
+        (good, ["no"], ValueError, "y must be one of the classes"),
+        (Multiprobability(third, ("a", "b", "c")), "no", ValueError, "must predict the classes"),
+        (0.5, "no", TypeError, "must predict one of Forecast, Multiprobability, ClassIntervals, PredictionSet"),
+        (None, "no", TypeError, "must predict one of"),
+        (tampered(Multiprobability(third, CLASSES), probabilities=third * np.nan), "no", ValueError, "of sum 1"),
+        (tampered(Multiprobability(third, CLASSES), probabilities=third * 2), "no", ValueError, "of sum 1"),
+    ]
+    later = [
+        (Forecast(third[0], CLASSES), "no", TypeError, "must keep to one kind of prediction"),
+        (Multiprobability(third, CLASSES, CategoryClass(), 0), "no", ValueError, "must guarantee 'realised row'"),
+    ]
+    for cases in (refused, [*refused, *later]):
+        before = monitor.state
+        for prediction, y, error, message in cases:
+            with pytest.raises(error, match=message):
+                monitor.update(prediction, y)
+            assert monitor.state == before
+        monitor.update(good, "yes")
+    sets = venn.Monitor(CLASSES)
+    for p in (np.nan, 1.2, -0.1):
+        with pytest.raises(ValueError, match="must predict p-values"):
+            sets.update(tampered(PredictionSet(third[0], CLASSES), p_values=np.array([0.5, p, 0.5])), "no")
+        with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\]"):
+            PredictionSet(np.array([0.5, p, 0.5]), CLASSES)
+    assert sets.n == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"classes": ["a"]}, ValueError, "classes must hold at least 2 labels"),
+        ({"level": 0}, ValueError, "level must be a number in"),
+        ({"level": "a"}, TypeError, "level must be a number in"),
+        ({"run_length": 1}, ValueError, "run_length must be a finite number above 1, got 1"),
+        ({"run_length": float("nan")}, ValueError, "run_length must be"),
+        ({"run_length": "long"}, ValueError, "run_length must be"),
+        ({"window": 0}, ValueError, "window must be an integer >= 1, got 0"),
+        ({"window": 2.5}, ValueError, "window must be"),
+        ({"clip": 1}, ValueError, "clip must be"),
+        ({"seed": -1}, ValueError, "seed must be an integer >= 0, got -1"),
+        ({"seed": "a"}, TypeError, "seed must be"),
+        ({"martingale": SimpleJumper}, TypeError, "martingale must be a martingale object"),
+        ({"martingale": "jumper"}, TypeError, "martingale must be"),
+        ({"sources": [RealisedRow]}, TypeError, "sources must be source objects"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        venn.Monitor(**({"classes": CLASSES} | parameters))
+
+
+def test_a_class_has_a_place():
+    with pytest.raises(ValueError, match="code must be the position of a class"):
+        OneClass("yes", -1)
+
+
+# -------------------------------------------------------------------------- state
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_monitor_goes_on_from_its_state(kind):
+    rng = np.random.default_rng(5)
+    steps = [(prediction, CLASSES[rng.integers(3)]) for prediction in predictions(kind, rng, 90)]
+    whole = venn.Monitor(CLASSES, window=16)
+    for step in steps:
+        whole.update(*step)
+    first = venn.Monitor(CLASSES, window=16)
+    for step in steps[:40]:
+        first.update(*step)
+    state = json.loads(json.dumps(first.state, allow_nan=False))
+    second, third = venn.Monitor(CLASSES, window=16), pickle.loads(pickle.dumps(first))
+    second.restore(state)
+    for monitor in (second, third):
+        for step in steps[40:]:
+            monitor.update(*step)
+        assert monitor.state == whole.state
+        assert monitor.snapshot() == whole.snapshot()
+
+
+def test_damaged_states_are_refused():
+    monitor, _ = run("Multiprobability", 20)
+    good = monitor.state
+    other = venn.Monitor(CLASSES)
+    before = other.state
+    for bad in (
+        None,
+        {},
+        {key: value for key, value in good.items() if key != "sums"},
+        good | {"parameters": "Monitor()"},
+        good | {"sums": [1.0]},
+        good | {"ring": "x"},
+        good | {"evidence": []},
+        good | {"evidence": [{}]},
+        good | {"kind": "Oracle"},
+        good | {"n": "many"},
+        good | {"alarms": [{"step": 1}]},
+        good | {"calibration": {}},
+    ):
+        with pytest.raises(ValueError, match="state must be"):
+            other.restore(bad)
+        assert other.state == before
+    other.restore(good)
+    assert other.state == good
+
+
+def test_a_replay_tells_its_monitors():
+    stream = streams.gaussians(60, seed=2)
+    shared = machine()
+    panel = venn.Panel(venn=venn.TransductiveVenn(shared), conformal=venn.Conformal(shared))
+    monitors = {name: venn.Monitor(stream.classes) for name in panel}
+    record = venn.replay(stream, panel, monitors=monitors)
+    for name in panel:
+        assert monitors[name].state == record.monitor(name).state
+    with pytest.raises(ValueError, match="monitors must have names of predictors, venn, conformal, got 'platt'"):
+        venn.replay(stream, panel, monitors={"platt": monitors["venn"]})

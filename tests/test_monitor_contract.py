@@ -1,0 +1,153 @@
+"""One contract for all that is brought up to date step by step: martingales, detectors, bounds, the monitor."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import venn
+
+NOT_NUMBERS = ("x", None, [0.5], True)
+OUTSIDE = (math.nan, 1.2, -1.5, math.inf)
+
+
+def martingale(make):
+    return make, lambda rng: (float(rng.random()),), [*((bad,) for bad in (*NOT_NUMBERS, *OUTSIDE))]
+
+
+def jumper():
+    return venn.SimpleJumper(0.1)
+
+
+def set_monitor_step(rng):
+    return venn.PredictionSet(rng.random(2), ("a", "b")), "ab"[rng.integers(2)]
+
+
+# How to make one, a good step, bad steps.
+RUNNING = {
+    "Power": martingale(venn.Power),
+    "SimpleMixture": martingale(venn.SimpleMixture),
+    "PlugIn": martingale(venn.PlugIn),
+    "BetaPlugIn": martingale(venn.BetaPlugIn),
+    "SimpleJumper": martingale(jumper),
+    "CompositeJumper": martingale(venn.CompositeJumper),
+    "Sleeper": martingale(venn.Sleeper),
+    "Ville": martingale(lambda: venn.Ville(jumper(), 0.2)),
+    "CUSUM": martingale(lambda: venn.CUSUM(jumper(), 3)),
+    "ShiryaevRoberts": martingale(lambda: venn.ShiryaevRoberts(jumper(), 30)),
+    "DeviationBand": (
+        venn.DeviationBand, lambda rng: (float(rng.uniform(-1, 1)),), [(bad,) for bad in (*NOT_NUMBERS, *OUTSIDE)]
+    ),
+    "ForwardEProcess": (
+        venn.ForwardEProcess,
+        lambda rng: (bool(rng.random() < 0.5), 0.25, 0.75),
+        [(0.5, 0.1, 0.2), (1, 0.5, 0.4), (1, math.nan, 0.5), (1, 0.5, "x"), (None, 0.1, 0.2), (1, -0.1, 0.2)],
+    ),
+    **{
+        name: (getattr(venn, name), lambda rng: (float(rng.random()),), [("x",), (None,), (math.nan,), (1.2,), (-1,)])
+        for name in ("StitchedBound", "EmpiricalBernstein", "BettingBound")
+    },
+    "Monitor": (
+        lambda: venn.Monitor(("a", "b"), window=8),
+        set_monitor_step,
+        [(0.5, "a"), (venn.PredictionSet(np.ones(2), ("a", "b")), "c"), (venn.PredictionSet(np.ones(2), (0, 1)), "a")],
+    ),
+}  # fmt: skip
+
+
+def stepped(name, n, seed=0, subject=None):
+    make, step, _ = RUNNING[name]
+    subject = make() if subject is None else subject
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        subject.update(*step(rng))
+    return subject
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_copies_pickles_and_states_go_on_alone(name):
+    make, step, _ = RUNNING[name]
+    subject = stepped(name, 30)
+    state = json.loads(json.dumps(subject.state, allow_nan=False))
+    restored = make()
+    restored.restore(state)
+    twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject)), restored]
+    rng = np.random.default_rng(1)
+    for arguments in [step(rng) for _ in range(30)]:
+        subject.update(*arguments)
+        for twin in twins:
+            twin.update(*arguments)
+            assert twin.state == subject.state
+    assert subject.n == 60
+    assert restored.n == 60
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_a_refused_step_changes_nothing(name):
+    subject = RUNNING[name][0]()
+    for n in (0, 5):
+        stepped(name, n, subject=subject)
+        before = subject.state
+        for bad in RUNNING[name][2]:
+            with pytest.raises((TypeError, ValueError), match=r"must|got"):
+                subject.update(*bad)
+            assert subject.state == before
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_damaged_states_are_refused(name):
+    subject, other = stepped(name, 10), RUNNING[name][0]()
+    good, before = subject.state, other.state
+    for bad in (None, 3, {}, {key: good[key] for key in list(good)[1:]}, good | {"more": 1}, good | {"n": "many"}):
+        with pytest.raises((TypeError, ValueError), match="state"):
+            other.restore(bad)
+        assert other.state == before
+    other.restore(good)
+    assert other.state == good
+
+
+@pytest.mark.parametrize("name", [name for name in RUNNING if name not in ("Monitor", "ForwardEProcess")])
+def test_many_steps_are_the_loop(name):
+    make, step, _ = RUNNING[name]
+    rng = np.random.default_rng(2)
+    values = np.array([step(rng)[0] for _ in range(300)])
+    whole, parts, loop = make(), make(), make()
+    whole.update_many(values)
+    for part in (values[:1], values[1:1], values[1:100], values[100:]):
+        parts.update_many(part)
+    for value in values.tolist():
+        loop.update(value)
+    assert json.dumps(whole.state) == json.dumps(parts.state) == json.dumps(loop.state)
+    before = whole.state
+    for bad in (values[:, None], ["x"], [0.5, math.nan], [0.5, 1.5], 0.5, None):
+        with pytest.raises((TypeError, ValueError), match=r"must|got"):
+            whole.update_many(bad)
+        assert whole.state == before
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_the_repr_can_be_typed_and_fresh_ones_have_seen_nothing(name):
+    subject = stepped(name, 10)
+    again = eval(repr(subject), vars(venn).copy())
+    assert repr(again) == repr(subject)
+    assert again.n == 0
+    if name != "Monitor":
+        assert subject.fresh().state == again.state
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_memory_does_not_grow(name):
+    sizes = []
+    subject = RUNNING[name][0]()
+    for _ in range(3):
+        stepped(name, 400, subject=subject)
+        sizes.append(len(pickle.dumps(subject)))
+    # Numbers of more digits, and a last alarm, may take a few bytes.
+    assert sizes[2] - sizes[1] < 200, sizes
+    assert sys.getsizeof(subject) < 10_000

@@ -1,0 +1,202 @@
+"""Nonconformity of all examples under every hypothesis, set against the new example's: greater or equal.
+
+Row j, column y of the counts: under hypothesis j, examples of class y. The new example is always counted, as
+one of class j that is equal to itself.
+"""
+
+import numpy as np
+
+from venn._compiled.counting import TILE, rank
+from venn._compiled.jit import compiled
+
+CHUNK = 4  # hypotheses whose comparisons share one key of a histogram, two bits for each
+PATTERNS = 1 << 2 * CHUNK
+
+
+@compiled
+def start_counts(c, codes, weights):  # type: ignore[no-untyped-def]
+    """Return greater, equal, total (c, c) int64 where all examples but the new one are still to be compared."""
+    greater = np.zeros((c, c), np.int64)
+    equal = np.zeros((c, c), np.int64)
+    total = np.zeros((c, c), np.int64)
+    for i in range(codes.shape[0]):
+        total[0, codes[i]] += weights[i]
+    for j in range(c - 1, -1, -1):
+        total[j] = total[0]
+        total[j, j] += 1
+        equal[j, j] = 1
+    return greater, equal, total
+
+
+@compiled
+def tally(steps, own, codes, weights, greater, equal):  # type: ignore[no-untyped-def]
+    """Add to greater, equal (c,) the weights of the examples whose nonconformity is above, or at, `own`.
+
+    Parameters
+    ----------
+    steps : (m,) float64, in whole steps of the grid
+    own : float
+        That of the new example.
+    codes, weights : (m,) int64
+    """
+    for i in range(codes.shape[0]):
+        # No branches: which way a comparison falls cannot be foretold.
+        greater[codes[i]] += weights[i] * (steps[i] > own)
+        equal[codes[i]] += weights[i] * (steps[i] == own)
+
+
+@compiled
+def compare(steps, own, shift, keys):  # type: ignore[no-untyped-def]
+    """Add to each key, from bit `shift` on, 2 where its nonconformity is above `own` and 1 where it is equal."""
+    one = 1 << shift
+    for i in range(keys.shape[0]):
+        above = one if steps[i] > own else 0
+        at_least = one if steps[i] >= own else 0
+        keys[i] += above + at_least
+
+
+@compiled
+def read_histogram(histogram, greater, equal):  # type: ignore[no-untyped-def]
+    """Add the counts of histogram (chunks, c * PATTERNS) to greater, equal (c, c)."""
+    c = greater.shape[0]
+    for chunk in range(histogram.shape[0]):
+        low = chunk * CHUNK
+        for key in range(histogram.shape[1]):
+            count = histogram[chunk, key]
+            if count > 0:
+                label = key // PATTERNS
+                for j in range(low, min(c, low + CHUNK)):
+                    code = key >> 2 * (j - low) & 3
+                    if code == 2:
+                        greater[j, label] += count
+                    elif code == 1:
+                        equal[j, label] += count
+
+
+@compiled
+def rank_margins(negative, positive, codes, weights, test):  # type: ignore[no-untyped-def]
+    """Rank the new example's margin among all, for every hypothesis j.
+
+    The margin of an example is the largest score of the other classes less that of its own. Under hypothesis j
+    the scores are `negative`, but for class j, which has `positive`. So the best two rivals of an example among
+    the negative scores settle every hypothesis: the first of them, or the second where the first is class j,
+    beside the positive score of class j; and the first of them where j is its own class.
+
+    Parameters
+    ----------
+    negative, positive : (c, >= m) float64
+    codes, weights : (m,) int64
+    test : column of the new example
+
+    Returns
+    -------
+    greater, equal, total : (c, c) int64
+    """
+    c = negative.shape[0]
+    m = codes.shape[0]
+    greater, equal, total = start_counts(c, codes, weights)
+    own = np.empty(c)
+    for j in range(c):
+        rival = -np.inf
+        for k in range(c):
+            if k != j:
+                rival = max(rival, negative[k, test])
+        own[j] = rank(rival - positive[j, test], 0.0)
+    best = np.empty(TILE)
+    second = np.empty(TILE)
+    mine = np.empty(TILE)
+    steps = np.empty(TILE)
+    keys = np.empty(TILE, np.int64)
+    histogram = np.zeros(((c + CHUNK - 1) // CHUNK, c * PATTERNS), np.int64)
+    for start in range(0, m, TILE):
+        size = min(TILE, m - start)
+        labels = codes[start : start + size]
+        weight = weights[start : start + size]
+        for i in range(size):
+            best[i] = -np.inf
+            second[i] = -np.inf
+        for k in range(c):
+            row = negative[k, start : start + size]
+            for i in range(size):
+                value = row[i]
+                is_own = labels[i] == k
+                mine[i] = value if is_own else mine[i]
+                value = -np.inf if is_own else value
+                b = best[i]
+                second[i] = max(second[i], min(value, b))
+                best[i] = max(b, value)
+        for chunk in range(histogram.shape[0]):
+            low = chunk * CHUNK
+            for i in range(size):
+                keys[i] = labels[i] * PATTERNS
+            for j in range(low, min(c, low + CHUNK)):
+                row = negative[j, start : start + size]
+                supposed = positive[j, start : start + size]
+                for i in range(size):
+                    # Where another class has the very score of class j, second is best and either will do.
+                    rival = second[i] if row[i] == best[i] else best[i]
+                    is_own = labels[i] == j
+                    value = max(rival, supposed[i]) - mine[i]
+                    steps[i] = rank(best[i] - supposed[i] if is_own else value, 0.0)
+                compare(steps, own[j], 2 * (j - low), keys[:size])
+            table = histogram[chunk]
+            for i in range(size):
+                table[keys[i]] += weight[i]
+    read_histogram(histogram, greater, equal)
+    return greater, equal, total
+
+
+@compiled
+def rank_own(of_not, of, of_test, codes, weights):  # type: ignore[no-untyped-def]
+    """Rank the new example's value among all, each example's value being one by the machine of its own class.
+
+    Parameters
+    ----------
+    of_not, of : (m,) float64
+        Value of each example where the new one is supposed not of its class, and where it is.
+    of_test : (c,) float64
+        Value of the new example as each class.
+    codes, weights : (m,) int64
+
+    Returns
+    -------
+    greater, equal, total : (c, c) int64
+    """
+    c = of_test.shape[0]
+    m = codes.shape[0]
+    greater, equal, total = start_counts(c, codes, weights)
+    steps = np.empty(TILE)
+    keys = np.empty(TILE, np.int64)
+    histogram = np.zeros(((c + CHUNK - 1) // CHUNK, c * PATTERNS), np.int64)
+    for start in range(0, m, TILE):
+        size = min(TILE, m - start)
+        labels = codes[start : start + size]
+        for chunk in range(histogram.shape[0]):
+            low = chunk * CHUNK
+            for i in range(size):
+                keys[i] = labels[i] * PATTERNS
+            for j in range(low, min(c, low + CHUNK)):
+                for i in range(size):
+                    steps[i] = rank(of[start + i] if labels[i] == j else of_not[start + i], 0.0)
+                compare(steps, rank(of_test[j], 0.0), 2 * (j - low), keys[:size])
+            table = histogram[chunk]
+            for i in range(size):
+                table[keys[i]] += weights[start + i]
+    read_histogram(histogram, greater, equal)
+    return greater, equal, total
+
+
+@compiled
+def shares(greater, equal, total, tau, label_conditional):  # type: ignore[no-untyped-def]
+    """Return the (c,) shares (greater + tau * equal) / total of all examples, or of those of class j in row j."""
+    c = greater.shape[0]
+    values = np.empty(c)
+    for j in range(c):
+        first, last = (j, j + 1) if label_conditional else (0, c)
+        above = level = size = 0
+        for y in range(first, last):
+            above += greater[j, y]
+            level += equal[j, y]
+            size += total[j, y]
+        values[j] = (above + tau * level) / size
+    return values

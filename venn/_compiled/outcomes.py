@@ -1,0 +1,163 @@
+"""One prediction scored against the true label: the numbers that curves, monitors and records are made of."""
+
+import numpy as np
+
+from venn._compiled.jit import compiled
+
+# Columns of the numbers of one step.
+LOWER, UPPER, CONFIDENCE, PROBABILITY, BRIER, OWN, REALISED, REALISED_CLASS, UNANIMOUS = range(9)
+WIDTH = 9
+FINE, NO_PROBABILITIES = 0, 1
+SUM_TOLERANCE = 1e-6
+
+
+@compiled
+def score_point(proba, predicted, truth, numbers, row):  # type: ignore[no-untyped-def]
+    """Score a point forecast (c,), which is a multiprobability whose rows are all the same."""
+    c = proba.shape[0]
+    total, brier, best = 0.0, 0.0, 0
+    for k in range(c):
+        p = proba[k]
+        if not p >= 0.0:
+            return NO_PROBABILITIES
+        total += p
+        brier += (p - (k == truth)) ** 2
+        best = k if p > proba[best] else best
+        row[k] = p
+    if not abs(total - 1.0) <= SUM_TOLERANCE:
+        return NO_PROBABILITIES
+    numbers[LOWER] = numbers[UPPER] = numbers[CONFIDENCE] = numbers[OWN] = proba[predicted]
+    numbers[PROBABILITY] = proba[truth]
+    numbers[BRIER] = brier
+    numbers[REALISED] = proba[best]
+    numbers[REALISED_CLASS] = best
+    numbers[UNANIMOUS] = 1.0
+    return FINE
+
+
+@compiled
+def score_rows(rows, predicted, truth, numbers, row):  # type: ignore[no-untyped-def]
+    """Score a multiprobability (c, c); its point forecast is the mean of the rows."""
+    c = rows.shape[0]
+    total, brier, unanimous, first = 0.0, 0.0, True, 0
+    lower, upper = np.inf, -np.inf
+    confidence, probability = 0.0, 0.0
+    for j in range(c):
+        best = 0
+        for k in range(c):
+            p = rows[j, k]
+            if not p >= 0.0:
+                return NO_PROBABILITIES
+            total += p
+            best = k if p > rows[j, best] else best
+        if j == 0:
+            first = best
+        unanimous = unanimous and best == first
+        if j == truth:
+            numbers[REALISED_CLASS] = best
+            numbers[REALISED] = rows[j, best]
+        lower = min(lower, rows[j, predicted])
+        upper = max(upper, rows[j, predicted])
+    if not abs(total - c) <= SUM_TOLERANCE * c:
+        return NO_PROBABILITIES
+    for k in range(c):
+        mean = 0.0
+        for j in range(c):
+            mean += rows[j, k]
+        mean /= c
+        brier += (mean - (k == truth)) ** 2
+        if k == truth:
+            probability = mean
+        if k == predicted:
+            confidence = mean
+        row[k] = rows[truth, k]
+    numbers[LOWER], numbers[UPPER] = lower, upper
+    numbers[CONFIDENCE], numbers[PROBABILITY], numbers[BRIER] = confidence, probability, brier
+    numbers[OWN] = rows[truth, predicted]
+    numbers[UNANIMOUS] = unanimous
+    return FINE
+
+
+@compiled
+def score_pairs(pairs, predicted, truth, numbers, row):  # type: ignore[no-untyped-def]
+    """Score class intervals (c, 2); the point forecast is their means over the sum of the means."""
+    c = pairs.shape[0]
+    total = 0.0
+    best0, best1 = 0, 0
+    for k in range(c):
+        p0, p1 = pairs[k, 0], pairs[k, 1]
+        if not (p0 >= 0.0 and p1 >= 0.0 and p0 <= 1.0 and p1 <= 1.0):
+            return NO_PROBABILITIES
+        total += 0.5 * (p0 + p1)
+        best0 = k if p0 > pairs[best0, 0] else best0
+        best1 = k if p1 > pairs[best1, 1] else best1
+        row[k] = p1 if k == truth else p0
+    brier = 0.0
+    for k in range(c):
+        p = 0.5 * (pairs[k, 0] + pairs[k, 1]) / total if total > 0.0 else 1.0 / c
+        brier += (p - (k == truth)) ** 2
+        if k == truth:
+            numbers[PROBABILITY] = p
+        if k == predicted:
+            numbers[CONFIDENCE] = p
+    numbers[LOWER] = min(pairs[predicted, 0], pairs[predicted, 1])
+    numbers[UPPER] = max(pairs[predicted, 0], pairs[predicted, 1])
+    numbers[BRIER] = brier
+    numbers[OWN] = numbers[REALISED] = row[predicted]
+    numbers[REALISED_CLASS] = predicted
+    numbers[UNANIMOUS] = best0 == best1
+    return FINE
+
+
+@compiled
+def score_set(p_values, predicted, truth, numbers, row):  # type: ignore[no-untyped-def]
+    """Score p-values (c,): that of the true label, of the predicted one, and the confidence."""
+    c = p_values.shape[0]
+    second = 0.0
+    for k in range(c):
+        p = p_values[k]
+        if not (p >= 0.0 and p <= 1.0):
+            return NO_PROBABILITIES
+        if k != predicted:
+            second = max(second, p)
+        row[k] = p
+    numbers[:] = 0.0
+    numbers[CONFIDENCE] = 1.0 - second
+    numbers[PROBABILITY] = p_values[truth]
+    numbers[OWN] = p_values[predicted]
+    return FINE
+
+
+@compiled
+def add_graded(numbers, hit, realised_hit, clip, sums, ring):  # type: ignore[no-untyped-def]
+    """Write what a monitor averages of a probability prediction into `ring` (9,) and add it to `sums`."""
+    probability = numbers[PROBABILITY]
+    clipped = probability < clip
+    ring[0] = hit
+    ring[1] = numbers[LOWER]
+    ring[2] = numbers[UPPER]
+    ring[3] = -np.log(clip if clipped else probability)
+    ring[4] = numbers[BRIER]
+    ring[5] = numbers[CONFIDENCE]
+    ring[6] = realised_hit
+    ring[7] = numbers[REALISED]
+    ring[8] = clipped
+    for column in range(sums.shape[0]):
+        sums[column] += ring[column]
+
+
+@compiled
+def add_set(numbers, row, hit, levels, sums, ring):  # type: ignore[no-untyped-def]
+    """Write what a monitor averages of a prediction set into `ring` (3 + 2 * levels,) and add it to `sums`."""
+    ring[0] = hit
+    ring[1] = numbers[OWN]
+    ring[2] = numbers[CONFIDENCE]
+    for place in range(levels.shape[0]):
+        level = levels[place]
+        size = 0
+        for p in row:
+            size += p > level
+        ring[3 + place] = numbers[PROBABILITY] <= level
+        ring[3 + levels.shape[0] + place] = size
+    for column in range(sums.shape[0]):
+        sums[column] += ring[column]

@@ -1,0 +1,189 @@
+"""Order statistics of a growing multiset: how many of its values are below or equal to a given one.
+
+Values stand in buckets of at most `WIDTH`, ascending within each and from one to the next; a full bucket is split into
+halves. A query searches the largest values of the buckets, then one bucket; cumulative sizes are kept in a Fenwick
+tree. So with m values a query costs O(log m), an insertion O(WIDTH + log m) and a share of the splits, m / WIDTH^2.
+Memory is O(m).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.jit import compiled
+
+WIDTH = 256  # of a bucket: narrower ones make splits dear, wider ones insertions
+
+
+class Buckets(NamedTuple):
+    """A multiset of numbers, with room for K buckets."""
+
+    values: NDArray[np.float64]  #: (K, WIDTH), in the order in which buckets were made
+    place: NDArray[np.int64]  #: (K,) row of `values`, here and below in ascending order of the values
+    sizes: NDArray[np.int64]  #: (K,) number of values
+    largest: NDArray[np.float64]  #: (K,) largest value
+    tree: NDArray[np.int64]  #: (K + 1,) Fenwick tree of the sizes
+    totals: NDArray[np.int64]  #: (2,) number of buckets, at least 1, and of values
+
+
+def no_values() -> Buckets:
+    """Return an empty multiset."""
+    return Buckets(
+        np.empty((1, WIDTH)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, -np.inf),
+        np.zeros(2, np.int64), np.array([1, 0]),
+    )  # fmt: skip
+
+
+def with_room(buckets: Buckets, more: int) -> Buckets:
+    """Return the multiset with room for `more` values: itself, or a copy of twice the room or more."""
+    # Both halves of a split bucket hold at least WIDTH / 2 values for ever.
+    most = 2 * (int(buckets.totals[1]) + more) // WIDTH + 1
+    room = len(buckets.sizes)
+    if most <= room:
+        return buckets
+    room = max(most, 2 * room)
+    return Buckets(
+        _longer(buckets.values, room), _longer(buckets.place, room), _longer(buckets.sizes, room),
+        _longer(buckets.largest, room), _longer(buckets.tree, room + 1), buckets.totals,
+    )  # fmt: skip
+
+
+def _longer(array: Any, length: int) -> Any:
+    longer = np.empty((length, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+@compiled
+def reaching(ascending, first, last, value):  # type: ignore[no-untyped-def]
+    """Return the first position, of those from `first` to `last`, of a number >= value; `last` if there is none."""
+    while first < last:
+        middle = (first + last) // 2
+        if ascending[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@compiled
+def beyond(ascending, first, last, value):  # type: ignore[no-untyped-def]
+    """Return the same for a number > value."""
+    while first < last:
+        middle = (first + last) // 2
+        if ascending[middle] <= value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@compiled
+def in_first(tree, buckets):  # type: ignore[no-untyped-def]
+    """Return how many values the first so many buckets hold."""
+    total = 0
+    while buckets > 0:
+        total += tree[buckets]
+        buckets -= buckets & -buckets
+    return total
+
+
+@compiled
+def below_and_up_to(buckets, value):  # type: ignore[no-untyped-def]
+    """Return how many values are < value, and how many are <= value."""
+    used, size = buckets.totals
+    here = reaching(buckets.largest, 0, used, value)
+    if here == used:
+        return size, size
+    before = in_first(buckets.tree, here)
+    row = buckets.values[buckets.place[here]]
+    start = reaching(row, 0, buckets.sizes[here], value)
+    if buckets.largest[here] > value:
+        return before + start, before + beyond(row, start, buckets.sizes[here], value)
+    last = beyond(buckets.largest, here + 1, used, value)
+    if last == used:
+        return before + start, size
+    row = buckets.values[buckets.place[last]]
+    return before + start, in_first(buckets.tree, last) + beyond(row, 0, buckets.sizes[last], value)
+
+
+@compiled
+def split(buckets, here):  # type: ignore[no-untyped-def]
+    """Move the upper half of a full bucket to a new one."""
+    values, place, sizes, largest, tree, totals = buckets
+    used = totals[0]
+    for later in range(used, here + 1, -1):
+        place[later], sizes[later], largest[later] = place[later - 1], sizes[later - 1], largest[later - 1]
+    totals[0] = used + 1
+    half = values.shape[1] // 2
+    row = values[place[here]]
+    place[here + 1] = used
+    sizes[here + 1] = values.shape[1] - half
+    largest[here + 1] = largest[here]
+    sizes[here] = half
+    largest[here] = row[half - 1]
+    values[used, : values.shape[1] - half] = row[half:]
+    tree[: used + 2] = 0
+    for bucket in range(1, used + 2):
+        tree[bucket] += sizes[bucket - 1]
+        parent = bucket + (bucket & -bucket)
+        if parent <= used + 1:
+            tree[parent] += tree[bucket]
+
+
+@compiled
+def insert(buckets, value):  # type: ignore[no-untyped-def]
+    """Take in a value; there must be room."""
+    values, place, sizes, largest, tree, totals = buckets
+    here = min(reaching(largest, 0, totals[0], value), totals[0] - 1)
+    if sizes[here] == values.shape[1]:
+        split(buckets, here)
+        if largest[here] < value:
+            here += 1
+    row, size = values[place[here]], sizes[here]
+    start = reaching(row, 0, size, value)
+    for later in range(size, start, -1):
+        row[later] = row[later - 1]
+    row[start] = value
+    sizes[here] = size + 1
+    largest[here] = row[size]
+    totals[1] += 1
+    node = here + 1
+    while node <= totals[0]:
+        tree[node] += 1
+        node += node & -node
+
+
+@compiled
+def insert_many(buckets, values):  # type: ignore[no-untyped-def]
+    """Take in (n,) values; there must be room."""
+    for value in values:
+        insert(buckets, value)
+
+
+@compiled
+def replay_ranks(buckets, values, first, last, own, greater, equal, total):  # type: ignore[no-untyped-def]
+    """Rank the values of every example among those taken in before it, then take one of them in.
+
+    Parameters
+    ----------
+    buckets : Buckets, changed in place; there must be room
+    values : (n, c) float64
+        Of an example with each label.
+    first, last : int
+        Columns of `values` from `first` up to `last`, excluded, are ranked.
+    own : (n,) int64
+        Column to take in; -1 for none.
+    greater, equal, total : (n, c) int64, those columns written
+        How many are greater, equal, and how many there are; the example itself is counted in the last two.
+    """
+    for i in range(len(values)):
+        size = buckets.totals[1]
+        for j in range(first, last):
+            below, up_to = below_and_up_to(buckets, values[i, j])
+            greater[i, j] = size - up_to
+            equal[i, j] = up_to - below + 1
+            total[i, j] = size + 1
+        if own[i] >= 0:
+            insert(buckets, values[i, own[i]])

@@ -1,0 +1,7 @@
+"""The command line: ``venn replay``, ``venn monitor`` and ``venn datasets``."""
+
+from venn.cli.main import main
+from venn.cli.setting import PREDICTORS
+from venn.cli.words import plain_words
+
+__all__ = ["PREDICTORS", "main", "plain_words"]

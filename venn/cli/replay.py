@@ -1,0 +1,96 @@
+"""``venn replay``: predict, then learn, every example of a data set; compare the predictors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from venn.cli.setting import INDUCTIVE, PREDICTORS, Learning, learning, names, one_line_errors, seed
+from venn.cli.words import plain_words
+from venn.machines.tuning import Tuning
+from venn.online.record import Record
+from venn.online.replay import replay as run
+
+USUAL = ",".join(name for name in PREDICTORS if name not in INDUCTIVE)
+
+
+@click.command()
+@click.argument("data")
+@learning
+@click.option(
+    "--shuffle",
+    type=seed,
+    default="0",
+    metavar="SEED",
+    help="Seed of the order; none keeps the file's order.  [default: 0]",
+)
+@click.option(
+    "--predictors",
+    type=names,
+    default=USUAL,
+    metavar="NAMES",
+    help=f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {USUAL}]",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="For the figures and the record.  [default: runs/DATA]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; all else goes to stderr.")
+def replay(
+    data: str, shuffle: int | None, predictors: list[str], out: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
+
+    DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
+    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside the
+    sharp predictors: abers (Venn-Abers by class on deleted scores), deleted (Venn on deleted scores, the
+    predicted label guaranteed) and conformal (sets of labels, their errors guaranteed).
+    """
+    chosen = Learning(**options)
+
+    def say(text: str) -> None:
+        click.echo(text, err=as_json)
+
+    with one_line_errors():
+        stream = chosen.open(data, shuffle)
+        panel, tuning = chosen.panel(data, stream, predictors, say)
+        if tuning is not None:
+            stream = stream.drop(tuning.n)
+        record = run(stream, panel, progress=chosen.progress, steps=chosen.steps)
+        record.shuffle = shuffle
+        folder = Path("runs", stream.name) if out is None else out
+        written = [folder / "record.npz"]
+        record.save(folder / "record.npz")
+        try:
+            written += record.plot_all(folder)
+        except ImportError as error:
+            click.echo(f"no figures: {error}", err=True)
+
+    if as_json:
+        click.echo(json.dumps(_summary(record, stream.name, tuning), allow_nan=False))
+    elif sys.stdout.isatty():
+        Console().print(record)
+    else:
+        click.echo(record.table())
+    for line in plain_words(record):
+        say(line)
+    say(f"{record.seconds:.1f} s; wrote {folder}/: {', '.join(path.name for path in written)}")
+
+
+def _summary(record: Record, data: str, tuning: Tuning | None) -> dict[str, Any]:
+    return {
+        "data": data,
+        "n": len(record),
+        "classes": list(record.classes),
+        "shuffle": record.shuffle,
+        "seconds": record.seconds,
+        "tuned_on": tuning.n if tuning else 0,
+        "predictors": record.means(),
+    }

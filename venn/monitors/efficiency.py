@@ -1,0 +1,167 @@
+"""How much prediction sets say: the ten criteria of efficiency, smaller always being better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from venn.prediction import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Efficiency:
+    """The ten criteria at each of n steps, in arrays of length n; smaller is better.
+
+    Six are prior: they need no labels. Four are observed: only false labels count. Five depend on a
+    significance level epsilon, by the set of labels of p-value above it; the other five on the p-values alone.
+
+    A criterion is conditionally proper if it rewards knowledge of the distribution: with the distribution known and
+    examples without end, ranking labels by their conditional probabilities given the object is then optimal.
+    That is a theorem for `sum_of_p_values`, `size`, `observed_fuzziness` and `observed_excess`; not for the
+    other six, which some other ranking may make smaller where there are more than two classes. With two classes
+    U is F, M is E, OU is OF and OM is OE.
+
+    Attributes
+    ----------
+    epsilon : float
+        Significance level of the sets.
+    proper : tuple of str
+        Names of the criteria that are conditionally proper.
+
+    References
+    ----------
+    Vovk, Nouretdinov, Fedorova, Petej & Gammerman (2017), "Criteria of efficiency for set-valued
+    classification", Annals of Mathematics and Artificial Intelligence; arXiv:1603.04416.
+    """
+
+    proper: ClassVar[tuple[str, ...]] = ("sum_of_p_values", "size", "observed_fuzziness", "observed_excess")
+
+    sum_of_p_values: Floats
+    """S: sum of the p-values of all labels, from 0 to c. Conditionally proper."""
+    size: Floats
+    """N: number of labels in the set, from 0 to c. Conditionally proper."""
+    unconfidence: Floats
+    """U: second largest p-value, one minus the confidence."""
+    fuzziness: Floats
+    """F: sum of the p-values but for the largest."""
+    multiple: Floats
+    """M: 1 where the set has more than one label, else 0."""
+    excess: Floats
+    """E: number of labels in the set beyond the first; 0 for an empty set."""
+    observed_unconfidence: Floats
+    """OU: largest p-value of a false label."""
+    observed_fuzziness: Floats
+    """OF: sum of the p-values of the false labels. Conditionally proper."""
+    observed_multiple: Floats
+    """OM: 1 where the set has a false label, else 0."""
+    observed_excess: Floats
+    """OE: number of false labels in the set. Conditionally proper."""
+    epsilon: float
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean over all steps of each criterion, by its name.
+
+        Raises
+        ------
+        ValueError
+            There are no steps.
+        """
+        if not len(self):
+            raise ValueError("means are of at least one step, got 0")
+        return {field.name: float(getattr(self, field.name).mean()) for field in fields(self)[:-1]}
+
+    def __repr__(self) -> str:
+        return f"Efficiency({len(self)} steps, epsilon {self.epsilon:g})"
+
+
+def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
+    """Return the ten criteria of efficiency at every step; of a prefix or window, pass its slice.
+
+    Parameters
+    ----------
+    p_values : (n, c) float64 in [0, 1], c >= 2
+        Of each label at each step, in class order.
+    truth : (n,) int from 0 to c - 1
+        Class code of the true label.
+    epsilon : float in [0, 1], default 0.05
+        The set of a step holds the labels of p-value above it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is not that.
+
+    Examples
+    --------
+    >>> criteria = efficiency([[0.75, 0.25, 0.125], [0.5, 0.625, 0.0]], truth=[0, 0], epsilon=0.2)
+    >>> criteria.sum_of_p_values, criteria.size, criteria.observed_excess
+    (array([1.125, 1.125]), array([2., 2.]), array([1., 1.]))
+    >>> criteria.means["unconfidence"], criteria.means["observed_unconfidence"]
+    (0.375, 0.4375)
+    """
+    p = _clean_p_values(p_values)
+    labels = _clean_truth(truth, *p.shape)
+    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, int | float | np.integer | np.floating):
+        raise TypeError(f"epsilon must be a number in [0, 1], got {epsilon!r}")
+    # Written so that NaN fails.
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+    false = np.ones(p.shape, np.bool_)
+    false[np.arange(len(p)), labels] = False
+    inside = p > epsilon
+    size, false_inside = inside.sum(axis=1), (inside & false).sum(axis=1)
+    top_two = np.partition(p, -2, axis=1)[:, -2:]
+    return Efficiency(
+        sum_of_p_values=p.sum(axis=1),
+        size=size.astype(np.float64),
+        unconfidence=top_two[:, 0].copy(),
+        # Not the sum less the largest: that could fall below 0 by rounding.
+        fuzziness=np.partition(p, -1, axis=1)[:, :-1].sum(axis=1),
+        multiple=(size > 1).astype(np.float64),
+        excess=np.maximum(size - 1, 0).astype(np.float64),
+        observed_unconfidence=np.where(false, p, 0.0).max(axis=1),
+        observed_fuzziness=np.where(false, p, 0.0).sum(axis=1),
+        observed_multiple=(false_inside > 0).astype(np.float64),
+        observed_excess=false_inside.astype(np.float64),
+        epsilon=float(epsilon),
+    )
+
+
+def _clean_p_values(values: Any) -> Floats:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0, np.object_)  # ragged
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"p_values must be an (n, c) array of numbers, got {values!r}")
+    if array.ndim != 2 or array.shape[1] < 2:
+        raise ValueError(f"p_values must have shape (n, c) with c at least 2, got {array.shape}")
+    clean: Floats = array.astype(np.float64, copy=False)
+    # Written so that NaN fails.
+    if not ((clean >= 0) & (clean <= 1)).all():
+        i, k = np.argwhere(~((clean >= 0) & (clean <= 1)))[0].tolist()
+        raise ValueError(f"p_values must lie in [0, 1], got {clean[i, k]} of label {k} at step {i}")
+    return clean
+
+
+def _clean_truth(truth: Any, n: int, c: int) -> Integers:
+    try:
+        array = np.asarray(truth)
+    except ValueError:
+        array = np.empty(0, np.object_)
+    if array.dtype.kind not in "iu" and not (array.size == 0 and array.dtype.kind == "f"):
+        raise TypeError(f"truth must be class codes, integers from 0 to {c - 1}, got {truth!r}")
+    if array.shape != (n,):
+        raise ValueError(f"truth must have shape ({n},), a class code for each step, got {array.shape}")
+    wrong = (array < 0) | (array >= c)
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(f"truth must be class codes from 0 to {c - 1}, got {array[i]} at step {i}")
+    clean: Integers = array.astype(np.int64)
+    return clean

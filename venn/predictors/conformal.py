@@ -1,0 +1,151 @@
+"""The transductive conformal predictor: rank the new example among all, under every hypothesis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.nonconformity import shares
+from venn.machines.machine import Machine, checked_machine
+from venn.nonconformity import Margin, Measure, Ranks, checked_measure
+from venn.prediction import Floats, Label, PredictionSet
+from venn.smoothing import Smoothing
+from venn.taxonomies.scores import number
+
+
+def p_values(ranks: Ranks, tau: float, label_conditional: bool = False) -> Floats:
+    """Return the (c,) p-values of the classes.
+
+    p_j = (#{A_i > A} + tau #{A_i = A}) / n under hypothesis j, the new example counted among all n and among the
+    ties. Both matter: with the new example outside the tie term p-values are not uniform, and no martingale on them
+    keeps its level.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    tau : float in [0, 1]
+        A uniform random number breaks ties; 1 gives plain p-values.
+    label_conditional : bool, default False
+        Count examples of class j only.
+
+    Raises
+    ------
+    ValueError, TypeError
+        `tau` is not a number in [0, 1].
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4.
+
+    Examples
+    --------
+    Under the first hypothesis two examples are stranger and one besides the new one is equally strange:
+
+    >>> ranks = Ranks(np.array([[2, 0], [0, 0]]), np.array([[1, 1], [0, 1]]), np.array([[3, 2], [2, 3]]))
+    >>> p_values(ranks, 0.5), p_values(ranks, 1.0, label_conditional=True)
+    (array([0.6, 0.1]), array([1.        , 0.33333333]))
+    """
+    if not 0 <= number("tau", tau) <= 1:
+        raise ValueError(f"tau must lie in [0, 1], got {tau!r}")
+    values: Floats = shares(ranks.greater, ranks.equal, ranks.total, float(tau), bool(label_conditional))
+    return values
+
+
+class Conformal:
+    """Conformal predictor over the whole augmented bag.
+
+    For each class j the new object joins the bag with label j, the machine is solved exactly, and the p-value of
+    j is the share of examples at least as strange as the new one, ties broken at random. From the same
+    solutions as `TransductiveVenn`: in one `Panel` they are solved once.
+
+    Under exchangeability, and for a machine and measure that treat all examples alike, the smoothed p-values of the
+    true labels are independent and uniform on [0, 1]. So the set at level epsilon misses the true label with
+    probability exactly epsilon, at each step independently of the others: the number of errors in n steps is
+    binomial. Plain p-values err on the side of larger sets. Label-conditionally the same holds among the examples
+    of each class, and so over all. It is a theorem; how small the sets are is not.
+
+    Parameters
+    ----------
+    machine : Machine
+        Shared with other predictors when they stand in one `Panel`.
+    measure : Measure, default Margin()
+        `Margin(deleted=False)` reads training scores; `Multiplier()` Lagrange multipliers; your own is a subclass
+        of `venn.nonconformity.ByScores`.
+    label_conditional : bool, default False
+        Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
+    smoothed : bool, default True
+        Break ties at random. Without it the p-value is the largest that any tie-breaking could give.
+    seed : int >= 0, default 0
+        Of the random numbers, one for each step: number n, where n examples have been learned, whatever is
+        asked and how often.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A part is not what it must be, or the measure cannot be had from the machine.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = Conformal(machine)
+    >>> for x in (0.0, 0.1, 0.2, 0.3):
+    ...     model.learn_one([x], "no")
+    ...     model.learn_one([1 + x], "yes")
+    >>> prediction = model.predict_one([0.15])
+    >>> prediction.set(0.2), prediction.label
+    (('no',), 'no')
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        measure: Measure | None = None,
+        label_conditional: bool = False,
+        smoothed: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.machine = checked_machine(machine)
+        self.measure: Measure = Margin() if measure is None else checked_measure(measure)
+        for name, value in (("label_conditional", label_conditional), ("smoothed", smoothed)):
+            if not isinstance(value, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, got {value!r}")
+        self.measure.check_machine(machine)
+        self.label_conditional = bool(label_conditional)
+        self.smoothed = bool(smoothed)
+        self._smoothing = Smoothing(seed)
+
+    def __repr__(self) -> str:
+        return (
+            f"Conformal({self.machine!r}, {self.measure!r}, label_conditional={self.label_conditional}, "
+            f"smoothed={self.smoothed}, seed={self._smoothing.seed})"
+        )
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self.machine.classes
+
+    def predict_one(self, x: Any) -> PredictionSet:
+        """Return the p-values of all classes for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        ranks = self.measure.rank(self.machine.hypotheses(x))
+        tau = self._smoothing.at(self.machine.n) if self.smoothed else 1.0
+        return PredictionSet(p_values(ranks, tau, self.label_conditional), self.classes, self.smoothed)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example."""
+        self.machine.learn_one(x, y)
+        self.after_learning(x, y)
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Nothing: the machine holds all there is to know."""

@@ -1,0 +1,358 @@
+"""Inductive conformal prediction: ranks among calibration examples, behind the schedules of inductive predictors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn._compiled.ranks import insert_many, no_values, replay_ranks, with_room
+from venn.nonconformity import ByScores, Margin
+from venn.prediction import ERROR_BOUND, ERROR_RATE, Floats, Integers, Label, PredictionSet
+from venn.predictors.counts import Bools
+from venn.predictors.inductive import Inductive, checked_scorer
+from venn.predictors.schedules import Schedule
+from venn.smoothing import Smoothing
+
+CHUNK = 1024  # objects whose scores are repeated for every label at a time
+
+
+class ManyPredictionSets:
+    """Predictions for n objects: what `PredictionSet` says of one, in arrays.
+
+    Parameters
+    ----------
+    p_values : (n, c) float64 in [0, 1]
+        Of each class, in class order.
+    classes : sequence of c labels
+    smoothed : bool, default True
+        Ties are broken at random, so that the p-value of the true label is exactly uniform.
+
+    Examples
+    --------
+    >>> block = ManyPredictionSets(np.array([[0.03, 0.4, 0.07], [0.25, 0.5, 0.0]]), ("a", "b", "c"))
+    >>> block.sets(0.05)
+    [('b', 'c'), ('a', 'b')]
+    >>> block.labels, block.credibility, block.confidence
+    (['b', 'b'], array([0.4, 0.5]), array([0.93, 0.75]))
+    >>> block[1]
+    PredictionSet('b': confidence 0.750, credibility 0.500)
+    """
+
+    def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
+        self.p_values = p_values.view()
+        self.p_values.setflags(write=False)
+        self.classes = tuple(classes)
+        self.smoothed = smoothed
+        self.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
+
+    def __len__(self) -> int:
+        return len(self.p_values)
+
+    def __getitem__(self, i: int) -> PredictionSet:
+        """Return the prediction for object i."""
+        return PredictionSet(self.p_values[i], self.classes, self.smoothed)
+
+    def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
+        """Return for each object the labels of p-value above `epsilon`, in class order.
+
+        Parameters
+        ----------
+        epsilon : float in [0, 1]
+            Significance level: the chance of an error.
+
+        Raises
+        ------
+        ValueError
+            `epsilon` is out of range.
+        """
+        if not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+        inside = (self.p_values > epsilon).tolist()
+        return [tuple(label for label, holds in zip(self.classes, row, strict=True) if holds) for row in inside]
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes; ties go to the first class."""
+        index: Integers = self.p_values.argmax(axis=1)
+        return index
+
+    @property
+    def labels(self) -> list[Label]:
+        """The classes of largest p-value."""
+        return [self.classes[k] for k in self.index.tolist()]
+
+    @property
+    def credibility(self) -> Floats:
+        """(n,) largest p-values."""
+        largest: Floats = self.p_values.max(axis=1)
+        return largest
+
+    @property
+    def confidence(self) -> Floats:
+        """(n,) one minus the second largest p-values."""
+        second: Floats = np.partition(self.p_values, -2, axis=1)[:, -2]
+        return 1.0 - second
+
+    def __repr__(self) -> str:
+        return f"ManyPredictionSets({len(self)} objects, classes {list(self.classes)!r})"
+
+
+class Ranked(NamedTuple):
+    """Ranks of n objects with each label, among the calibration examples that it is compared with and itself."""
+
+    greater: Integers  #: (n, c) how many are of greater nonconformity
+    equal: Integers  #: (n, c) how many of equal, itself included
+    total: Integers  #: (n, c) how many there are
+
+
+class Ranking:
+    """Reader of calibration scores: nonconformity on the grid, kept in ascending order.
+
+    A new example with label j is compared with all calibration examples, or with those of class j.
+    """
+
+    def __init__(self, measure: ByScores, c: int, label_conditional: bool) -> None:
+        self._measure = measure
+        self._c = c
+        # Classes that are compared with the same examples stand side by side: from, up to.
+        self._groups = [(k, k + 1) for k in range(c)] if label_conditional else [(0, c)]
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._seen = [no_values() for _ in self._groups]
+
+    def _steps(self, scores: Floats, codes: Integers) -> Floats:
+        """Return (n,) nonconformity in whole steps of the grid; what is too large for it is infinite."""
+        with np.errstate(over="ignore"):
+            return self._measure.steps(scores, codes)
+
+    def _with_each_label(self, scores: Floats) -> Floats:
+        """Return (n, c) nonconformity of objects of (n, c) scores with each label."""
+        values, every = np.empty((len(scores), self._c)), np.arange(self._c)
+        for start in range(0, len(scores), CHUNK):
+            part = scores[start : start + CHUNK]
+            repeated = self._steps(np.repeat(part, self._c, axis=0), np.tile(every, len(part)))
+            values[start : start + CHUNK] = repeated.reshape(part.shape)
+        return values
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+        values = self._steps(scores, codes)
+        for g, (first, last) in enumerate(self._groups):
+            own = values[(codes >= first) & (codes < last)]
+            self._seen[g] = with_room(self._seen[g], len(own))
+            insert_many(self._seen[g], own)
+
+    def predict(self, scores: Floats) -> Ranked:
+        """Return the ranks of n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+        return self.replay(scores, np.zeros(len(scores), np.int64), np.zeros(len(scores), np.bool_))
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
+        """Rank, then take in where it calibrates, each example in turn; return the ranks."""
+        values = self._with_each_label(scores)
+        ranks = Ranked(*np.empty((3, *values.shape), np.int64))
+        for g, (first, last) in enumerate(self._groups):
+            own = np.where(calibrates & (codes >= first) & (codes < last), codes, -1)
+            self._seen[g] = with_room(self._seen[g], int((own >= 0).sum()))
+            replay_ranks(self._seen[g], values, first, last, own, *ranks)
+        return ranks
+
+    def nothing(self, n: int) -> Ranked:
+        """Return the ranks of n objects that are alone, for want of a scorer."""
+        shape = (n, self._c)
+        return Ranked(np.zeros(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64))
+
+    def join(self, blocks: list[Ranked]) -> Ranked:
+        """Return one block of all, in order."""
+        return Ranked(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
+
+
+def checked_measure(measure: Any, c: int) -> ByScores:
+    """Return the measure, by default the margin, or say what is wrong with it for `c` classes."""
+    if measure is None:
+        return Margin(deleted=False)
+    if isinstance(measure, type | str) or not hasattr(measure, "rank"):
+        raise TypeError(f"measure must be a nonconformity measure, such as Margin(), got {measure!r}")
+    if not (isinstance(measure, ByScores) and measure.pointwise):
+        raise ValueError(
+            "measure must be a pointwise function of the scores, such as Margin(), for calibration examples are "
+            f"measured once, each by itself; got {measure!r}"
+        )
+    measure.steps(np.zeros((1, c)), np.zeros(1, np.int64))  # one that is not for c classes says so now
+    return measure
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool, or say what it must be."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+class InductiveConformal(Inductive[Any]):
+    """Conformal predictor by a scorer that is not trained on the examples it calibrates on.
+
+    The p-value of label j is (#greater + tau #equal) / #all: how many calibration examples are of greater
+    nonconformity than the new one with label j, how many of equal, itself included; tau is uniform on [0, 1],
+    one draw for each step, whatever the label. Plain p-values have tau = 1. Values are compared on a grid of
+    1e-6. Before the first training there is nothing to compare with: every p-value is tau.
+
+    What is a theorem, when examples are exchangeable, about the smoothed p-value of the true label:
+
+    - at each single step, by every schedule: it is uniform on [0, 1], so the set at level epsilon misses
+      the label with probability epsilon. Plain ones err at most so often. With `label_conditional` it is
+      so among the examples of each class.
+    - over a stream, by `PrefixRestart`, and by `NoTraining` with a scorer fitted on other data: p-values are also
+      independent, those before the first training included. So the number of errors in N steps is binomial
+      (N, epsilon), and test martingales may bet on them. Training may be by any machine, symmetric or not.
+    - by `Prefix`, the same within each period from one training to the next; not across periods, which share
+      calibration examples.
+    - by `FreshSplit`, single steps only: of p-values together nothing is proved.
+    - by `RandomAssignment` and `FixedCalibration`, single steps only, for p-values of different steps are
+      dependent: they are compared with the same calibration examples. With a fixed set of them the error rate over a
+      long stream is not epsilon but a random number, of a Beta distribution for plain p-values without ties;
+      a martingale will find that out, and rightly so.
+
+    With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m).
+
+    Parameters
+    ----------
+    machine : Machine or FrozenScorer
+        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
+    measure : nonconformity measure on scores, optional
+        One that is `pointwise`, of an example's own scores and label alone; whether it is `deleted` says nothing
+        here, for no score is of a machine that has learned the example. By default `Margin(deleted=False)`.
+    schedule : Schedule, optional
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
+        everything each time: give it `last` where the machine's memory grows as the square of that.
+    label_conditional : bool, default False
+        Compare an example with label j with those of class j only. The error rate then holds for each class,
+        at the price of larger sets.
+    smoothed : bool, default True
+        Break ties at random; otherwise p-values are plain.
+    seed : int >= 0, default 0
+        Of the random numbers, one for each step. It must have nothing to do with how examples came about.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Not to be taught.
+
+    Raises
+    ------
+    TypeError
+        A part is not what it must be.
+    ValueError
+        The machine has learned, the schedule does not suit it, or the measure is not pointwise.
+
+    References
+    ----------
+    Papadopoulos, Proedrou, Vovk & Gammerman (2002), "Inductive confidence machines for regression"; Vovk,
+    Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4; for fixed
+    calibration sets Vovk (2012), "Conditional validity of inductive conformal predictors".
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> from venn.machines.frozen import FrozenScorer
+    >>> scorer = FrozenScorer(LinearSVC().fit([[0.0], [0.1], [1.0], [1.2]], ["no", "no", "yes", "yes"]))
+    >>> model = InductiveConformal(scorer, smoothed=False)
+    >>> model.learn_many([[0.2], [0.3], [1.1], [0.9]], ["no", "no", "yes", "yes"])
+    >>> prediction = model.predict_one([1.0])
+    >>> prediction.p_values, prediction.set(0.2)
+    (array([0.2, 0.8]), ('yes',))
+    """
+
+    def __init__(
+        self,
+        machine: Any,
+        measure: ByScores | None = None,
+        schedule: Schedule | None = None,
+        label_conditional: bool = False,
+        smoothed: bool = True,
+        seed: int = 0,
+    ) -> None:
+        schedule = checked_scorer(machine, schedule)
+        c = len(machine.classes)
+        self.measure = checked_measure(measure, c)
+        self.label_conditional = checked_flag("label_conditional", label_conditional)
+        self.smoothed = checked_flag("smoothed", smoothed)
+        self._smoothing = Smoothing(seed)
+        super().__init__(machine, Ranking(self.measure, c, self.label_conditional), schedule)
+
+    def __repr__(self) -> str:
+        return (
+            f"InductiveConformal({self._given!r}, {self.measure!r}, schedule={self.schedule!r}, "
+            f"label_conditional={self.label_conditional}, smoothed={self.smoothed}, seed={self._smoothing.seed})"
+        )
+
+    # The reader gives ranks, which know of no step; here they meet the random number of theirs.
+
+    def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
+        """Return the predictions by ranks and the random numbers: one, or (n, 1)."""
+        p_values = (ranks.greater + (tau if self.smoothed else 1.0) * ranks.equal) / ranks.total
+        return ManyPredictionSets(p_values, self.classes, self.smoothed)
+
+    def predict_block(self, x: Any) -> ManyPredictionSets:
+        """Return the prediction for one object, as a block of one; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self._p_values(super().predict_block(x), self._smoothing.at(self.n))
+
+    def predict_one(self, x: Any) -> PredictionSet:
+        """Return the p-values of every class for `x`; leaves no trace, and asked again says the same.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self.predict_block(x)[0]
+
+    def predict_many(self, X: Any) -> ManyPredictionSets:
+        """Return predictions for many objects, all from what is known now; leaves no trace.
+
+        All have the same random number, that of this step: each is what `predict_one` would say.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+
+        Raises
+        ------
+        ValueError, TypeError
+            X is not that.
+        """
+        return self._p_values(super().predict_many(X), self._smoothing.at(self.n))
+
+    def replay_many(self, X: Any, y: Any) -> ManyPredictionSets:
+        """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Returns
+        -------
+        ManyPredictionSets
+            Row i is what is said of X[i] when the examples before it have been learned.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them; nothing is learned.
+        NotConverged
+            As by `learn_one`; examples up to that training are learned, their predictions are lost.
+        """
+        start = self.n
+        ranks = super().replay_many(X, y)
+        return self._p_values(ranks, self._smoothing.block(start, len(ranks.total))[:, None])

@@ -1,0 +1,381 @@
+"""Protected forecasting: never much worse than its base, and better where that is miscalibrated."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from venn._compiled.protection import (
+    brier_forecast,
+    brier_losses,
+    jump,
+    log_sum,
+    mixture,
+    pool,
+    recalibrate,
+)
+from venn.machines.machine import code_of
+from venn.prediction import Floats, Forecast, Label, Parameters, class_codes, distributions
+
+POWERS = (1.0, 0.5, 2.0)
+SHIFT = 1.0
+
+
+class Loss(Protocol):
+    """How forecasts are scored, and how weighted ones are merged into one.
+
+    The bound of `Protected` is a theorem where ``forecast`` merges well enough: whatever the label, the loss of
+    the merged forecast must be at most -ln sum_i w_i exp(-loss_i), for weights w of sum 1.
+    """
+
+    def losses(self, log_rows: Floats, code: int) -> Floats:
+        """Return the (s,) losses of s forecasts when the label has that code.
+
+        Parameters
+        ----------
+        log_rows : (s, c) float64
+            Natural logarithms of distributions over the classes; -inf where a probability is 0.
+        code : int
+            Class code of the label.
+        """
+
+    def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
+        """Return the (c,) merged forecast; `log_weights` (s,) are logarithms of weights, up to a constant."""
+
+
+class LogLoss(Parameters):
+    """Log loss -ln p_y. Forecasts are merged by their weighted mean, which makes the bound an equality.
+
+    Examples
+    --------
+    >>> rows = np.log([[0.5, 0.5], [0.25, 0.75]])
+    >>> LogLoss().losses(rows, 0).round(3)
+    array([0.693, 1.386])
+    >>> LogLoss().forecast(np.log([0.5, 0.5]), rows)
+    array([0.375, 0.625])
+    """
+
+    def losses(self, log_rows: Floats, code: int) -> Floats:
+        """Return the (s,) losses; infinite where the label had probability 0."""
+        losses: Floats = -log_rows[:, code]
+        return losses
+
+    def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
+        """Return the weighted mean (c,) of the forecasts."""
+        merged: Floats = mixture(log_weights, log_rows)
+        return merged
+
+
+class BrierLoss(Parameters):
+    """Brier loss sum_k (1{y = k} - p_k)^2, in [0, 2].
+
+    With g_k = -ln sum_i w_i exp(-loss_i(k)), the merged forecast is p_k = (s - g_k)^+ / 2 with the s that makes the
+    sum 1. Its loss is at most g_y, whatever the label y: the Brier game is mixable at learning rate 1. (Solving for
+    s as if nothing were negative, cutting off what is, and dividing by the sum is another forecast: of (.8, .2, 0,
+    ..., 0) and (.2, .8, 0, ..., 0), weighted .8 and .2, with ten classes, it loses up to g_y + .010.)
+
+    References
+    ----------
+    Vovk & Zhdanov (2009), "Prediction with expert advice for the Brier game".
+
+    Examples
+    --------
+    >>> rows = np.log([[0.5, 0.5], [0.25, 0.75]])
+    >>> BrierLoss().losses(rows, 0)
+    array([0.5  , 1.125])
+    >>> BrierLoss().forecast(np.log([0.5, 0.5]), rows).round(3)
+    array([0.383, 0.617])
+    """
+
+    def losses(self, log_rows: Floats, code: int) -> Floats:
+        """Return the (s,) losses."""
+        losses: Floats = brier_losses(np.exp(log_rows))[:, code]
+        return losses
+
+    def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
+        """Return the forecast (c,) by the rule above."""
+        merged: Floats = brier_forecast(log_weights, log_rows)
+        return merged
+
+
+class Answer(NamedTuple):
+    """What was said of the last object asked about."""
+
+    content: bytes | None
+    """Tells the object from another; None for one that is not made of numbers."""
+    learned: int | None
+    """Number of examples that the base had learned; None where its machine does not count."""
+    rows: Floats
+    """(s, c) logarithms of the calibrators' forecasts, those of the base first."""
+    merged: Floats
+    """(c,) the forecast."""
+
+
+class Protected:
+    """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
+
+    A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
+    and no shift or one of +1 or -1 at one class: the base where it is well calibrated, a milder or a bolder one, or
+    one that leans to or away from a class. (For two classes these are the nine published calibrators.) Before each
+    step the share J of each version's weight is spread evenly over all of them, for every jump rate J in a mixture
+    of its own; after it weights are multiplied by exp(-loss). The weight `passive` stays on the base itself.
+
+    Theorem, for any sequence of objects and labels whatever: after every step the cumulative loss is at most the
+    base's plus ln(1 / passive), by `LogLoss` and by `BrierLoss`. That it is less than the base's where that is
+    miscalibrated is an observation, not a theorem, and the forecasts carry no guarantee of calibration.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The base, whose predictions have `.proba`: forecasts, multiprobabilities, class intervals. It is copied,
+        with all it has learned; only its machine is shared. So it may itself stand in the same `Panel`, and nothing
+        is learned twice: what was passed in is not taught by this object.
+    loss : Loss, default LogLoss()
+        `LogLoss()`, `BrierLoss()`, or an object with the same methods.
+    rates : sequence of floats in (0, 1), default (0.01, 0.001, 0.0001)
+        Jump rates.
+    passive : float in (0, 1), default 0.5
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The copy of the base that learns here.
+    gain : float
+        Cumulative loss of the base less that of these forecasts: at least ln(passive), up to rounding. With log
+        loss, exp(gain) is a test martingale against the hypothesis that the base's forecasts are the true
+        conditional probabilities. Steps of infinite loss, which both have at once, are left out.
+
+    Raises
+    ------
+    TypeError
+        The predictor or the loss is not one. On predicting or learning: predictions have no `.proba`.
+    ValueError
+        The rates or the passive weight are out of range.
+
+    Notes
+    -----
+    A class to which the base gives probability 0 keeps it in every version. If its label comes, by log loss all lose
+    infinitely, which says nothing about weights: they stay as they are. The bound then holds for the sum over the
+    other steps.
+
+    Why the bound holds: each step multiplies the sum of the weights, were they never normalised, by at most
+    exp(-loss of the forecast), and the sum is at least the passive weight: passive * exp(-cumulative loss of the
+    base).
+
+    Weights are kept as logarithms; memory is constant. The forecast itself is made of plain numbers, so the log loss
+    of probabilities below 1e-300 is not to be relied on.
+
+    The base's forecast must be from before its machine learns. `learn_one` and a `Panel` see to that: both call
+    `check`. Who teaches the machine by hand calls `check`, or `predict_one` of that object last; then the machine
+    learns, then `after_learning`.
+
+    References
+    ----------
+    Vovk, Petej & Gammerman (2021), "Protected probabilistic classification", arXiv:2107.01726.
+
+    Examples
+    --------
+    A base that is too bold, on labels that are as often one as the other:
+
+    >>> class Bold:
+    ...     machine, classes = None, ("no", "yes")
+    ...     def predict_one(self, x):
+    ...         return Forecast(np.array([0.1, 0.9]), self.classes)
+    ...     def after_learning(self, x, y):
+    ...         pass
+    ...     learn_one = after_learning
+    >>> model = Protected(Bold())
+    >>> for y in ["yes", "no"] * 100:
+    ...     model.learn_one([0.0], y)
+    >>> model.predictor.predict_one([0.0]), model.predict_one([0.0])
+    (Forecast('yes': 0.900), Forecast('yes': 0.529))
+    >>> round(model.gain / 200, 1)  # nats a step
+    0.5
+    """
+
+    def __init__(
+        self,
+        predictor: Any,
+        loss: Loss | None = None,
+        rates: Sequence[float] = (1e-2, 1e-3, 1e-4),
+        passive: float = 0.5,
+    ) -> None:
+        needed = ("predict_one", "learn_one", "after_learning")
+        if (
+            isinstance(predictor, type | str)
+            or not all(callable(getattr(predictor, method, None)) for method in needed)
+            or not all(hasattr(predictor, attribute) for attribute in ("machine", "classes"))
+        ):
+            raise TypeError(
+                "predictor must be a predictor (machine, classes, predict_one, learn_one, after_learning), "
+                f"got {predictor!r}"
+            )
+        methods = ("losses", "forecast")
+        if loss is not None and (
+            isinstance(loss, type) or not all(callable(getattr(loss, method, None)) for method in methods)
+        ):
+            raise TypeError(f"loss must be a loss object, with methods 'losses' and 'forecast', got {loss!r}")
+        self.loss: Loss = LogLoss() if loss is None else loss
+        if isinstance(rates, str | bytes) or not isinstance(rates, Sequence | np.ndarray) or not len(rates):
+            raise TypeError(f"rates must be a sequence of numbers in (0, 1), got {rates!r}")
+        self.rates = tuple(_share("rates", rate) for rate in rates)
+        self.passive = _share("passive", passive)
+        self.machine = predictor.machine
+        shared = {} if self.machine is None else {id(self.machine): self.machine}
+        self.predictor: Any = copy.deepcopy(predictor, shared)
+        self.gain = 0.0
+        self._codes = class_codes(predictor.classes)
+        self._powers, self._shifts = _calibrators(len(self._codes))
+        states = len(self._powers)
+        self._rates = np.array(self.rates)
+        self._log_passive = math.log(self.passive)
+        self._log_weights = np.full((len(self.rates), states), -np.inf)
+        self._log_weights[:, 0] = math.log((1.0 - self.passive) / len(self.rates))
+        # Weights are those of the next forecast: after the jump that comes before it.
+        jump(self._log_weights, self._rates)
+        self._n = 0
+        self._asked: Answer | None = None
+
+    def __repr__(self) -> str:
+        return f"Protected({self.predictor!r}, loss={self.loss!r}, rates={self.rates!r}, passive={self.passive!r})"
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self._codes)
+
+    @property
+    def tuning(self) -> Any:
+        """What chose the kernel and C of the base's own machine, if `tune` did."""
+        return getattr(self.predictor, "tuning", None)
+
+    def predict_one(self, x: Any) -> Forecast:
+        """Return the forecast for `x`; leaves no trace that a later answer could depend on.
+
+        Parameters
+        ----------
+        x : object
+            What the base takes.
+
+        Raises
+        ------
+        TypeError
+            The base's prediction has no `.proba`.
+        """
+        return Forecast(self._ask(x).merged, self.classes)
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what learning would raise, and note what the base says of `x` before anything learns."""
+        code_of(y, self._codes)
+        if hasattr(self.predictor, "check"):
+            self.predictor.check(x, y)
+        self._said(x)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example: the machine first, then the base's own state and the weights.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The base or its machine refuses the example; nothing is learned.
+        """
+        self.check(x, y)
+        if self.machine is not None:
+            self.machine.learn_one(x, y)
+        self.after_learning(x, y)
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example that the machine has already learned.
+
+        Raises
+        ------
+        RuntimeError
+            Neither `check` nor `predict_one` was last called with this object before the machine learned it, so
+            what the base said of it cannot be known. The base has learned it, the weights have not moved.
+        """
+        code = code_of(y, self._codes)
+        if self.machine is None:
+            # Nobody else teaches this base, so it has not learned yet: it may be asked, and it may refuse.
+            answer = self._said(x)
+            self.predictor.after_learning(x, y)
+            self._weigh(answer, code)
+            return
+        asked, self._asked = self._asked, None
+        if asked is None or asked.content != _content(x):
+            self.predictor.after_learning(x, y)
+            raise RuntimeError(
+                "after_learning needs a call of check, or of predict_one, with x last before the machine learned, got "
+                f"{'none' if asked is None else 'one with another object'}: call learn_one, or learn in a Panel"
+            )
+        # First the weights, which cannot fail: the forecast stood before the label, whatever a fit does now.
+        self._weigh(asked, code)
+        self.predictor.after_learning(x, y)
+
+    def _learned(self) -> int | None:
+        return self._n if self.machine is None else getattr(self.machine, "n", None)
+
+    def _said(self, x: Any) -> Answer:
+        """Return what is said of `x` now, without asking again where that has just been done."""
+        content, learned = _content(x), self._learned()
+        if self._asked is None or content is None or learned is None or self._asked[:2] != (content, learned):
+            return self._ask(x)
+        return self._asked
+
+    def _ask(self, x: Any) -> Answer:
+        """Ask the base about `x`, merge, and remember."""
+        prediction = self.predictor.predict_one(x)
+        proba = getattr(prediction, "proba", None)
+        if proba is None:
+            raise TypeError(
+                f"predictor must give predictions with .proba, got {type(prediction).__name__} by {self.predictor!r}"
+            )
+        clean = distributions("proba of the predictor", proba, (len(self._codes),))
+        with np.errstate(divide="ignore"):
+            rows: Floats = recalibrate(np.log(clean), self._powers, self._shifts)
+        merged = self.loss.forecast(pool(self._log_passive, self._log_weights), rows)
+        self._asked = Answer(_content(x), self._learned(), rows, merged)
+        return self._asked
+
+    def _weigh(self, answer: Answer, code: int) -> None:
+        """Let the weights follow the losses of one step, and jump for the next."""
+        losses = self.loss.losses(answer.rows, code)
+        if np.isfinite(losses[0]):
+            with np.errstate(divide="ignore"):
+                own = self.loss.losses(np.log(answer.merged)[None], code)[0]
+            self.gain += float(losses[0] - own)
+            self._log_passive -= float(losses[0])
+            self._log_weights -= losses
+            total = float(np.logaddexp(self._log_passive, log_sum(self._log_weights.ravel())))
+            self._log_passive -= total
+            self._log_weights -= total
+        jump(self._log_weights, self._rates)
+        self._n += 1
+        self._asked = None
+
+
+def _calibrators(c: int) -> tuple[Floats, Floats]:
+    """Return powers (s,) and shifts (s, c), the identity first."""
+    # For two classes a shift of one is the opposite shift of the other.
+    ways = np.vstack([np.eye(c), -np.eye(c)] if c > 2 else [[0.0, 1.0], [0.0, -1.0]])
+    shifts = SHIFT * np.vstack([np.zeros(c), ways])
+    return np.repeat(POWERS, len(shifts)), np.tile(shifts, (len(POWERS), 1))
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be in (0, 1), got {value!r}")
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be in (0, 1), got {value!r}")
+    return float(value)
+
+
+def _content(x: Any) -> bytes | None:
+    try:
+        values = np.asarray(x, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return repr(values.shape).encode() + values.tobytes()
