@@ -32,13 +32,18 @@ def run(arguments, folder):
             r"(class of the category +accuracy 0\.\d+ (.|\n)*best row mean +accuracy 0\.\d+ outside (.|\n)*){2}",
         ),
         ("inductive_validity.py", r"one category +A .* errors away(.|\n)*figure: runs/inductive_validity"),
+        (
+            "electricity.py --quick",
+            r"in order of time:(.|\n)*100 to 1 at step \d+\n(.|\n)*shuffled:(.|\n)*never 100 to 1\n.* rang 0 times",
+        ),
         ("protected.py", r"768 examples: .*\n(.|\n)*protected, by log loss +0\.\d+ 0\.\d+ +\+\d+"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
         ("own_taxonomy.py", r"own: accuracy is what was claimed\nmy own says more: log loss 0\.\d+"),
     ],
 )
 def test_an_example_prints_its_answer(name, says, tmp_path):
-    assert re.search(says, run([str(ROOT / "examples" / name)], tmp_path))
+    name, *options = name.split()
+    assert re.search(says, run([str(ROOT / "examples" / name), *options], tmp_path))
 
 
 def test_the_example_of_alarms_finds_each_change_with_some_predictor(tmp_path):
