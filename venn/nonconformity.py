@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from venn._compiled.nonconformity import rank_margins, rank_own, start_counts, tally
+from venn._compiled.nonconformity import rank_beside_rivals, rank_own, start_counts, tally
 from venn.machines.kernels import Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, ScoreTable
@@ -151,7 +152,32 @@ def _flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-class Margin(ByScores):
+class BesideRivals(ByScores):
+    """Base of `Margin` and `DistanceRatio`: the own score beside the best of the other classes, by a compiled path."""
+
+    pointwise = True
+    _ratio: bool
+    _known: Callable[..., Floats]  # the `values` that the compiled path ranks by
+
+    def __init__(self, deleted: bool = True) -> None:
+        self.deleted = _flag("deleted", deleted)
+
+    def _check_table(self, table: ScoreTable) -> None:
+        """Raise where the measure is not for such scores."""
+
+    def rank_table(self, table: ScoreTable) -> Ranks:
+        """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
+        if type(self).values is not type(self)._known:  # of a subclass that has its own
+            return super().rank_table(table)
+        self._check_table(table)
+        return Ranks(
+            *rank_beside_rivals(
+                table.negative, table.positive, table.labels, table.weights, table.test, type(self)._ratio
+            )
+        )
+
+
+class Margin(BesideRivals):
     """How far the best of the other classes' scores is above that of the own class.
 
     A_i = max over k != y_i of s_k(x_i), less s_{y_i}(x_i). All machines are trained on the whole bag, so the
@@ -172,10 +198,7 @@ class Margin(ByScores):
     array([-0.5,  2. ])
     """
 
-    pointwise = True
-
-    def __init__(self, deleted: bool = True) -> None:
-        self.deleted = _flag("deleted", deleted)
+    _ratio = False
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) largest scores of other classes less those of the own."""
@@ -183,12 +206,10 @@ class Margin(ByScores):
         values: Floats = rival - own
         return values
 
-    def rank_table(self, table: ScoreTable) -> Ranks:
-        """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
-        return Ranks(*rank_margins(table.negative, table.positive, table.labels, table.weights, table.test))
+    _known = values
 
 
-class DistanceRatio(ByScores):
+class DistanceRatio(BesideRivals):
     """Distance to the own class over the least distance to another class, for machines whose scores are distances.
 
     A_i = s_{y_i}(x_i) / max over k != y_i of s_k(x_i), the scores being distances with a minus sign, as of
@@ -214,22 +235,28 @@ class DistanceRatio(ByScores):
     array([0.5, inf, 1. ])
     """
 
-    pointwise = True
+    _ratio = True
 
-    def __init__(self, deleted: bool = True) -> None:
-        self.deleted = _flag("deleted", deleted)
+    def _check(self, largest: float) -> None:
+        if largest > 0:
+            raise ValueError(
+                f"scores must be minus distances, at most 0, as of NearestCentroid, for {self!r}, got {largest}"
+            )
+
+    def _check_table(self, table: ScoreTable) -> None:
+        m = len(table.labels)
+        self._check(max(table.negative[:, :m].max(), table.positive[:, :m].max()))
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) ratios of the own distance and the least other one, in [0, inf]."""
-        if scores.max(initial=-np.inf) > 0:
-            raise ValueError(
-                f"scores must be minus distances, at most 0, as of NearestCentroid, for {self!r}, got {scores.max()}"
-            )
+        self._check(scores.max(initial=-np.inf))
         own, rival = own_and_rival(scores, codes)
-        # One distance for both first: neither 0 / 0 nor inf / inf is computed.
-        with np.errstate(divide="ignore"):
+        # One distance for both first: neither 0 / 0 nor inf / inf is computed. Beyond the largest number: infinite.
+        with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.where(own == rival, 1.0, own) / np.where(own == rival, 1.0, np.abs(rival))
         return np.abs(values)
+
+    _known = values
 
 
 def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:

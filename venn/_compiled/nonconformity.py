@@ -74,19 +74,29 @@ def read_histogram(histogram, greater, equal):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rank_margins(negative, positive, codes, weights, test):  # type: ignore[no-untyped-def]
-    """Rank the new example's margin among all, for every hypothesis j.
+def strangeness(rival, own, ratio):  # type: ignore[no-untyped-def]
+    """Return the rival score less the own one, or, of minus distances, the ratio of the own one to the rival."""
+    if ratio:
+        # One distance for both first: neither 0 / 0 nor inf / inf is computed.
+        return 1.0 if own == rival else abs(own / rival)
+    return rival - own
 
-    The margin of an example is the largest score of the other classes less that of its own. Under hypothesis j
-    the scores are `negative`, but for class j, which has `positive`. So the best two rivals of an example among
-    the negative scores settle every hypothesis: the first of them, or the second where the first is class j,
-    beside the positive score of class j; and the first of them where j is its own class.
+
+@compiled
+def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type: ignore[no-untyped-def]
+    """Rank the new example among all, for every hypothesis j, by own score and best score of the other classes.
+
+    Under hypothesis j the scores are `negative`, but for class j, which has `positive`. So the best two rivals of
+    an example among the negative scores settle every hypothesis: the first of them, or the second where the first
+    is class j, beside the positive score of class j; and the first of them where j is its own class.
 
     Parameters
     ----------
     negative, positive : (c, >= m) float64
     codes, weights : (m,) int64
     test : column of the new example
+    ratio : bool
+        Compare ratios of distances, scores being minus these, rather than margins.
 
     Returns
     -------
@@ -101,7 +111,7 @@ def rank_margins(negative, positive, codes, weights, test):  # type: ignore[no-u
         for k in range(c):
             if k != j:
                 rival = max(rival, negative[k, test])
-        own[j] = rank(rival - positive[j, test], 0.0)
+        own[j] = rank(strangeness(rival, positive[j, test], ratio), 0.0)
     best = np.empty(TILE)
     second = np.empty(TILE)
     mine = np.empty(TILE)
@@ -134,10 +144,10 @@ def rank_margins(negative, positive, codes, weights, test):  # type: ignore[no-u
                 supposed = positive[j, start : start + size]
                 for i in range(size):
                     # Where another class has the very score of class j, second is best and either will do.
-                    rival = second[i] if row[i] == best[i] else best[i]
+                    other = second[i] if row[i] == best[i] else best[i]
                     is_own = labels[i] == j
-                    value = max(rival, supposed[i]) - mine[i]
-                    steps[i] = rank(best[i] - supposed[i] if is_own else value, 0.0)
+                    rival = best[i] if is_own else max(other, supposed[i])
+                    steps[i] = rank(strangeness(rival, supposed[i] if is_own else mine[i], ratio), 0.0)
                 compare(steps, own[j], 2 * (j - low), keys[:size])
             table = histogram[chunk]
             for i in range(size):

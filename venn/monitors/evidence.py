@@ -68,10 +68,11 @@ class Exchangeability:
         """Take in one step; return the alarms that it rings."""
         p, deviation = self.source.read(step, tau)
         self.p_value = p
-        rung = [alarm for alarm in (self.ville.update(p), self.repeated.update(p)) if alarm is not None]
+        first, again = self.ville.update(p), self.repeated.update(p)
+        rung = [] if first is None and again is None else [alarm for alarm in (first, again) if alarm is not None]
         if deviation is not None:
             self.band.update(deviation)
-            if self.band.outside and not self._left:
+            if not self._left and self.band.outside:
                 self._left = True
                 rung.append(self._outside())
         return [replace(alarm, about=self.name) for alarm in rung] if rung else rung

@@ -241,13 +241,13 @@ class Monitor:
             self._calibration.update(min(step.confidence, 1.0), hit)
         self._accuracy.update(hit)
         self.n += 1
-        rung: tuple[Alarm, ...] = ()
+        rung: list[Alarm] = []
         for evidence in self._evidence:
-            rung += tuple(evidence.update(step, tau))
+            rung += evidence.update(step, tau)
         if rung:
             self._alarms.extend(rung)
             self.count += len(rung)
-        return rung
+        return tuple(rung)
 
     # ------------------------------------------------------------------- reading
 

@@ -67,6 +67,7 @@ class Scorer:
     def __init__(self, name: str, classes: Sequence[Label]) -> None:
         self.name = name
         self.classes = tuple(classes)
+        self._c = len(self.classes)
         self.kind: str | None = None  # known from the first prediction on
         self.guaranteed: str | None = None
 
@@ -96,7 +97,7 @@ class Scorer:
         attribute, shape, score, wanted = KINDS[kind]
         raw = getattr(prediction, attribute)
         predicted = prediction.index
-        if raw.shape != shape(len(self.classes)) or score(raw, predicted, truth, numbers, row) != FINE:
+        if raw.shape != shape(self._c) or score(raw, predicted, truth, numbers, row) != FINE:
             raise ValueError(f"{self.name} must predict {wanted}, got {raw!r}")
         return predicted
 
