@@ -101,32 +101,85 @@ def test_p_values_equal_the_definition_at_every_step(name, kind):
         models[0].learn_one(X[i], int(y[i]))
 
 
-@pytest.mark.parametrize("c", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("c", [2, 3, 4, 5, 9, 12])
 @pytest.mark.parametrize("m", [1, 40, 2049])
-def test_the_compiled_margin_equals_its_definition_on_any_table(c, m):
+@pytest.mark.parametrize("measure", [Margin(), DistanceRatio()], ids=["margin", "ratio"])
+def test_the_compiled_path_equals_the_definition_on_any_table(measure, m, c):
     """Chunks of four classes, tiles of 2048 examples, ties everywhere, several examples at a column or none."""
 
     class Plainly(ByScores):
         pointwise = True
-        values = Margin.values
+        values = type(measure).values
+        _check = DistanceRatio._check
 
     class Repeated(Plainly):
         pointwise = False
 
     rng = np.random.default_rng(c * m)
     negative, positive = rng.integers(-2, 3, size=(2, c, m + 3)) / 2
+    if isinstance(measure, DistanceRatio):  # 0 and 1e9, which are 0 / 0, 1 / 0 and what a class without examples gives
+        values = np.array([-1e9, -3.0, -1.0, -0.5, -0.0, 0.0])
+        negative, positive = rng.choice(values, size=(2, c, m + 3))
+        negative[:, m:] = positive[:, m:] = 7.0  # room that means nothing
     weights = rng.integers(0, 3, m)
     for test in {0, m // 2, m - 1}:
         table = ScoreTable(negative, positive, rng.integers(0, c, m), weights, test)
-        fast = Margin().rank_table(table)
+        fast = measure.rank_table(table)
         for slow in (Plainly(), Repeated()):
             assert all(np.array_equal(a, b) for a, b in zip(fast, slow.rank_table(table), strict=True))
         for j in range(c) if m <= 40 else ():
-            values = naive.margins(table.scores(j).tolist(), table.codes(j).tolist())
+            definition = naive.ratios if isinstance(measure, DistanceRatio) else naive.margins
+            values = definition(table.scores(j).tolist(), table.codes(j).tolist())
+            steps = [naive.on_grid(value) for value in values]
             for y in range(c):
-                mine = [v for v, code in zip(values, table.codes(j), strict=True) if code == y]
-                counts = sum(v > values[-1] for v in mine), sum(v == values[-1] for v in mine), len(mine)
+                mine = [v for v, code in zip(steps, table.codes(j), strict=True) if code == y]
+                counts = sum(v > steps[-1] for v in mine), sum(v == steps[-1] for v in mine), len(mine)
                 assert counts == (fast.greater[j, y], fast.equal[j, y], fast.total[j, y])
+
+
+def test_ratios_on_tables_of_any_scale():
+    """Distances in general position from 1e-9 to 1e9, ties by copies of columns."""
+
+    class Plainly(ByScores):
+        pointwise = True
+        values = DistanceRatio.values
+        _check = DistanceRatio._check
+
+    rng = np.random.default_rng(3)
+    for c in (2, 5):
+        negative, positive = -(10.0 ** rng.uniform(-9, 9, size=(2, c, 300)))
+        copies = rng.integers(0, 300, 500)
+        table = ScoreTable(negative[:, copies], positive[:, copies], rng.integers(0, c, 500), np.ones(500, int), 7)
+        fast, slow = DistanceRatio().rank_table(table), Plainly().rank_table(table)
+        assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
+
+
+@pytest.mark.parametrize("base", [Margin, DistanceRatio])
+def test_a_subclass_with_values_of_its_own_is_ranked_by_them(base):
+    class Own(base):
+        def values(self, scores, codes):
+            return -super().values(scores, codes)
+
+    class Same(base):
+        pass
+
+    machine = learned(centroids(), [[0.0], [1.0], [2.0], [3.5], [1.0]], [0, 1, 2, 0, 0])
+    answer = machine.hypotheses([0.25])
+    ranks, own, same = (measure.rank(answer) for measure in (base(), Own(), Same()))
+    assert all(np.array_equal(a, b) for a, b in zip(ranks, same, strict=True))
+    assert np.array_equal(own.greater, ranks.total - ranks.greater - ranks.equal)
+    assert not np.array_equal(own.greater, ranks.greater)
+
+
+def test_a_ratio_of_what_is_no_distance_is_refused():
+    """At once for machines that are known, not when the first score above 0 comes; by the scores for others."""
+    for machine in (hinge(), squares(), venn.NearestNeighbours(3, range(3))):
+        with pytest.raises(TypeError, match="machine must have distances for scores, as NearestCentroid"):
+            Conformal(machine, DistanceRatio())
+    answer = learned(squares(2), [[0.0], [1.0]], [0, 1]).hypotheses([0.0])
+    for deleted in (True, False):
+        with pytest.raises(ValueError, match="scores must be minus distances, at most 0, as of NearestCentroid"):
+            DistanceRatio(deleted).rank(answer)
 
 
 @pytest.mark.parametrize("kind", ["few", "repeats", "grid"])
@@ -308,6 +361,7 @@ def test_distance_ratio_at_its_ends():
     assert ratio.values(scores, np.zeros(4, int)).tolist() == [2.0, 0.0, np.inf, 1.0]
     far = np.array([[-np.inf, -1.0], [-1.0, -np.inf], [-np.inf, -np.inf], [-1e9, -1e9]])
     assert ratio.values(far, np.zeros(4, int)).tolist() == [np.inf, 0.0, 1.0, 1.0]
+    assert ratio.values(np.array([[-1e300, -1e-300], [-1e-300, -1e300]]), np.zeros(2, int)).tolist() == [np.inf, 0.0]
     with pytest.raises(ValueError, match=r"scores must be minus distances.*got 0\.5"):
         ratio.values(np.array([[0.5, -1.0]]), np.array([0]))
 

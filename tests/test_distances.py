@@ -102,6 +102,22 @@ def test_conformal_predictors_read_it():
         machine.learn_one(X[n], int(y[n]))
 
 
+@pytest.mark.parametrize("measure", [DistanceRatio(), DistanceRatio(deleted=False), Margin()], ids=repr)
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_p_values_are_exactly_uniform_over_the_choice_of_the_last_example(kind, measure):
+    """The mean density of the p-value, tau included, over which of the n examples comes last: n cells of n."""
+    rng = np.random.default_rng(len(kind))
+    X, n = objects(kind, rng, 15), 15
+    y = labels("noise", rng, X, 3)
+    density = np.zeros(n)
+    for i in range(n):
+        machine = learned(NeighbourDistances(2, range(3)), np.delete(X, i, 0), np.delete(y, i).tolist())
+        ranks = measure.rank(machine.hypotheses(X[i]))
+        greater, equal = ranks.greater[y[i]].sum(), ranks.equal[y[i]].sum()
+        density[greater : greater + equal] += 1 / equal
+    assert density == pytest.approx(np.ones(n), abs=1e-12)
+
+
 def test_nearest_class_of_its_scores_predicts_well():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(80, 2))

@@ -70,24 +70,37 @@ def test_two_classes_merge_four_pairs():
     assert np.array_equal(criteria.observed_multiple, criteria.observed_excess)
 
 
-def test_proper_criteria_do_not_prefer_another_ranking():
-    """Known distribution on one object: of all rankings of its labels, the true one is best by the proper criteria.
+def expected_criteria(truth, ranking, epsilon):
+    """Return the expectation of each criterion in a world of two objects, examples being without end.
 
-    With endless examples at this object and at others that are alike, the p-value of a label ranked by
-    conformity is the probability of the labels ranked no higher; the expectation is over the label.
+    `truth` (2, 3) are label probabilities in sixths; `ranking` lists (object, label) pairs, the strangest first. The
+    p-value of a pair is the probability of the stranger ones and a share tau of its own. For an epsilon in twelfths
+    12 values of tau give the exact mean.
     """
-    truth = np.array([0.5, 0.3, 0.2])
-    expectations = {}
-    for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-        p = np.empty(3)
-        for place, label in enumerate(order):
-            p[label] = truth[list(order[place:])].sum()
-        criteria = efficiency(np.tile(np.minimum(p, 1), (3, 1)), [0, 1, 2], 0.25)
-        expectations[order] = {name: float(truth @ getattr(criteria, name)) for name in Efficiency.proper}
-    best = expectations[(0, 1, 2)]
-    for name in ("sum_of_p_values", "size", "observed_fuzziness", "observed_excess"):
-        assert all(best[name] <= other[name] + 1e-12 for other in expectations.values()), name
-    assert set(Efficiency.proper) == {"sum_of_p_values", "size", "observed_fuzziness", "observed_excess"}
+    low, own, below = np.zeros((2, 3)), truth / 12, 0.0
+    for pair in ranking:
+        low[pair], below = below, below + own[pair]
+    tau = (np.arange(12) + 0.5) / 12
+    p = low + tau[:, None, None] * own  # (tau, object, label)
+    criteria = efficiency(np.repeat(p.reshape(-1, 3), 3, axis=0), np.tile([0, 1, 2], 24), epsilon)
+    chance = np.tile(own.ravel(), 12) / 12
+    return {name: float(chance @ getattr(criteria, name)) for name in NAMES}
+
+
+def test_the_proper_criteria_are_those_that_never_prefer_another_ranking():
+    rng = np.random.default_rng(4)
+    pairs = [(x, label) for x in range(2) for label in range(3)]
+    gain = dict.fromkeys(NAMES, 0.0)
+    for _ in range(60):
+        truth, epsilon = rng.multinomial(3, [1 / 3] * 3, size=2) + 1.0, rng.integers(1, 10) / 12
+        ranking = sorted(pairs, key=lambda pair: truth[pair])
+        best = expected_criteria(truth, ranking, epsilon)
+        for _ in range(30):
+            other = expected_criteria(truth, [pairs[i] for i in rng.permutation(6)], epsilon)
+            for name in NAMES:
+                gain[name] = max(gain[name], best[name] - other[name])
+    assert {name for name in NAMES if gain[name] < 1e-12} == set(Efficiency.proper)
+    assert min(gain[name] for name in NAMES if name not in Efficiency.proper) > 0.01
 
 
 def test_a_prefix_is_a_slice_and_arguments_stay_as_they_are():

@@ -379,6 +379,7 @@ class Odd(ByScores):
         (lambda: InductiveConformal(lssvm(2), schedule=NoTraining()), ValueError, "schedule must be one that trains"),
         (lambda: InductiveConformal(frozen(), schedule="prefix"), TypeError, "schedule must be"),
         (lambda: InductiveConformal(None), TypeError, "machine must be"),
+        (lambda: InductiveConformal(lssvm(2), DistanceRatio()), TypeError, "machine must have distances for scores"),
         (lambda: InductiveConformal(learned(lssvm(2), [[0.0]], [0])), ValueError, "machine must have learned nothing"),
     ],
 )  # fmt: skip
@@ -398,6 +399,20 @@ def test_a_measure_that_gives_no_numbers_says_so(answer):
     assert model.predict_one([0.0, 0.0]).p_values[0] == Smoothing(0).at(1)
 
 
+def test_a_measure_that_scores_of_zero_do_not_suit_is_none_the_worse():
+    """Such as a ratio of logarithms of probabilities: no warning, no refusal, before such scores come."""
+
+    class Surprise(ByScores):
+        pointwise = True
+
+        def values(self, scores, codes):
+            return np.log(scores[np.arange(len(codes)), codes]) / np.log(scores).max(axis=1)
+
+    model = InductiveConformal(AsGiven(), Surprise())
+    model.learn_many([[0.25, 0.75], [0.5, 0.5]], [0, 1])
+    assert model.predict_one([0.9, 0.1]).label == 0
+
+
 @pytest.mark.parametrize("name", ["frozen", "prefix"])
 def test_nothing_is_learned_from_a_refused_example(name):
     X = np.random.default_rng(16).normal(size=(30, 2))
@@ -414,9 +429,9 @@ def test_nothing_is_learned_from_a_refused_example(name):
 
 
 def test_repr_shows_the_parameters():
-    model = InductiveConformal(lssvm(2), DistanceRatio(), PrefixRestart(4), True, False, 3)
+    model = InductiveConformal(NeighbourDistances(1, [0, 1]), DistanceRatio(), PrefixRestart(4), True, False, 3)
     shown = repr(model)
-    assert shown.startswith("InductiveConformal(LeastSquaresSVM(")
+    assert shown.startswith("InductiveConformal(NeighbourDistances(")
     assert shown.endswith(
         "DistanceRatio(deleted=True), schedule=PrefixRestart(growth=2.0, first=4, last=None), "
         "label_conditional=True, smoothed=False, seed=3)"

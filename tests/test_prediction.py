@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from venn import CategoryClass, ClassIntervals, Forecast, Maximin, Multiprobability, RowMean
+from venn.prediction import PredictionSet
 
 MATRIX = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 
@@ -157,3 +158,47 @@ def test_what_is_no_distribution():
         Multiprobability(np.array([[0.5, 0.5]]), ("a", "b"))
     with pytest.raises(ValueError, match="probabilities must be nonnegative"):
         Multiprobability(np.array([[0.5, 0.5], [0.5, 0.4]]), ("a", "b"))
+
+
+def test_prediction_sets():
+    prediction = PredictionSet(np.array([0.25, 0.5, 0.5]), "abc")
+    assert (prediction.label, prediction.index) == ("b", 1)  # ties go to the first class
+    assert (prediction.credibility, prediction.confidence) == (0.5, 0.5)
+    assert prediction.set(0) == ("a", "b", "c")
+    assert prediction.set(0.25) == prediction.set(np.float64(0.3)) == ("b", "c")  # above, not at, epsilon
+    assert prediction.set(0.5) == prediction.set(1) == ()
+    assert (prediction.guaranteed, PredictionSet([0.5, 1], "ab", False).guaranteed) == ("error rate", "error bound")
+    with pytest.raises(ValueError, match="read-only"):
+        prediction.p_values[0] = 0
+    for twin in (copy.deepcopy(prediction), pickle.loads(pickle.dumps(prediction))):
+        assert twin.label == "b"
+        assert np.array_equal(twin.p_values, prediction.p_values)
+    given = np.array([0.5, 0.25])
+    kept = PredictionSet(given, "ab")
+    given[:] = 1
+    assert kept.p_values.tolist() == [0.5, 0.25]
+    assert repr(prediction) == "PredictionSet('b': confidence 0.500, credibility 0.500)"
+
+
+def test_what_is_no_p_value():
+    for bad in ([np.nan, 0.5], [0.5, np.nan], [-0.1, 0.5], [0.5, 1.1], [np.inf, 0.0]):
+        with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got"):
+            PredictionSet(np.array(bad), "ab")
+    for bad in (["0.5", "0.2"], [True, False], None, [None, 0.5], [0.5j, 0.5]):
+        with pytest.raises(TypeError, match=r"p_values must be numbers in \[0, 1\], got"):
+            PredictionSet(bad, "ab")
+    for bad in ([0.5], [[0.5, 0.5]], 0.5):
+        with pytest.raises(ValueError, match=r"p_values must have shape \(2,\)"):
+            PredictionSet(bad, "ab")
+    with pytest.raises(ValueError, match="classes must hold at least 2 labels"):
+        PredictionSet([0.5], "a")
+
+
+def test_what_is_no_significance_level():
+    prediction = PredictionSet([0.5, 0.2], "ab")
+    for bad in (-0.1, 1.1, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"epsilon must lie in \[0, 1\], got"):
+            prediction.set(bad)
+    for bad in ("0.1", None, True, [0.1]):
+        with pytest.raises(TypeError, match=r"epsilon must be a number in \[0, 1\], got"):
+            prediction.set(bad)

@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, objects
+from inductive_cases import Failing
 from naive import protected as naive
 
 import venn
@@ -388,6 +389,57 @@ def test_a_machine_taught_by_hand_needs_the_forecast_first():
             parts.after_learning(X[2], "a")
         assert parts.gain == before
     parts.predict_one(X[2])  # the base has been told: it goes on
+    parts.machine.learn_one(X[3], "a")
+    parts.machine.learn_one(X[2], "a")
+    with pytest.raises(RuntimeError, match="got one before the machine learned 2 examples"):
+        parts.after_learning(X[2], "a")
+    parts.predict_one([0.0, 1.0])
+    parts.machine.learn_one([-0.0, 1.0], "a")
+    parts.after_learning([-0.0, 1.0], "a")  # the same object
+
+
+def test_objects_that_are_no_numbers_are_told_apart():
+    class Words:
+        """A machine of words."""
+
+        n = 0
+        check = hypotheses = None
+
+        def learn_one(self, x, y):
+            self.n += 1
+
+    base = Given()
+    base.machine = Words()
+    base.predict_one = lambda x: venn.Forecast([0.25, 0.75], (0, 1))
+    base.learn_one = lambda x, y: None
+    model = Protected(base)
+    panel = [{"word": word} for word in ("one", "other")]
+    model.learn_one(panel[0], 1)
+    gain = model.gain
+    assert gain != 0
+    model.predict_one(panel[0])
+    model.machine.learn_one(panel[1], 1)
+    with pytest.raises(RuntimeError, match="got one with another object"):
+        model.after_learning(panel[1], 1)
+    assert model.gain == gain
+
+
+def test_a_training_that_fails_still_counts_the_step():
+    """The base has learned the example and its forecast has been made: its loss is part of the bound."""
+    X = np.arange(30.0)[:, None]
+    schedule = venn.FreshSplit(0.5, seed=1)
+    model, base = Protected(venn.InductiveVenn(Failing([0, 1]), schedule=schedule)), 0.0
+    own, failures = 0.0, 0
+    for i, x in enumerate(X):
+        own += naive.log_loss(model.predict_one(x).proba, i % 2)
+        base += naive.log_loss(model.predictor.predict_one(x).proba, i % 2)
+        try:
+            model.learn_one(x, i % 2)
+        except venn.NotConverged:
+            failures += 1
+        assert model.predictor.n == i + 1
+        assert model.gain == pytest.approx(base - own, abs=1e-9)
+    assert failures > 3
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"])

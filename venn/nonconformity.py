@@ -11,6 +11,7 @@ from venn._compiled.nonconformity import rank_beside_rivals, rank_own, start_cou
 from venn.machines.kernels import Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
 from venn.machines.machine import Hypotheses, Machine, ScoreTable
+from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
 from venn.prediction import Floats, Integers, Parameters
 from venn.taxonomies.scores import on_grid
@@ -100,6 +101,22 @@ class ByScores(Parameters):
         """
         raise NotImplementedError
 
+    def checked_values(self, scores: Floats, codes: Integers) -> Floats:
+        """Return the (n,) values, NaN among them or not.
+
+        Raises
+        ------
+        ValueError
+            `values` gave another shape.
+        """
+        values = np.asarray(self.values(scores, codes), np.float64)
+        if values.shape != (len(scores),):
+            raise ValueError(
+                f"values must be ({len(scores)},) numbers, one for each row of scores, got shape {values.shape} "
+                f"from {self!r}"
+            )
+        return values
+
     def steps(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) values in whole steps of the grid, checked.
 
@@ -108,12 +125,7 @@ class ByScores(Parameters):
         ValueError
             `values` gave another shape, or NaN.
         """
-        values = np.asarray(self.values(scores, codes), np.float64)
-        if values.shape != (len(scores),):
-            raise ValueError(
-                f"values must be ({len(scores)},) numbers, one for each row of scores, got shape {values.shape} "
-                f"from {self!r}"
-            )
+        values = self.checked_values(scores, codes)
         if np.isnan(values).any():
             i = int(np.isnan(values).argmax())
             raise ValueError(f"values must not be NaN, got it for the scores {scores[i].tolist()} from {self!r}")
@@ -146,7 +158,8 @@ class ByScores(Parameters):
         return ranks
 
 
-def _flag(name: str, value: Any) -> bool:
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool, or say what it must be."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
@@ -160,7 +173,7 @@ class BesideRivals(ByScores):
     _known: Callable[..., Floats]  # the `values` that the compiled path ranks by
 
     def __init__(self, deleted: bool = True) -> None:
-        self.deleted = _flag("deleted", deleted)
+        self.deleted = flag("deleted", deleted)
 
     def _check_table(self, table: ScoreTable) -> None:
         """Raise where the measure is not for such scores."""
@@ -222,6 +235,8 @@ class DistanceRatio(BesideRivals):
 
     Raises
     ------
+    TypeError
+        By predictors, for a machine here whose scores are no distances.
     ValueError
         By predictions, for scores above 0.
 
@@ -236,6 +251,14 @@ class DistanceRatio(BesideRivals):
     """
 
     _ratio = True
+
+    def check_machine(self, machine: Machine) -> None:
+        """Raise where scores are known to be no distances; others show by their sign."""
+        if isinstance(machine, OneVsAllSVM | LeastSquaresSVM | NearestNeighbours):
+            raise TypeError(
+                "machine must have distances for scores, as NearestCentroid and NeighbourDistances have, for "
+                f"{self!r}, got {machine!r}: Margin() goes with every machine"
+            )
 
     def _check(self, largest: float) -> None:
         if largest > 0:

@@ -409,13 +409,24 @@ class ClassIntervals:
         return f"ClassIntervals({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
 
 
+def significance(epsilon: Any) -> float:
+    """Return a significance level as a float, or say what it must be."""
+    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, int | float | np.integer | np.floating):
+        raise TypeError(f"epsilon must be a number in [0, 1], got {epsilon!r}")
+    # Written so that NaN fails.
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+    return float(epsilon)
+
+
 class PredictionSet:
     """A p-value for each class, and with them a set of labels for every significance level.
 
     The p-value of a class is small when the new example, with that label, would be strange among the
-    others. Under exchangeability the smoothed p-values of the true labels are independent and uniform on
-    [0, 1]; so the set at level epsilon misses the true label with probability epsilon at each step,
-    independently of the steps before. Plain p-values err on the side of larger sets: at most epsilon.
+    others. Under exchangeability the smoothed p-value of the true label is uniform on [0, 1]: the set at level
+    epsilon misses the true label with probability epsilon. Plain p-values err on the side of larger sets: at most
+    epsilon. By `Conformal`, and by `InductiveConformal` where its schedule is exact online, the smoothed p-values of
+    successive steps are also independent, and so are the errors.
 
     Parameters
     ----------
@@ -428,13 +439,14 @@ class PredictionSet:
     Attributes
     ----------
     guaranteed : str
-        "error rate": the statement above, for smoothed p-values; "error bound": errors at most as often, for
-        plain ones.
+        "error rate": at each step the set at level epsilon misses the true label with probability epsilon, for
+        smoothed p-values; "error bound": with at most that, for plain ones. Whether steps are independent is the
+        predictor's to say.
 
     Raises
     ------
-    ValueError
-        For p-values of another shape or out of range.
+    ValueError, TypeError
+        For p-values that are no numbers, of another shape or out of range, or for fewer than two classes.
 
     References
     ----------
@@ -451,11 +463,16 @@ class PredictionSet:
 
     def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
         self.classes = tuple(classes)
-        clean = np.array(p_values, np.float64)
+        if len(self.classes) < 2:
+            raise ValueError(f"classes must hold at least 2 labels, got {classes!r}")
+        given = np.asarray(p_values)
+        if given.dtype.kind not in "fiu":
+            raise TypeError(f"p_values must be numbers in [0, 1], got {p_values!r}")
+        clean = given.astype(np.float64)  # a copy
         if clean.shape != (len(self.classes),):
             raise ValueError(f"p_values must have shape {(len(self.classes),)}, got {clean.shape}")
-        # Written so that NaN fails.
-        if not (clean.min() >= 0 and clean.max() <= 1):
+        # Written so that NaN fails. A few numbers are checked before numpy has set up for them.
+        if not all(0 <= p <= 1 for p in clean.tolist()):
             raise ValueError(f"p_values must lie in [0, 1], got {p_values!r}")
         clean.setflags(write=False)
         self.p_values = clean
@@ -472,12 +489,11 @@ class PredictionSet:
 
         Raises
         ------
-        ValueError
-            `epsilon` is out of range.
+        ValueError, TypeError
+            `epsilon` is not that.
         """
-        if not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
-        return tuple(label for label, p in zip(self.classes, self.p_values.tolist(), strict=True) if p > epsilon)
+        level = significance(epsilon)
+        return tuple(label for label, p in zip(self.classes, self.p_values.tolist(), strict=True) if p > level)
 
     @cached_property
     def index(self) -> int:

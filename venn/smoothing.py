@@ -42,17 +42,31 @@ class Smoothing:
         if seed < 0:
             raise ValueError(f"seed must be an integer >= 0, got {seed!r}")
         self.seed = int(seed)
-        self._drawn: tuple[int, list[float]] = (-1, [])  # number of a block and what is in it
+        self._drawn: tuple[int | None, list[float]] = (None, [])  # number of a block and what is in it
 
     def at(self, n: int) -> float:
-        """Return number n >= 0, in [0, 1)."""
+        """Return number n >= 0, in [0, 1).
+
+        Raises
+        ------
+        ValueError
+            For a negative n.
+        """
         number, place = divmod(n, BLOCK)
         if self._drawn[0] != number:
             self._drawn = number, self.block(number * BLOCK, BLOCK).tolist()
         return self._drawn[1][place]
 
     def block(self, start: int, count: int) -> Floats:
-        """Return (count,) numbers from position `start` on."""
+        """Return (count,) numbers in [0, 1), from position `start` >= 0 on.
+
+        Raises
+        ------
+        ValueError
+            For a negative argument.
+        """
+        if start < 0 or count < 0:
+            raise ValueError(f"start and count must be integers >= 0, got {start!r} and {count!r}")
         source = np.random.PCG64([self.seed, SALT]).advance(start)
         return np.random.Generator(source).random(count)
 

@@ -20,6 +20,15 @@ def margins(scores, y):
     return [max(s for k, s in enumerate(row) if k != y[i]) - row[y[i]] for i, row in enumerate(scores)]
 
 
+def ratios(scores, y):
+    """Return the own distance over the least other one, scores being minus distances, for each row."""
+    values = []
+    for i, row in enumerate(scores):
+        own, rival = -row[y[i]], min(-s for k, s in enumerate(row) if k != y[i])
+        values.append(1.0 if own == rival else (own / rival if rival > 0 else np.inf))
+    return values
+
+
 def margin(bag, y, c, kernel, C):
     """Return margins of the support vector machines trained on the whole bag."""
     return margins(svm.one_vs_all(kernel(bag, bag), y, c, C), y)
@@ -65,15 +74,13 @@ def squares_multiplier(bag, y, c, kernel, C):
 
 def centroid_ratio(bag, y, c, kernel, C):
     """Return the distance from the mean of the others of the own class, over the least from another class's mean."""
-    values = []
+    scores = np.full((len(bag), c), -1e9)
     for i, x in enumerate(bag):
-        distances = []
         for k in range(c):
             others = [bag[e] for e in range(len(bag)) if e != i and y[e] == k]
-            distances.append(np.sqrt(((x - np.mean(others, axis=0)) ** 2).sum()) if others else 1e9)
-        own, rival = distances[y[i]], min(d for k, d in enumerate(distances) if k != y[i])
-        values.append(1.0 if own == rival else (own / rival if rival > 0 else np.inf))
-    return values
+            if others:
+                scores[i, k] = -np.sqrt(((x - np.mean(others, axis=0)) ** 2).sum())
+    return ratios(scores.tolist(), y)
 
 
 def p_value(values, y, tau, label_conditional=False):

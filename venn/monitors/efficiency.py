@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from venn.prediction import Floats, Integers
+from venn.prediction import Floats, Integers, significance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,14 +107,10 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
     """
     p = _clean_p_values(p_values)
     labels = _clean_truth(truth, *p.shape)
-    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, int | float | np.integer | np.floating):
-        raise TypeError(f"epsilon must be a number in [0, 1], got {epsilon!r}")
-    # Written so that NaN fails.
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
+    level = significance(epsilon)
     false = np.ones(p.shape, np.bool_)
     false[np.arange(len(p)), labels] = False
-    inside = p > epsilon
+    inside = p > level
     size, false_inside = inside.sum(axis=1), (inside & false).sum(axis=1)
     top_two = np.partition(p, -2, axis=1)[:, -2:]
     return Efficiency(
@@ -129,7 +125,7 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
         observed_fuzziness=np.where(false, p, 0.0).sum(axis=1),
         observed_multiple=(false_inside > 0).astype(np.float64),
         observed_excess=false_inside.astype(np.float64),
-        epsilon=float(epsilon),
+        epsilon=level,
     )
 
 

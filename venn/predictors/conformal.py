@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from venn._compiled.nonconformity import shares
 from venn.machines.machine import Machine, checked_machine
-from venn.nonconformity import Margin, Measure, Ranks, checked_measure
+from venn.nonconformity import Margin, Measure, Ranks, checked_measure, flag
 from venn.prediction import Floats, Label, PredictionSet
 from venn.smoothing import Smoothing
 from venn.taxonomies.scores import number
@@ -42,6 +40,7 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False) -> Float
     --------
     Under the first hypothesis two examples are stranger and one besides the new one is equally strange:
 
+    >>> import numpy as np
     >>> ranks = Ranks(np.array([[2, 0], [0, 0]]), np.array([[1, 1], [0, 1]]), np.array([[3, 2], [2, 3]]))
     >>> p_values(ranks, 0.5), p_values(ranks, 1.0, label_conditional=True)
     (array([0.6, 0.1]), array([1.        , 0.33333333]))
@@ -112,12 +111,9 @@ class Conformal:
     ) -> None:
         self.machine = checked_machine(machine)
         self.measure: Measure = Margin() if measure is None else checked_measure(measure)
-        for name, value in (("label_conditional", label_conditional), ("smoothed", smoothed)):
-            if not isinstance(value, bool | np.bool_):
-                raise TypeError(f"{name} must be True or False, got {value!r}")
+        self.label_conditional = flag("label_conditional", label_conditional)
+        self.smoothed = flag("smoothed", smoothed)
         self.measure.check_machine(machine)
-        self.label_conditional = bool(label_conditional)
-        self.smoothed = bool(smoothed)
         self._smoothing = Smoothing(seed)
 
     def __repr__(self) -> str:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled.ranks import insert_many, no_values, replay_ranks, with_room
-from venn.nonconformity import ByScores, Margin
-from venn.prediction import ERROR_BOUND, ERROR_RATE, Floats, Integers, Label, PredictionSet
+from venn.nonconformity import ByScores, Margin, checked_measure, flag
+from venn.prediction import ERROR_BOUND, ERROR_RATE, Floats, Integers, Label, PredictionSet, significance
 from venn.predictors.counts import Bools
 from venn.predictors.inductive import Inductive, checked_scorer
 from venn.predictors.schedules import Schedule
@@ -65,12 +65,11 @@ class ManyPredictionSets:
 
         Raises
         ------
-        ValueError
-            `epsilon` is out of range.
+        ValueError, TypeError
+            `epsilon` is not that.
         """
-        if not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
-        inside = (self.p_values > epsilon).tolist()
+        level = significance(epsilon)
+        inside = (self.p_values > level).tolist()
         return [tuple(label for label, holds in zip(self.classes, row, strict=True) if holds) for row in inside]
 
     @cached_property
@@ -171,26 +170,20 @@ class Ranking:
         return Ranked(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
 
 
-def checked_measure(measure: Any, c: int) -> ByScores:
+def pointwise_measure(measure: Any, c: int) -> ByScores:
     """Return the measure, by default the margin, or say what is wrong with it for `c` classes."""
     if measure is None:
         return Margin(deleted=False)
-    if isinstance(measure, type | str) or not hasattr(measure, "rank"):
-        raise TypeError(f"measure must be a nonconformity measure, such as Margin(), got {measure!r}")
+    checked_measure(measure)
     if not (isinstance(measure, ByScores) and measure.pointwise):
         raise ValueError(
             "measure must be a pointwise function of the scores, such as Margin(), for calibration examples are "
             f"measured once, each by itself; got {measure!r}"
         )
-    measure.steps(np.zeros((1, c)), np.zeros(1, np.int64))  # one that is not for c classes says so now
+    # One that is not for c classes says so now. Its value at scores that need not occur, such as NaN, says nothing.
+    with np.errstate(all="ignore"):
+        measure.checked_values(np.zeros((1, c)), np.zeros(1, np.int64))
     return measure
-
-
-def checked_flag(name: str, value: Any) -> bool:
-    """Return `value` as a bool, or say what it must be."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
 
 
 class InductiveConformal(Inductive[Any]):
@@ -280,9 +273,10 @@ class InductiveConformal(Inductive[Any]):
     ) -> None:
         schedule = checked_scorer(machine, schedule)
         c = len(machine.classes)
-        self.measure = checked_measure(measure, c)
-        self.label_conditional = checked_flag("label_conditional", label_conditional)
-        self.smoothed = checked_flag("smoothed", smoothed)
+        self.measure = pointwise_measure(measure, c)
+        self.measure.check_machine(machine)
+        self.label_conditional = flag("label_conditional", label_conditional)
+        self.smoothed = flag("smoothed", smoothed)
         self._smoothing = Smoothing(seed)
         super().__init__(machine, Ranking(self.measure, c, self.label_conditional), schedule)
 

@@ -18,7 +18,7 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.machine import code_of
+from venn.machines.machine import NotConverged, code_of
 from venn.prediction import Floats, Forecast, Label, Parameters, class_codes, distributions
 
 POWERS = (1.0, 0.5, 2.0)
@@ -105,8 +105,10 @@ class BrierLoss(Parameters):
 class Answer(NamedTuple):
     """What was said of the last object asked about."""
 
+    x: Any
+    """The object, where it is not made of numbers; else None."""
     content: bytes | None
-    """Tells the object from another; None for one that is not made of numbers."""
+    """Tells an object made of numbers from another; None for one that is not."""
     learned: int | None
     """Number of examples that the base had learned; None where its machine does not count."""
     rows: Floats
@@ -282,6 +284,9 @@ class Protected:
         ------
         ValueError, TypeError
             The base or its machine refuses the example; nothing is learned.
+        NotConverged
+            The machine cannot be solved: nothing is learned. Or a training or fit of the base fails: all have
+            learned the example.
         """
         self.check(x, y)
         if self.machine is not None:
@@ -294,22 +299,28 @@ class Protected:
         Raises
         ------
         RuntimeError
-            Neither `check` nor `predict_one` was last called with this object before the machine learned it, so
-            what the base said of it cannot be known. The base has learned it, the weights have not moved.
+            Neither `check` nor `predict_one` was last called with this object just before the machine learned it,
+            so what the base said of it then cannot be known. The base has learned it, the weights have not moved.
+        NotConverged
+            As by `learn_one`.
         """
         code = code_of(y, self._codes)
         if self.machine is None:
             # Nobody else teaches this base, so it has not learned yet: it may be asked, and it may refuse.
             answer = self._said(x)
-            self.predictor.after_learning(x, y)
+            try:
+                self.predictor.after_learning(x, y)
+            except NotConverged:  # a training that fails does so when the example is learned: the step counts
+                self._weigh(answer, code)
+                raise
             self._weigh(answer, code)
             return
         asked, self._asked = self._asked, None
-        if asked is None or asked.content != _content(x):
+        if asked is None or (wrong := self._mismatch(asked, x)):
             self.predictor.after_learning(x, y)
             raise RuntimeError(
                 "after_learning needs a call of check, or of predict_one, with x last before the machine learned, got "
-                f"{'none' if asked is None else 'one with another object'}: call learn_one, or learn in a Panel"
+                f"{'none' if asked is None else wrong}: call learn_one, or learn in a Panel"
             )
         # First the weights, which cannot fail: the forecast stood before the label, whatever a fit does now.
         self._weigh(asked, code)
@@ -318,12 +329,21 @@ class Protected:
     def _learned(self) -> int | None:
         return self._n if self.machine is None else getattr(self.machine, "n", None)
 
+    def _mismatch(self, asked: Answer, x: Any) -> str:
+        """Return in words why an answer is not the one given of `x` just before the machine learned; "" if it is."""
+        content, learned = _content(x), self._learned()
+        if asked.content != content or (content is None and asked.x is not x):
+            return "one with another object"
+        if asked.learned is not None and learned is not None and asked.learned != learned - 1:
+            return f"one before the machine learned {learned - asked.learned} examples"
+        return ""
+
     def _said(self, x: Any) -> Answer:
         """Return what is said of `x` now, without asking again where that has just been done."""
-        content, learned = _content(x), self._learned()
-        if self._asked is None or content is None or learned is None or self._asked[:2] != (content, learned):
+        asked, content, learned = self._asked, _content(x), self._learned()
+        if asked is None or content is None or learned is None or (asked.content, asked.learned) != (content, learned):
             return self._ask(x)
-        return self._asked
+        return asked
 
     def _ask(self, x: Any) -> Answer:
         """Ask the base about `x`, merge, and remember."""
@@ -337,7 +357,8 @@ class Protected:
         with np.errstate(divide="ignore"):
             rows: Floats = recalibrate(np.log(clean), self._powers, self._shifts)
         merged = self.loss.forecast(pool(self._log_passive, self._log_weights), rows)
-        self._asked = Answer(_content(x), self._learned(), rows, merged)
+        content = _content(x)
+        self._asked = Answer(x if content is None else None, content, self._learned(), rows, merged)
         return self._asked
 
     def _weigh(self, answer: Answer, code: int) -> None:
@@ -375,7 +396,7 @@ def _share(name: str, value: Any) -> float:
 
 def _content(x: Any) -> bytes | None:
     try:
-        values = np.asarray(x, np.float64)
+        values = np.asarray(x, np.float64) + 0.0  # -0.0 and 0.0 are one value
     except (TypeError, ValueError):
         return None
     return repr(values.shape).encode() + values.tobytes()

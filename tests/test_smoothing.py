@@ -1,0 +1,135 @@
+"""The random numbers that break ties: addressed by step, the same however they are read, and nobody else's."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from venn.smoothing import BLOCK, Smoothing
+
+LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
+REFUSED = 1e-6
+
+
+@pytest.mark.parametrize("seed", [0, 5, 2**63, 10**30])
+def test_a_number_is_its_place_in_any_block(seed):
+    """Whatever was read before, in whatever order, across the blocks that are drawn at a time."""
+    whole = Smoothing(seed).block(0, 3 * BLOCK + 7)
+    assert ((whole >= 0) & (whole < 1)).all()
+    smoothing = Smoothing(seed)
+    for n in (0, BLOCK - 1, BLOCK, 3 * BLOCK + 6, 1, 0, 2 * BLOCK, BLOCK - 1, 17):
+        assert smoothing.at(n) == Smoothing(seed).at(n) == whole[n]
+    for start, count in ((0, 1), (3, 0), (BLOCK - 2, 5), (BLOCK, BLOCK), (1, 3 * BLOCK)):
+        assert np.array_equal(smoothing.block(start, count), whole[start : start + count])
+    far = 10**12 + 3
+    assert smoothing.at(far) == smoothing.block(far - 2, 5)[2]
+
+
+def test_reading_leaves_no_trace():
+    smoothing = Smoothing(2)
+    fresh = pickle.dumps(smoothing)
+    smoothing.at(3)
+    smoothing.at(10 * BLOCK)
+    block = smoothing.block(0, 10)
+    block[:] = -1
+    assert pickle.dumps(smoothing) == fresh  # the seed is all there is to save
+    assert smoothing.at(3) == Smoothing(2).at(3) >= 0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_copies_are_equal_and_read_the_same(copied):
+    smoothing = Smoothing(np.int64(7))
+    smoothing.at(BLOCK + 1)
+    twin = copied(smoothing)
+    assert twin == smoothing
+    assert hash(twin) == hash(smoothing)
+    assert twin != Smoothing(8)
+    assert twin != 7
+    assert eval(repr(twin)) == smoothing
+    assert repr(twin) == "Smoothing(7)"
+    for n in (0, BLOCK + 1, 5 * BLOCK):
+        assert twin.at(n) == smoothing.at(n)
+
+
+def dependence(first, second):
+    """Return the p-value of independence and uniformity of pairs, on a grid of 8 x 8."""
+    cells = np.histogram2d(first, second, bins=8, range=[[0, 1], [0, 1]])[0]
+    return stats.chisquare(cells.ravel()).pvalue
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_numbers_pass_for_uniform_and_independent(seed):
+    numbers = Smoothing(seed).block(0, 100_000)
+    assert stats.kstest(numbers, "uniform").pvalue > LEVEL
+    for lag in (1, 2, BLOCK):
+        assert dependence(numbers[:-lag], numbers[lag:]) > LEVEL
+
+
+@pytest.mark.parametrize("n", [0, 1000])
+def test_numbers_of_neighbouring_seeds_are_independent(n):
+    """Studies take seeds 0, 1, 2, ...: the numbers of one step over the seeds."""
+    numbers = np.array([Smoothing(seed).block(n, 1)[0] for seed in range(4001)])
+    assert stats.kstest(numbers, "uniform").pvalue > LEVEL
+    assert dependence(numbers[:-1], numbers[1:]) > LEVEL
+    assert len(np.unique(numbers)) == 4001
+
+
+OTHERS = {  # what a user may draw labels, objects or shuffles by, with the same seed
+    "default_rng": np.random.default_rng,
+    "a list": lambda seed: np.random.default_rng([seed]),
+    "two numbers": lambda seed: np.random.default_rng([seed, 0]),
+    "spawned": lambda seed: np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0]),
+    "RandomState": lambda seed: np.random.RandomState(seed % 2**32),
+}
+
+
+class Unsalted(Smoothing):
+    """What it would be without the salt."""
+
+    def block(self, start, count):
+        return np.random.Generator(np.random.PCG64(self.seed).advance(start)).random(count)
+
+
+def shared(smoothing, other):
+    """Return how many of the first 2000 numbers are numbers of the other, and how dependent both are in step."""
+    ours, theirs = smoothing.block(0, 2000), other.random(2000)
+    return len(np.intersect1d(ours, theirs)), dependence(ours, theirs)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("seed", [0, 1, 42, 2**32, 2**40 + 1])
+def test_numbers_are_independent_of_those_of_numpy_with_the_same_seed(name, seed):
+    common, p = shared(Smoothing(seed), OTHERS[name](seed))
+    assert common == 0
+    assert p > LEVEL / 25
+
+
+def test_without_the_salt_they_are_not():
+    common, p = shared(Unsalted(0), np.random.default_rng(0))
+    assert common == 2000
+    assert p < REFUSED
+
+
+@pytest.mark.parametrize("seed", [True, False, np.True_, 0.0, 1.5, "0", None, [0], np.nan, np.array([1, 2])])
+def test_what_is_no_seed(seed):
+    with pytest.raises(TypeError, match="seed must be an integer >= 0, got"):
+        Smoothing(seed)
+
+
+@pytest.mark.parametrize("seed", [-1, np.int64(-5)])
+def test_negative_seeds(seed):
+    with pytest.raises(ValueError, match="seed must be an integer >= 0, got"):
+        Smoothing(seed)
+
+
+def test_there_are_no_numbers_before_the_first():
+    smoothing = Smoothing(0)
+    for ask in (lambda: smoothing.at(-1), lambda: smoothing.at(-BLOCK - 3), lambda: smoothing.block(-1, 2),
+                lambda: smoothing.block(0, -1)):  # fmt: skip
+        with pytest.raises(ValueError, match="start and count must be integers >= 0"):
+            ask()
+    assert smoothing.at(0) == Smoothing(0).at(0)
