@@ -195,6 +195,81 @@ def test_the_martingale_given_is_a_pattern_and_fresh_is_the_beginning(make):
     assert detector.update_many([])[0].shape == (0,)
 
 
+class AllIn:
+    """A user's own martingale: all is bet that p < 1/2, so capital doubles or is lost."""
+
+    def __init__(self):
+        self.n, self.log = 0, 0.0
+
+    def __repr__(self):
+        return "AllIn()"
+
+    def fresh(self):
+        return type(self)()
+
+    def update(self, p):
+        self.update_many([p])
+
+    def update_many(self, ps):
+        path = [self.log]
+        for p in ps:
+            path.append(path[-1] + (math.log(2) if p < 0.5 else -math.inf))
+        self.n, self.log = self.n + len(ps), path[-1]
+        return np.array(path[1:])
+
+    @property
+    def state(self):
+        return {"n": self.n, "log": None if self.log == -math.inf else self.log}
+
+    def restore(self, state):
+        self.n, self.log = state["n"], -math.inf if state["log"] is None else state["log"]
+
+
+def test_a_martingale_that_lost_all_never_rings_again_by_ville_and_begins_afresh_elsewhere():
+    ps = np.array([0.1, 0.1, 0.7, 0.8, 0.2, 0.2, 0.2, 0.9, *[0.3] * 8])
+    ville = Ville(AllIn(), 0.2)
+    path, alarms = ville.update_many(ps)
+    assert np.array_equal(path, [math.log(2), math.log(4), *[-math.inf] * 14])
+    assert alarms == []
+    for make in (CUSUM, ShiryaevRoberts):
+        # By hand: R = 2, 6, 0, 0, 2, 6, 14, 0, 2, ... and gamma = 2, 4, 0, 0, 2, 4, 8, 0, 2, ...
+        loop, block = make(AllIn(), 14), make(AllIn(), 14)
+        path, alarms = steps(loop, ps)
+        rise = {CUSUM: [2, 4, 8, 16], ShiryaevRoberts: [2, 6, 14]}[make]
+        values = np.concatenate([rise[:2], [0, 0], rise[:3], [0], np.resize(rise, 8)])
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(path, np.log(values), rtol=1e-14)
+        assert [alarm.step for alarm in alarms] == [n + 1 for n, value in enumerate(values) if value >= 14]
+        found, rung = block.update_many(ps)
+        assert np.array_equal(found, path)
+        assert rung == alarms
+        assert bits(block) == bits(loop)
+
+
+@every
+def test_a_martingale_that_lost_all_is_resumed_at_every_step(make):
+    detector = make(AllIn())
+    for p in [0.1, 0.1, 0.7, 0.8, 0.2, 0.2, 0.2, 0.9, *[0.3] * 8]:
+        twin = make(AllIn())
+        twin.restore(json.loads(bits(detector)))
+        assert (detector.update(p), bits(detector)) == (twin.update(p), bits(twin))
+
+
+@every
+@pytest.mark.parametrize("log", [math.inf, math.nan])
+def test_a_martingale_of_infinite_or_no_capital_is_refused(make, log):
+    class Broken(AllIn):
+        def update_many(self, ps):
+            path = super().update_many(ps)
+            path[-1] = self.log = log
+            return path
+
+    with pytest.raises(ValueError, match=f"martingale must have a logarithm that is .* infinity, got {log}"):
+        make(Broken()).update(0.1)
+    with pytest.raises(ValueError, match="martingale must have a logarithm"):
+        make(Broken()).update_many([0.1])
+
+
 # Theorems --------------------------------------------------------------------------------------------------------
 
 
@@ -279,6 +354,11 @@ def test_odds_in_words():
     assert odds(1e7) == "10^4342944 to 1"
 
 
+def test_long_run_lengths_are_written_out():
+    assert "at least 1,200,000;" in ShiryaevRoberts(Power(), 1.2e6).statement
+    assert "at least 1.5;" in CUSUM(Power(), 1.5).statement
+
+
 @every
 def test_an_alarm_says_when_how_strong_and_what_is_a_theorem(make):
     detector = make()
@@ -328,6 +408,7 @@ def test_a_bad_p_is_refused_and_leaves_no_trace(make, p):
         (lambda: Ville(Power), "martingale"),
         (lambda: CUSUM("power"), "martingale"),
         (lambda: ShiryaevRoberts(None), "martingale"),
+        (lambda: Ville(type("Half", (AllIn,), {"update": None})()), "martingale"),
     ],
 )
 def test_bad_parameters_are_refused(make, message):

@@ -92,7 +92,7 @@ def test_betting_capital_survives_long_streams():
     up = np.log1p(np.minimum(bets, 0.5 / means) * (xs - means)).sum(axis=1)
     down = np.log1p(-np.minimum(bets, 0.5 / (1 - means)) * (xs - means)).sum(axis=1)
     assert max(abs(up).max(), abs(down).max()) > 5000  # far beyond what a float could hold without logarithms
-    wealth = np.array(bound.state["wealth"])
+    wealth = np.array(bound.state["wealth"]).reshape(4, -1)
     assert np.log(wealth[0]) + wealth[2] == pytest.approx(up, rel=1e-9)
     assert np.log(wealth[1]) + wealth[3] == pytest.approx(down, rel=1e-9)
 
@@ -192,24 +192,35 @@ def test_memory_does_not_grow(monitor):
     assert len(pickle.dumps(short)) == len(pickle.dumps(long))
 
 
+def tampered(value):
+    """Return other finite numbers of the same shape."""
+    return [7.5 - v for v in value] if isinstance(value, list) else value + 1e3
+
+
 @pytest.mark.parametrize("monitor", ALL, ids=repr)
 def test_a_state_that_is_not_its_own_is_refused(monitor):
     monitor = monitor.fresh()
-    monitor.update_many(*inputs(monitor, np.random.default_rng(8), 9))
+    monitor.update_many(*inputs(monitor, np.random.default_rng(8), 900))
     before = monitor.state
     wrong = [
-        (None, "state must be a dict, got None"),
-        ({}, "state must have the keys kind, "),
-        (before | {"kind": "Other"}, "state must have kind '.*', got 'Other'"),
-        (before | {"parameters": {"level": 0.9}}, "state must have parameters .*, got {'level': 0.9}"),
-        (before | {"n": 1.5}, "n in the state must be a whole number >= 0, got 1.5"),
-        (before | {"n": -1}, "n in the state must be a whole number >= 0, got -1"),
+        (None, "state must hold .*, got None"),
+        ({}, r"state must hold .*, got \[\]"),
+        (before | {"kind": "Other"}, "state must be that of .*, got one of 'Other'"),
+        (before | {"parameters": {"level": 0.9}}, "state must be that of .* with {'level': 0.9}"),
+        (before | {"n": 1.5}, r"state\['n'\] must be an integer >= 0, got 1.5"),
+        (before | {"n": -1}, r"state\['n'\] must be an integer >= 0, got -1"),
         *(
-            (before | {name: bad}, f"{name} in the state must ")
+            (before | {name: bad}, rf"state\['{name}'\] must ")
             for name in before
             if name not in ("kind", "parameters")
-            for bad in (float("nan"), "x", None, [[1.0], [1.0, 2.0]], [[[0.0]]])
+            for bad in (float("nan"), float("inf"), 10**400, "x", None, True, [[1.0], [1.0, 2.0]], [[[0.0]]])
         ),
+        *(
+            (before | {name: tampered(before[name])}, "can reach in 900 steps")
+            for name in before
+            if name not in ("kind", "parameters", "n")
+        ),
+        (before | {"n": 0}, "can reach in 0 steps"),
     ]
     for state, message in wrong:
         with pytest.raises((TypeError, ValueError), match=message):

@@ -91,6 +91,14 @@ def test_following_a_record_is_watching_it(kind):
     assert again.snapshot() == monitor.snapshot()
 
 
+def test_a_kind_that_is_none_is_not_followed():
+    _, record = run("Forecast", 3)
+    monitor = venn.Monitor(CLASSES)
+    with pytest.raises(ValueError, match=r"kind must be one of Forecast, Multiprobability, .*, got 'Oracle'"):
+        monitor.follow(record.outcomes("it"), "Oracle", "nothing")
+    assert monitor.state == venn.Monitor(CLASSES).state
+
+
 def test_clipped_losses_are_counted():
     monitor = venn.Monitor(("a", "b"), clip=0.1)
     monitor.update(Forecast(np.array([1.0, 0.0]), ("a", "b")), "b")
@@ -173,14 +181,15 @@ def test_p_values_are_uniform_and_independent(guaranteed, noise):
         assert record.guaranteed["it"] == guaranteed
         for name, p in record.p_values("it").items():
             found.setdefault(name, []).append(p)
-    assert set(found) == ({f"class {k}" for k in range(3)} if guaranteed == "each class" else {p for p in found})
+    names = {"each class": {"class 0", "class 1", "class 2"}, "error rate": {"true label"}}
+    assert set(found) == names.get(guaranteed, {guaranteed})
     for runs in found.values():
         assert_uniform(runs)
 
 
 def uniformity(runs):
     """Return p-values of uniformity, and of no dependence between neighbours."""
-    pairs = np.concatenate([np.column_stack([p[:-1], p[1:]]) for p in runs])
+    pairs = np.concatenate([np.column_stack([p[:-1:2], p[1::2]]) for p in runs])  # each p-value in one pair only
     table = np.histogram2d(*pairs.T, bins=3, range=[[0, 1], [0, 1]])[0]
     return stats.kstest(np.concatenate(runs), "uniform").pvalue, stats.chisquare(table.ravel()).pvalue
 
@@ -261,6 +270,41 @@ def test_exchangeable_streams_are_silent_at_the_stated_rate():
     assert often <= stats.binom.ppf(0.999, 1000, n / run_length)
 
 
+def class_intervals(counts):
+    """Return the Venn prediction in one category, each class against the others."""
+    n = counts.sum()
+    return ClassIntervals(np.column_stack([counts, counts + 1]) / (n + 1), CLASSES)
+
+
+def test_false_alarms_of_several_sources_are_as_rare_as_those_of_one():
+    """The mean number of alarms in n steps is at most n / run_length, whatever n and the number of sources."""
+    counts_of_alarms, n, run_length = [], 150, 15
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 2])
+        monitor = venn.Monitor(CLASSES, level=1e-9, run_length=run_length, window=10, seed=seed)
+        seen = np.zeros(3)
+        for y in rng.choice(3, n, p=[0.5, 0.3, 0.2]):
+            monitor.update(class_intervals(seen), CLASSES[y])
+            seen[y] += 1
+        counts_of_alarms.append(monitor.count)
+    assert {alarm.detector for alarm in monitor.alarms} == {"ShiryaevRoberts"}
+    error = np.std(counts_of_alarms, ddof=1) / np.sqrt(len(counts_of_alarms))
+    assert n / run_length / 3 < np.mean(counts_of_alarms) < n / run_length + 4 * error
+
+
+def test_level_and_run_length_are_divided_among_sources_and_detectors():
+    for kind, sources, share in (("Multiprobability", 1, 2), ("ClassIntervals", 3, 2), ("PredictionSet", 1, 1)):
+        monitor, _ = run(kind, 1, level=0.02, run_length=5000)
+        entries = monitor.snapshot()["evidence"]
+        found = {(entry["detector"], round(10 ** entry["threshold"], 6)) for entry in entries if "threshold" in entry}
+        assert found == {("Ville", sources * share / 0.02), ("ShiryaevRoberts", sources * 5000.0)}
+        for evidence in monitor._evidence:
+            if share == 2:
+                assert evidence.band.delta == 0.02 / (2 * sources)
+            else:
+                assert evidence.band is None
+
+
 def test_a_change_after_a_long_calm_is_found_by_the_detector_that_restarts():
     rng = np.random.default_rng(3)
     monitor = venn.Monitor((0, 1))
@@ -286,7 +330,7 @@ def test_the_band_rings_when_the_sum_leaves_it():
     n = band[0].step
     assert 0.9 * n >= np.sqrt(n * log(2 * n * (n + 1) / 0.05) / 2)
     assert 0.9 * (n - 1) < np.sqrt((n - 1) * log(2 * (n - 1) * n / 0.05) / 2)
-    assert "less often than its probabilities add up to" in band[0].sentence
+    assert "times fewer than its probabilities add up to" in band[0].sentence
     assert band[0].log_evidence == pytest.approx(2 * (0.9 * n) ** 2 / n - log(2 * n * (n + 1)))
 
 
@@ -371,17 +415,20 @@ def test_bad_steps_are_refused_and_change_nothing():
         ({"classes": ["a"]}, ValueError, "classes must hold at least 2 labels"),
         ({"level": 0}, ValueError, "level must be a number in"),
         ({"level": "a"}, TypeError, "level must be a number in"),
-        ({"run_length": 1}, ValueError, "run_length must be a finite number above 1, got 1"),
+        ({"run_length": 1}, ValueError, "run_length must be a finite number > 1, got 1"),
         ({"run_length": float("nan")}, ValueError, "run_length must be"),
-        ({"run_length": "long"}, ValueError, "run_length must be"),
+        ({"run_length": "long"}, TypeError, "run_length must be"),
         ({"window": 0}, ValueError, "window must be an integer >= 1, got 0"),
-        ({"window": 2.5}, ValueError, "window must be"),
+        ({"window": 2.5}, TypeError, "window must be"),
         ({"clip": 1}, ValueError, "clip must be"),
         ({"seed": -1}, ValueError, "seed must be an integer >= 0, got -1"),
         ({"seed": "a"}, TypeError, "seed must be"),
         ({"martingale": SimpleJumper}, TypeError, "martingale must be a martingale object"),
         ({"martingale": "jumper"}, TypeError, "martingale must be"),
         ({"sources": [RealisedRow]}, TypeError, "sources must be source objects"),
+        ({"sources": RealisedRow()}, TypeError, "sources must be a sequence of source objects"),
+        ({"sources": [OneClass("yes", 0)]}, ValueError, r"sources must be of the classes \['no', 'yes', 'maybe'\]"),
+        ({"sources": [OneClass("other", 5)]}, ValueError, "sources must be of the classes"),
     ],
 )
 def test_bad_parameters(parameters, error, message):
@@ -431,12 +478,31 @@ def test_damaged_states_are_refused():
         good | {"ring": "x"},
         good | {"evidence": []},
         good | {"evidence": [{}]},
-        good | {"kind": "Oracle"},
+        good | {"predictions": "Oracle"},
         good | {"n": "many"},
         good | {"alarms": [{"step": 1}]},
         good | {"calibration": {}},
+        good | {"kind": "Oracle"},
+        good | {"guaranteed": "nothing"},
+        good | {"n": 19},
+        good | {"n": -1},
+        good | {"n": 20.0},
+        good | {"count": -1},
+        good | {"count": 3},
+        good | {"sums": [0.0] * 9},
+        good | {"sums": [np.inf] * 9},
+        good | {"ring": good["ring"][1:]},
+        good | {"ring": [[np.nan] * 9, *good["ring"][1:]]},
+        good | {"alarms": [{"step": 1, "detector": 3, "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
+        good | {"alarms": [{"step": 21, "detector": "", "log_evidence": 5.0, "sentence": "", "about": ""}], "count": 1},
+        good | {"accuracy": other.state["accuracy"]},
+        good | {"calibration": other.state["calibration"]},
+        good | {"evidence": [good["evidence"][0] | {"left": 1}]},
+        good | {"evidence": [good["evidence"][0] | {"p_value": np.nan}]},
+        good | {"evidence": [good["evidence"][0] | {"p_value": None}]},
+        good | {"evidence": [good["evidence"][0] | {"band": venn.DeviationBand(0.005).state}]},
     ):
-        with pytest.raises(ValueError, match="state must be"):
+        with pytest.raises(ValueError, match=r"^state.* must"):
             other.restore(bad)
         assert other.state == before
     other.restore(good)

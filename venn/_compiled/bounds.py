@@ -1,7 +1,8 @@
 """Bounds that are brought up to date one number at a time: the sums behind them, and the bounds after each.
 
-All loops read and write a small `memory` whose entries the callers name; its last two are the bounds. One
-number at a time and many at once run the same loop, so they agree to the last bit.
+Every loop has the form run(constants, memory, xs, out): `memory`, whose entries the callers name, is moved past the
+numbers, and `out` takes the bounds after each. One number at a time and many at once run the same loop, so they
+agree to the last bit.
 """
 
 from __future__ import annotations
@@ -31,61 +32,89 @@ def stitched_radius(variance: float, scale: float, log_level: float) -> float:
 
 
 @compiled
-def deviation_steps(memory: Floats, log_level: float, deviations: Floats, out: Floats) -> None:
-    """Add (n,) deviations to memory (steps, total, radius); out (n, 2): total and radius after each."""
+def stitched_bounds(
+    steps: float, total: float, squares: float, log_level: float, empirical: float
+) -> tuple[float, float]:
+    """Return the stitched bounds for the mean of numbers of that sum."""
+    if empirical > 0.0:
+        radius = stitched_radius(squares, 1.0, log_level) / steps
+    else:
+        radius = stitched_radius(steps / 4.0, 0.0, log_level) / steps
+    mean = total / steps
+    return max(0.0, mean - radius), min(1.0, mean + radius)
+
+
+@compiled
+def deviation_radius(steps: float, log_level: float) -> float:
+    """Return what a sum of deviations in [-1, 1] of range 1 reaches at any step with small probability."""
+    return sqrt(0.5 * steps * (log(2.0 * steps) + log(steps + 1.0) + log_level))
+
+
+@compiled
+def deviation_steps(constants: Floats, memory: Floats, deviations: Floats, out: Floats) -> None:
+    """Add deviations to memory (steps, total, radius); out (n, 2): total and radius. Constants: ln(1 / level)."""
+    log_level = constants[0]
     steps, total, radius = memory
     for i in range(len(deviations)):
         steps += 1.0
         total += deviations[i]
-        radius = sqrt(0.5 * steps * (log(2.0 * steps) + log(steps + 1.0) + log_level))
+        radius = deviation_radius(steps, log_level)
         out[i, 0] = total
         out[i, 1] = radius
     memory[0], memory[1], memory[2] = steps, total, radius
 
 
 @compiled
-def forward_steps(logs: Floats, bets: Floats, steps: Floats, out: Floats) -> None:
+def forward_steps(bets: Floats, memory: Floats, steps: Floats, out: Floats) -> None:
     """Bet on steps (3, n): hit, lower, upper; out (n,): log of the mean capital after each.
 
-    logs (2, bets): log capital of each bet against "at most upper" and against "at least lower".
+    Memory: steps, that log, log capital of each bet against "at most upper", then against "at least lower".
     """
+    k = len(bets)
+    logs = memory[2:].reshape(2, k)
     for i in range(len(out)):
         hit, lower, upper = steps[0, i], steps[1, i], steps[2, i]
-        high = -1e308
-        for k in range(len(bets)):
-            logs[0, k] += log1p(bets[k] * (hit - upper))
-            logs[1, k] += log1p(bets[k] * (lower - hit))
-            high = max(high, logs[0, k], logs[1, k])
-        total = 0.0
-        for k in range(len(bets)):
-            total += exp(logs[0, k] - high) + exp(logs[1, k] - high)
-        out[i] = high + log(total / (2 * len(bets)))
+        for j in range(k):
+            logs[0, j] += log1p(bets[j] * (hit - upper))
+            logs[1, j] += log1p(bets[j] * (lower - hit))
+        out[i] = mean_capital(logs)
+        memory[0] += 1.0
+        memory[1] = out[i]
 
 
 @compiled
-def stitched_steps(memory: Floats, empirical: bool, log_level: float, xs: Floats, out: Floats) -> None:
-    """Add (n,) numbers to memory (steps, total, squares, lower, upper); out (n, 2): the bounds after each."""
-    steps, total, squares, lower, upper = memory
+def mean_capital(logs: Floats) -> float:
+    """Return ln of the mean of e^logs (2, k)."""
+    high = -1e308
+    for j in range(logs.shape[1]):
+        high = max(high, logs[0, j], logs[1, j])
+    total = 0.0
+    for j in range(logs.shape[1]):
+        total += exp(logs[0, j] - high) + exp(logs[1, j] - high)
+    return high + log(total / logs.size)
+
+
+@compiled
+def stitched_steps(constants: Floats, memory: Floats, xs: Floats, out: Floats) -> None:
+    """Memory: steps, lower, upper, total, squares. Constants: ln(2 / level), whether the variance is learned."""
+    log_level, empirical = constants
+    steps, lower, upper, total, squares = memory
     for i in range(len(xs)):
         departure = xs[i] - (0.5 + total) / (steps + 1.0)
         squares += departure * departure
         steps += 1.0
         total += xs[i]
-        if empirical:
-            radius = stitched_radius(squares, 1.0, log_level) / steps
-        else:
-            radius = stitched_radius(steps / 4.0, 0.0, log_level) / steps
-        mean = total / steps
-        lower, upper = max(0.0, mean - radius), min(1.0, mean + radius)
+        lower, upper = stitched_bounds(steps, total, squares, log_level, empirical)
         out[i, 0] = lower
         out[i, 1] = upper
-    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, total, squares, lower, upper
+    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, lower, upper, total, squares
 
 
 @compiled
-def bernstein_steps(memory: Floats, log_level: float, xs: Floats, out: Floats) -> None:
-    """Add (n,) numbers to memory (steps, total, squares, bets, won, lost, lower, upper); out (n, 2): the bounds."""
-    steps, total, squares, bets, won, lost, lower, upper = memory
+def bernstein_steps(constants: Floats, memory: Floats, xs: Floats, out: Floats) -> None:
+    """Memory: steps, lower, upper, total, squares, bets, won, lost. Constants: ln(2 / level)."""
+    log_level = constants[0]
+    steps, lower, upper, total, squares, bets, won, lost = memory
     for i in range(len(xs)):
         mean, variance = (0.5 + total) / (steps + 1.0), (0.25 + squares) / (steps + 1.0)
         steps += 1.0
@@ -95,32 +124,33 @@ def bernstein_steps(memory: Floats, log_level: float, xs: Floats, out: Floats) -
         lost += (-log1p(-bet) - bet) * (xs[i] - mean) ** 2
         total += xs[i]
         squares += (xs[i] - (0.5 + total) / (steps + 1.0)) ** 2
-        radius = (log_level + lost) / bets
-        lower, upper = max(0.0, won / bets - radius), min(1.0, won / bets + radius)
+        lower, upper = bernstein_bounds(bets, won, lost, log_level)
         out[i, 0] = lower
         out[i, 1] = upper
-    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, total, squares, bets, won
-    memory[5], memory[6], memory[7] = lost, lower, upper
+    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, lower, upper, total, squares
+    memory[5], memory[6], memory[7] = bets, won, lost
 
 
 @compiled
-def betting_steps(memory: Floats, wealth: Floats, grid: Floats, log_level: float, xs: Floats, out: Floats) -> None:
-    """Bet on (n,) numbers against every candidate mean; out (n, 2): the bounds after each.
+def bernstein_bounds(bets: float, won: float, lost: float, log_level: float) -> tuple[float, float]:
+    """Return the empirical Bernstein bounds."""
+    radius = (log_level + lost) / bets
+    return max(0.0, won / bets - radius), min(1.0, won / bets + radius)
 
-    Parameters
-    ----------
-    memory : (5,) float64
-        Steps, total, squares, lower, upper.
-    wealth : (4, g) float64
-        Capital of the bets that the mean is larger, and smaller, than the candidate: rows 0 and 1 since it was
-        last settled, rows 2 and 3 its logarithm then.
-    grid : (3, g) float64
-        Candidates m in increasing order, CAP / m, CAP / (1 - m).
-    log_level : float
-        ln(2 / level).
+
+@compiled
+def betting_steps(constants: Floats, memory: Floats, xs: Floats, out: Floats) -> None:
+    """Bet on numbers against every candidate mean; out (n, 2): the bounds after each.
+
+    Memory: steps, lower, upper, total, squares; then for g candidates the capital of the bets that the mean is
+    larger, of the bets that it is smaller, both since they were last settled, and their logarithms then. Constants:
+    ln(2 / level); then the candidates m in increasing order, CAP / m, and CAP / (1 - m).
     """
-    steps, total, squares, lower, upper = memory
-    candidates = grid.shape[1]
+    log_level = constants[0]
+    candidates = len(constants) // 3
+    grid = constants[1:].reshape(3, candidates)
+    wealth = memory[5:].reshape(4, candidates)
+    steps, lower, upper, total, squares = memory[0], memory[1], memory[2], memory[3], memory[4]
     for i in range(len(xs)):
         x = xs[i]
         variance = (0.25 + squares) / (steps + 1.0)
@@ -138,23 +168,30 @@ def betting_steps(memory: Floats, wealth: Floats, grid: Floats, log_level: float
                 wealth[3, k] += log(wealth[1, k])
                 wealth[0, k] = 1.0
                 wealth[1, k] = 1.0
-        # The first capital falls and the second rises with the candidate, so each refuses one end of the grid.
-        low, high = 0, candidates
-        while low < high:
-            middle = (low + high) // 2
-            if wealth[2, middle] + log(wealth[0, middle]) >= log_level:
-                low = middle + 1
-            else:
-                high = middle
-        lower = grid[0, low - 1] if low > 0 else 0.0
-        low, high = 0, candidates
-        while low < high:
-            middle = (low + high) // 2
-            if wealth[3, middle] + log(wealth[1, middle]) >= log_level:
-                high = middle
-            else:
-                low = middle + 1
-        upper = grid[0, low] if low < candidates else 1.0
+        lower, upper = betting_bounds(grid[0], wealth, log_level)
         out[i, 0] = lower
         out[i, 1] = upper
-    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, total, squares, lower, upper
+    memory[0], memory[1], memory[2], memory[3], memory[4] = steps, lower, upper, total, squares
+
+
+@compiled
+def betting_bounds(means: Floats, wealth: Floats, log_level: float) -> tuple[float, float]:
+    """Return the candidates between which betting has made no fortune."""
+    candidates = len(means)
+    # The first capital falls and the second rises with the candidate, so each refuses one end of the grid.
+    low, high = 0, candidates
+    while low < high:
+        middle = (low + high) // 2
+        if wealth[2, middle] + log(wealth[0, middle]) >= log_level:
+            low = middle + 1
+        else:
+            high = middle
+    lower = means[low - 1] if low > 0 else 0.0
+    low, high = 0, candidates
+    while low < high:
+        middle = (low + high) // 2
+        if wealth[3, middle] + log(wealth[1, middle]) >= log_level:
+            high = middle
+        else:
+            low = middle + 1
+    return lower, means[low] if low < candidates else 1.0

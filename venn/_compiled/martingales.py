@@ -320,7 +320,7 @@ def shiryaev_roberts_after(log, step):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan(by_sum, log, before, path, threshold, out):  # type: ignore[no-untyped-def]
-    """Follow the statistic along `path` of ln S, `before` at its start, until it reaches the threshold.
+    """Follow the statistic along `path` of ln S, `before` at its start, until it reaches the threshold, or is 0.
 
     Return the number of steps done; the last one rang if out[done - 1] >= threshold.
     """
@@ -329,6 +329,6 @@ def scan(by_sum, log, before, path, threshold, out):  # type: ignore[no-untyped-
         before = path[i]
         log = shiryaev_roberts_after(log, step) if by_sum else cusum_after(log, step)
         out[i] = log
-        if log >= threshold:
+        if log >= threshold or log == -np.inf:
             return i + 1
     return path.shape[0]

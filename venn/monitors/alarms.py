@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
-from venn.monitors.betting import Martingale, State
-from venn.monitors.running import numbers, probability
+from venn.monitors.betting import Martingale, checked_martingale
+from venn.monitors.running import Running, State, above_one, held_count, numbers, probability
 from venn.prediction import Floats
 
 CHUNK = 4096  # p-values bet on before looking for an alarm, after which the bets behind it are made again
@@ -57,7 +57,7 @@ def odds(log: float) -> str:
     return f"{math.floor(value):,} to 1" if value >= 10 else f"{math.floor(value * 100) / 100:g} to 1"
 
 
-class Detector(ABC):
+class Detector(Running):
     """What the alarms share: a martingale of their own, the statistic in logs, the threshold, the last alarm.
 
     The martingale given is a pattern: the detector bets with a fresh one of the same kind. Memory is that of
@@ -79,25 +79,18 @@ class Detector(ABC):
 
     threshold: float
 
-    def __init__(self, martingale: Martingale, start: float) -> None:
-        parts = ("update", "update_many", "fresh", "restore")
-        if isinstance(martingale, type) or not all(callable(getattr(martingale, part, None)) for part in parts):
-            raise TypeError(f"martingale must be a martingale object, such as Power(), got {martingale!r}")
-        self.martingale = martingale.fresh()
+    def __init__(self, martingale: Martingale, parameters: dict[str, Any], start: float) -> None:
+        self.martingale = checked_martingale(martingale).fresh()
+        self._parameters = parameters
         self._start = start
         self.log = start
         self.n = 0
         self.count = 0
         self.last: Alarm | None = None
 
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self._parameters.items())
-        return f"{type(self).__name__}({self.martingale!r}, {inside})"
-
     @property
-    @abstractmethod
-    def _parameters(self) -> dict[str, float]:
-        """Parameters of the constructor, by name, but for the martingale."""
+    def _patterns(self) -> tuple[Martingale]:  # type: ignore[override]
+        return (self.martingale,)
 
     @property
     @abstractmethod
@@ -112,6 +105,8 @@ class Detector(ABC):
         ------
         TypeError, ValueError
             `p` is not a number in [0, 1]; nothing changes.
+        ValueError
+            The logarithm of the martingale is NaN or infinity.
         """
 
     @abstractmethod
@@ -124,15 +119,13 @@ class Detector(ABC):
         ------
         TypeError, ValueError
             `ps` is not one-dimensional or not all are numbers in [0, 1]; nothing changes.
+        ValueError
+            The logarithm of the martingale is NaN or infinity.
         """
 
     @abstractmethod
     def _sentence(self, step: int, log: float) -> str:
         """Return what an alarm says."""
-
-    def fresh(self) -> Self:
-        """Return a detector with the same parameters that has seen nothing."""
-        return type(self)(self.martingale, **self._parameters)
 
     def _alarm(self, step: int, log: float) -> Alarm:
         return Alarm(step, type(self).__name__, log, self._sentence(step, log))
@@ -142,49 +135,32 @@ class Detector(ABC):
         self.last = self._alarm(step, log)
         return self.last
 
-    @property
-    def state(self) -> State:
-        """All that was learned, as plain JSON data; `restore` takes it back. The log of 0 is None."""
-        last = None if self.last is None else {"step": self.last.step, "log_evidence": self.last.log_evidence}
+    def _refuse(self, log: float) -> NoReturn:
+        # Only a martingale of a user's own: ours are always finite.
+        raise ValueError(f"martingale must have a logarithm that is a number below infinity, got {log!r}: {self!r}")
+
+    def _held(self) -> State:
+        """Return what was learned. The log of 0 is None."""
         return {
-            "kind": type(self).__name__,
-            "parameters": self._parameters,
             "n": self.n,
             "count": self.count,
             "log": None if self.log == -math.inf else self.log,
-            "last": last,
+            "last": None if self.last is None else {"step": self.last.step, "log_evidence": self.last.log_evidence},
             "martingale": self.martingale.state,
         }
 
-    def restore(self, state: State) -> None:
-        """Go on from a `state` of a detector with the same parameters and the same kind of martingale.
-
-        Raises
-        ------
-        ValueError
-            `state` is not that of such a detector, or damaged; nothing changes.
-        """
-        names = set(self.state)
-        if not isinstance(state, dict) or set(state) != names:
-            found = sorted(map(str, state)) if isinstance(state, dict) else state
-            raise ValueError(f"state must hold {sorted(names)}, got {found!r}")
-        if (state["kind"], state["parameters"]) != (type(self).__name__, self._parameters):
-            raise ValueError(
-                f"state must be that of {self!r}, got one of {state['kind']!r} with {state['parameters']!r}"
-            )
-        n, count, log, last = (state[name] for name in ("n", "count", "log", "last"))
-        for name, value in (("n", n), ("count", count)):
-            if type(value) is not int or value < 0:
-                raise ValueError(f"state[{name!r}] must be an integer >= 0, got {value!r}")
+    def _take_back(self, held: State) -> None:
+        n, count = (held_count(name, held[name]) for name in ("n", "count"))
+        log, last = held["log"], held["last"]
         log = -math.inf if log is None else log
-        if type(log) is not float or not (math.isfinite(log) or n == 0) or (n == 0 and log != self._start):
-            raise ValueError(f"state['log'] must be a finite number, or that of no steps, got {state['log']!r}")
+        if type(log) is not float or not log < math.inf or (n == 0 and log != self._start):
+            raise ValueError(f"state['log'] must be a finite number, or that of no steps, got {held['log']!r}")
         if count > n or (count == 0) != (last is None) or not (last is None or self._possible_last(last, n)):
             raise ValueError(f"state['last'] must be the last of {count} alarms in {n} steps, got {last!r}")
         alarm = None if last is None else self._alarm(last["step"], last["log_evidence"])
         martingale = self.martingale.fresh()
-        martingale.restore(state["martingale"])
-        if not self._agree(martingale, n, log, alarm):
+        martingale.restore(held["martingale"])
+        if not self._agree(held, martingale, log, alarm):
             raise ValueError(
                 f"state must be one that {self!r} can reach, got n = {n}, log = {log}, last = {last!r} with a "
                 f"martingale that has seen {martingale.n} p-values and has log = {martingale.log}"
@@ -198,8 +174,8 @@ class Detector(ABC):
         return type(step) is int and 1 <= step <= n and type(log) is float and self.threshold <= log < math.inf
 
     @abstractmethod
-    def _agree(self, martingale: Martingale, n: int, log: float, last: Alarm | None) -> bool:
-        """Whether a martingale, a number of steps, a statistic and a last alarm can belong together."""
+    def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
+        """Whether what was held and what has come of it, each possible by itself, can belong together."""
 
 
 class Ville(Detector):
@@ -231,11 +207,7 @@ class Ville(Detector):
     def __init__(self, martingale: Martingale, level: float = 0.01) -> None:
         self.level = probability("level", level)
         self.threshold = -math.log(self.level)
-        super().__init__(martingale, 0.0)
-
-    @property
-    def _parameters(self) -> dict[str, float]:
-        return {"level": self.level}
+        super().__init__(martingale, {"level": self.level}, 0.0)
 
     @property
     def statement(self) -> str:
@@ -245,27 +217,32 @@ class Ville(Detector):
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings now, for the first time."""
         self.martingale.update(p)
+        log = float(self.martingale.log)
+        if not log < math.inf:
+            self._refuse(log)
         self.n += 1
-        self.log = self.martingale.log
-        if self.log >= self.threshold and self.last is None:
-            return self._ring(self.n, self.log)
+        self.log = log
+        if log >= self.threshold and self.last is None:
+            return self._ring(self.n, log)
         return None
 
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
         """Bet on (m,) p-values in order; return the (m,) ln S after each, and the alarm if it rings."""
         path = self.martingale.update_many(ps)
+        if not (path < math.inf).all():
+            self._refuse(float(path[~(path < math.inf)][0]))
         alarms = []
         rings = path >= self.threshold
         if self.last is None and rings.any():
             first = int(rings.argmax())
             alarms = [self._ring(self.n + first + 1, float(path[first]))]
         self.n += len(path)
-        self.log = self.martingale.log
+        self.log = float(self.martingale.log)
         return path, alarms
 
-    def _agree(self, martingale: Martingale, n: int, log: float, last: Alarm | None) -> bool:
+    def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
         rung = log < self.threshold or last is not None
-        return rung and martingale.n == n and martingale.log == log
+        return rung and martingale.n == held["n"] and martingale.log == log
 
     def _sentence(self, step: int, log: float) -> str:
         return (
@@ -276,40 +253,44 @@ class Ville(Detector):
 
 
 class Restarting(Detector):
-    """What `CUSUM` and `ShiryaevRoberts` share: after an alarm they start anew, with a fresh martingale."""
+    """What `CUSUM` and `ShiryaevRoberts` share: after an alarm they start anew, with a fresh martingale.
 
-    _by_sum: bool
+    So they do when the martingale has lost everything, as one of a user's own may: the next ratio of its capitals
+    would be 0 / 0, and the bets of a fresh one are as fair.
+    """
+
+    _by_sum: ClassVar[bool]
+    _after: ClassVar[Any]  # compiled: one step of the statistic
 
     def __init__(self, martingale: Martingale, threshold: float, start: float) -> None:
-        if isinstance(threshold, bool | np.bool_) or not isinstance(threshold, int | float | np.number):
-            raise TypeError(f"threshold must be a number > 1, got {threshold!r}")
-        if not 1 < threshold < math.inf:
-            raise ValueError(f"threshold must be a finite number > 1, got {threshold!r}")
-        self.run_length = float(threshold)
+        self.run_length = above_one("threshold", threshold)
         self.threshold = math.log(threshold)
-        super().__init__(martingale, start)
-
-    @property
-    def _parameters(self) -> dict[str, float]:
-        return {"threshold": self.run_length}
+        super().__init__(martingale, {"threshold": self.run_length}, start)
 
     @property
     def statement(self) -> str:
         """One sentence: what is a theorem about false alarms."""
         return (
             f"Theorem: {VALID}, the mean number of steps to an alarm, from the start or from the alarm before, is "
-            f"at least {self.run_length:,g}; so false alarms will come, but seldom."
+            f"at least {self.run_length:,.12g}; so false alarms will come, but seldom."
         )
 
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings, after which the next step starts anew."""
-        before = self.martingale.log
-        self.martingale.update(p)
-        after = shiryaev_roberts_after if self._by_sum else cusum_after
-        log = self._start if self.log >= self.threshold else self.log
-        self.log = float(after(log, self.martingale.log - before))
+        martingale = self.martingale
+        before = martingale.log
+        martingale.update(p)
+        start = self._start if self.log >= self.threshold else self.log
+        log = float(self._after(start, martingale.log - before))
+        if not log < math.inf:
+            self._refuse(martingale.log)
+        self.log = log
         self.n += 1
-        return self._restart() if self.log >= self.threshold else None
+        if log >= self.threshold:
+            return self._restart()
+        if log == -math.inf:
+            self.martingale = martingale.fresh()
+        return None
 
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
         """Bet on (m,) p-values in order; return the (m,) logs of the statistic after each, and the alarms."""
@@ -323,6 +304,8 @@ class Restarting(Detector):
             path = self.martingale.update_many(clean[done : done + chunk])
             log = self._start if self.log >= self.threshold else self.log
             steps = scan(self._by_sum, log, before, path, self.threshold, out[done : done + len(path)])
+            if not out[done + steps - 1] < math.inf:
+                self._refuse(float(path[steps - 1]))
             # Where alarms are dense little is bet in vain.
             chunk = min(2 * chunk, CHUNK) if steps == len(path) else 2 * steps
             done += steps
@@ -330,16 +313,30 @@ class Restarting(Detector):
             self.log = float(out[done - 1])
             if self.log >= self.threshold:
                 alarms.append(self._restart())
+            elif self.log == -math.inf:
+                self.martingale = self.martingale.fresh()
         return out, alarms
 
     def _restart(self) -> Alarm:
         self.martingale = self.martingale.fresh()
         return self._ring(self.n, self.log)
 
-    def _agree(self, martingale: Martingale, n: int, log: float, last: Alarm | None) -> bool:
+    def _held(self) -> State:
+        """Return what was learned; `began` is the step after which the present martingale began to bet."""
+        return super()._held() | {"began": self.n - self.martingale.n}
+
+    def _take_back(self, held: State) -> None:
+        held_count("began", held["began"])
+        super()._take_back(held)
+
+    def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
+        n, began = held["n"], held["began"]
         rang = 0 if last is None else last.step
-        rings = log >= self.threshold
-        return martingale.n == n - rang and rings == (last is not None and (n, log) == (rang, last.log_evidence))
+        if martingale.n != n - began or began < rang:
+            return False
+        if n > began or n == 0:
+            return log < self.threshold and (log > -math.inf or n == 0)
+        return log == last.log_evidence if last is not None and n == rang else log == -math.inf
 
 
 class CUSUM(Restarting):
@@ -372,6 +369,7 @@ class CUSUM(Restarting):
     """
 
     _by_sum = False
+    _after = staticmethod(cusum_after)
 
     def __init__(self, martingale: Martingale, threshold: float = 1e4) -> None:
         super().__init__(martingale, threshold, 0.0)
@@ -380,7 +378,7 @@ class CUSUM(Restarting):
         return (
             f"At step {step}, counted from the best moment to begin, the odds against exchangeable data are "
             f"{odds(log)}: the examples seem to have changed, so what the predictions promise may no longer hold. "
-            f"Theorem: on exchangeable data such alarms come at least {self.run_length:,g} steps apart on average."
+            f"Theorem: on exchangeable data such alarms come at least {self.run_length:,.12g} steps apart on average."
         )
 
 
@@ -414,6 +412,7 @@ class ShiryaevRoberts(Restarting):
     """
 
     _by_sum = True
+    _after = staticmethod(shiryaev_roberts_after)
 
     def __init__(self, martingale: Martingale, threshold: float = 1e4) -> None:
         super().__init__(martingale, threshold, -math.inf)
@@ -422,6 +421,6 @@ class ShiryaevRoberts(Restarting):
         return (
             f"At step {step} the odds against exchangeable data, summed over all moments at which a change may "
             f"have begun, are {odds(log)}: the examples seem to have changed, so what the predictions promise may "
-            f"no longer hold. Theorem: on exchangeable data such alarms come at least {self.run_length:,g} steps "
+            f"no longer hold. Theorem: on exchangeable data such alarms come at least {self.run_length:,.12g} steps "
             f"apart on average."
         )

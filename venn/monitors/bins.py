@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from venn.monitors.running import REAL, Running, State, count, held_count, held_numbers
 from venn.prediction import Floats, Integers, Parameters
 
 SUM = 1e-9  # how far from 1 a distribution may sum
@@ -36,7 +37,7 @@ class WidthBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = _whole("bins", bins)
+        self.bins = count("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
@@ -59,21 +60,13 @@ class MassBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = _whole("bins", bins)
+        self.bins = count("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
         ranks = np.arange(1, self.bins) * len(probabilities) // self.bins
         cuts: Floats = np.sort(probabilities)[ranks]
         return cuts
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer >= 1, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-    return int(value)
 
 
 def probabilities(proba: Any, name: str = "proba") -> Floats:
@@ -139,7 +132,7 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
     return float(np.abs(events - sums).sum() / counts.sum())
 
 
-class CalibrationBins:
+class CalibrationBins(Running):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 
     Parameters
@@ -170,21 +163,17 @@ class CalibrationBins:
     """
 
     def __init__(self, bins: int = 10) -> None:
-        size = _whole("bins", bins)
+        size = count("bins", bins, 1)
+        self._parameters = {"bins": size}
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size
         self._sums = [0.0] * size
         self._hits = [0] * size
 
-    def __repr__(self) -> str:
-        return f"CalibrationBins({len(self._counts)})"
-
     def update(self, confidence: float, hit: Any) -> None:
         """Take in one forecast: a probability in [0, 1], and whether the event came (True, 1, False or 0)."""
         if type(confidence) is not float:
-            if isinstance(confidence, bool | np.bool_) or not isinstance(
-                confidence, int | float | np.integer | np.floating
-            ):
+            if isinstance(confidence, bool | np.bool_) or not isinstance(confidence, REAL):
                 raise TypeError(f"confidence must be a number in [0, 1], got {confidence!r}")
             confidence = float(confidence)
         if not 0.0 <= confidence <= 1.0:
@@ -238,41 +227,22 @@ class CalibrationBins:
             if self._counts[i]
         ]
 
-    def fresh(self) -> CalibrationBins:
-        """Return one of as many bins that has seen nothing."""
-        return CalibrationBins(len(self._counts))
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """All it knows, as plain JSON data."""
+    def _held(self) -> State:
         return {"counts": list(self._counts), "sums": list(self._sums), "hits": list(self._hits)}
 
-    def restore(self, state: Any) -> None:
-        """Go on from a `state` of one with as many bins.
-
-        Raises
-        ------
-        ValueError
-            It is not that; nothing changes.
-        """
+    def _take_back(self, held: State) -> None:
         size = len(self._counts)
-        if not isinstance(state, dict) or set(state) != {"counts", "sums", "hits"}:
-            raise ValueError(f"state must be a dict of counts, sums and hits, got {state!r}")
-        for name, values in state.items():
-            kinds = int | float if name == "sums" else int
-            if (
-                not isinstance(values, list)
-                or len(values) != size
-                or any(isinstance(value, bool) or not isinstance(value, kinds) for value in values)
-            ):
-                raise ValueError(f"state must hold {size} numbers as {name}, got {values!r}")
+        sums, counts, hits = (held_numbers(name, held[name], size) for name in ("sums", "counts", "hits"))
+        for name in ("counts", "hits"):
+            for value in held[name]:
+                held_count(name, value)
         ends = [0.0, *self._cuts, 1.0]
-        for i, (count, total, hits) in enumerate(zip(state["counts"], state["sums"], state["hits"], strict=True)):
-            slack = 1e-6 * count  # what sums may have lost by rounding
-            if not (0 <= hits <= count and ends[i] * count - slack <= total <= ends[i + 1] * count + slack):
+        for i, (number, total, came) in enumerate(zip(counts, sums, hits, strict=True)):
+            slack = 1e-6 * number  # what sums may have lost by rounding
+            if not (came <= number and ends[i] * number - slack <= total <= ends[i + 1] * number + slack):
                 raise ValueError(
                     f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "
-                    f"got count {count}, sum {total} and {hits} hits"
+                    f"got count {number}, sum {total} and {came} hits"
                 )
-        self._counts, self._hits = list(state["counts"]), list(state["hits"])
-        self._sums = [float(total) for total in state["sums"]]
+        self._counts, self._hits = list(held["counts"]), list(held["hits"])
+        self._sums = [float(total) for total in sums]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import bounds as compiled
-from venn.monitors.running import Running, number, numbers, probability
+from venn.monitors.running import NEAR, Sums, close, count, number, numbers, probability
 from venn.prediction import Floats
 
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process, mixed with equal weights
@@ -35,14 +35,10 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     >>> round(deviation_radius(100), 2)
     13.58
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise TypeError(f"n must be an integer >= 1, got {n!r}")
-    if n < 1:
-        raise ValueError(f"n must be an integer >= 1, got {n!r}")
-    return sqrt(n * log(2 / probability("delta", delta)) / 2)
+    return sqrt(count("n", n, 1) * log(2 / probability("delta", delta)) / 2)
 
 
-class DeviationBand(Running):
+class DeviationBand(Sums):
     """A band that the sum of realised-row deviations leaves, at any step, with probability at most `delta`.
 
     The deviation of step n for an event, such as "the label is class k", is d = 1{event} - P[y, event]: whether
@@ -87,16 +83,12 @@ class DeviationBand(Running):
     (0.0, 3.04, False)
     """
 
-    _names = ("n", "total", "radius")
+    _run = staticmethod(compiled.deviation_steps)
+    _width = (2,)
 
     def __init__(self, delta: float = 0.05) -> None:
         self.delta = probability("delta", delta)
-        self._memory = np.zeros(3)
-        self._one, self._out = np.empty(1), np.empty((1, 2))
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        return {"delta": self.delta}
+        super().__init__({"delta": self.delta}, [-log(self.delta)], {"total": 1, "radius": 1})
 
     @property
     def statement(self) -> str:
@@ -108,33 +100,35 @@ class DeviationBand(Running):
 
     def update(self, d: float) -> None:
         """Add the deviation `d` in [-1, 1]."""
-        self._one[0] = number("d", d, -1.0, False)
-        compiled.deviation_steps(self._memory, -log(self.delta), self._one, self._out)
+        self._one[0] = d if type(d) is float and -1.0 <= d <= 1.0 else number("d", d, -1.0)
+        self._run(self._constants, self._memory, self._one, self._out)
 
-    def update_many(self, d: Floats) -> Floats:
+    def update_many(self, d: Any) -> Floats:
         """Add (n,) deviations; return (n, 2): the total and the radius after each."""
-        clean = numbers("d", d, -1.0, False)
-        out = np.empty((len(clean), 2))
-        compiled.deviation_steps(self._memory, -log(self.delta), clean, out)
-        return out
+        return self._many(numbers("d", d, -1.0))
 
     @property
     def total(self) -> float:
         """Sum of the deviations."""
-        return float(self._memory[1])
+        return self._memory.item(1)
 
     @property
     def radius(self) -> float:
         """Half the width of the band, t_N."""
-        return float(self._memory[2])
+        return self._memory.item(2)
 
     @property
     def outside(self) -> bool:
         """True when the total is outside the band now."""
-        return self.n > 0 and abs(self.total) >= self.radius
+        steps, total, radius = self._memory.tolist()
+        return steps > 0 and abs(total) >= radius
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        n, total, radius = (parts[name][0] for name in ("n", "total", "radius"))
+        return bool(abs(total) <= n * (1 + NEAR)) and close(radius, compiled.deviation_radius(n, *self._constants))
 
 
-class ForwardEProcess(Running):
+class ForwardEProcess(Sums):
     """Evidence against "given the past, the chance of a hit lies in [lower, upper]", for all steps at once.
 
     E = the mean over bets b of 1/2 prod(1 + b (hit - upper)) + 1/2 prod(1 + b (lower - hit)), with the fixed bets
@@ -148,7 +142,7 @@ class ForwardEProcess(Running):
     For the intervals of Venn predictors it is a heuristic: exchangeability does not imply the hypothesis. With
     one category and fair coins, one who knows the coin and bets against each interval that misses 1/2 multiplies
     his capital by 20 in nine of ten streams of 10 000 steps, though the predictor is perfectly valid. The fixed
-    bets above did so in one of a hundred: an observation, not a theorem. The theorem is `DeviationBand`.
+    bets above did so in two of a hundred: an observation, not a theorem. The theorem is `DeviationBand`.
 
     Attributes
     ----------
@@ -174,20 +168,11 @@ class ForwardEProcess(Running):
     True
     """
 
-    _names = ("n", "log")
+    _run = staticmethod(compiled.forward_steps)
 
     def __init__(self) -> None:
-        self._memory = np.zeros(2)
-        self._bets = np.array(BETS)
-        self._logs = np.zeros((2, len(BETS)))
-        self._step, self._out = np.empty((3, 1)), np.empty(1)
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        return {}
-
-    def _tables(self) -> dict[str, Floats]:
-        return {"logs": self._logs}
+        super().__init__({}, BETS, {"log": 1, "logs": 2 * len(BETS)})
+        self._one = np.empty((3, 1))
 
     @property
     def statement(self) -> str:
@@ -201,10 +186,8 @@ class ForwardEProcess(Running):
         """Bet on one step: whether the event happened, and the bounds that were given for its probability."""
         clean = number("hit", hit, 0.0, True), number("lower", lower), number("upper", upper)
         _check_hits(*clean)
-        self._step[0, 0], self._step[1, 0], self._step[2, 0] = clean
-        compiled.forward_steps(self._logs, self._bets, self._step, self._out)
-        self._memory[0] += 1
-        self._memory[1] = self._out[0]
+        self._one[0, 0], self._one[1, 0], self._one[2, 0] = clean
+        self._run(self._constants, self._memory, self._one, self._out)
 
     def update_many(self, hits: Floats, lower: Floats, upper: Floats) -> Floats:
         """Bet on (n,) steps; return (n,) ln E after each."""
@@ -218,16 +201,16 @@ class ForwardEProcess(Running):
             hit, low, high = (values[bad[0]].item() for values in (hits, lower, upper))
             _check_hits(hit, low, high, f" at position {bad[0]}")
         out = np.empty(len(hits))
-        compiled.forward_steps(self._logs, self._bets, np.array([hits, lower, upper]), out)
-        if len(out):
-            self._memory[0] += len(out)
-            self._memory[1] = out[-1]
+        self._run(self._constants, self._memory, np.array([hits, lower, upper]), out)
         return out
 
     @property
     def log(self) -> float:
         """Natural logarithm of E."""
-        return float(self._memory[1])
+        return self._memory.item(1)
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        return close(parts["log"][0], compiled.mean_capital(parts["logs"].reshape(2, -1)))
 
 
 def _check_hits(hit: float, lower: float, upper: float, at: str = "") -> None:

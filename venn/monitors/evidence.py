@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log
-from typing import Any, Protocol
+from typing import Protocol
 
 from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.betting import Martingale
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
 from venn.monitors.outcomes import Outcomes
+from venn.monitors.running import Running, State, number
 from venn.monitors.sources import Source
 
 PER_DECADE = log(10)
 LOWEST = -1e6  # shown for a statistic of 0, whose logarithm plain data cannot hold
-State = dict[str, Any]
 
 
 class Evidence(Protocol):
     """What a monitor asks of evidence against one claim."""
 
     name: str
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Take in one step; return the alarms that it rings."""
@@ -36,14 +40,14 @@ class Evidence(Protocol):
         """Go on from a `state`."""
 
 
-class Exchangeability:
+class Exchangeability(Running):
     """p-values of a source, bet on by martingales; and the sum of its deviations within a band.
 
     Three detectors. `Ville`: one martingale from the first step on; it rings falsely, ever, with probability at
     most half the level, or the level where there is no band. `ShiryaevRoberts`: forgets what spoke for the claim, so
     that a change after a long quiet stretch is found as soon as one at the start; it rings falsely every
-    `run_length` steps on average, or less often. `DeviationBand`: the sum of 1{event} minus its probability; half
-    the level too, where the source looks at an event.
+    `run_length` steps on average, or less often. `DeviationBand`, where the source looks at an event: the sum of
+    1{event} minus its probability; half the level too.
 
     Parameters
     ----------
@@ -56,38 +60,53 @@ class Exchangeability:
     """
 
     def __init__(self, source: Source, martingale: Martingale, level: float, run_length: float) -> None:
+        self._patterns = (source, martingale)
+        self._parameters = {"level": level, "run_length": run_length}
         self.source = source
         self.name = source.name
         self.p_value: float | None = None  # the last one
-        self.ville = Ville(martingale.fresh(), level / 2 if source.of_event else level)
-        self.repeated = ShiryaevRoberts(martingale.fresh(), run_length)
-        self.band = DeviationBand(level / 2)
+        self.ville = Ville(martingale, level / 2 if source.of_event else level)
+        self.repeated = ShiryaevRoberts(martingale, run_length)
+        self.band = DeviationBand(level / 2) if source.of_event else None
         self._left = False  # the band, ever
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
+        return self.ville.n
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Take in one step; return the alarms that it rings."""
         p, deviation = self.source.read(step, tau)
+        # Sources may be a user's own: both numbers are checked before anything changes.
+        if type(p) is not float or not 0.0 <= p <= 1.0:
+            p = float(number(f"p-value of {self.source!r}", p))
+        band = self.band
+        if band is not None:
+            if type(deviation) is not float or not -1.0 <= deviation <= 1.0:
+                deviation = number(f"deviation of {self.source!r}", deviation, -1.0)
+            band.update(deviation)
         self.p_value = p
         first, again = self.ville.update(p), self.repeated.update(p)
-        rung = [] if first is None and again is None else [alarm for alarm in (first, again) if alarm is not None]
-        if deviation is not None:
-            self.band.update(deviation)
-            if not self._left and self.band.outside:
-                self._left = True
-                rung.append(self._outside())
-        return [replace(alarm, about=self.name) for alarm in rung] if rung else rung
+        left = band is not None and not self._left and band.outside
+        if first is None and again is None and not left:
+            return []
+        rung = [alarm for alarm in (first, again) if alarm is not None]
+        if band is not None and left:
+            self._left = True
+            rung.append(self._outside(band))
+        return [replace(alarm, about=self.name) for alarm in rung]
 
-    def _outside(self) -> Alarm:
-        band = self.band
+    def _outside(self, band: DeviationBand) -> Alarm:
         # The bound turned round: the level at which the sum would just touch the band.
         excess = 2 * band.total**2 / band.n - log(2 * band.n * (band.n + 1))
-        side = "more" if band.total > 0 else "less"
+        side = "more" if band.total > 0 else "fewer"
         return Alarm(
             band.n,
             "DeviationBand",
             excess,
-            f"At step {band.n} the event has come {abs(band.total):.1f} times {side} often than its probabilities add "
-            f"up to, beyond the {band.radius:.1f} that chance allows at any step with probability {1 - band.delta:g}. "
+            f"At step {band.n} the event has come {abs(band.total):.1f} times {side} than its probabilities add up to, "
+            f"beyond the {band.radius:.1f} that chance allows at any step with probability {1 - band.delta:g}. "
             f"{band.statement}",
         )
 
@@ -104,7 +123,7 @@ class Exchangeability:
             }
             for detector in (self.ville, self.repeated)
         ]
-        if self.band.n:
+        if self.band is not None and self.band.n:
             shown.append(
                 {
                     "name": self.name,
@@ -116,26 +135,40 @@ class Exchangeability:
             )
         return shown
 
-    @property
-    def state(self) -> State:
-        """All that later answers depend on, as plain data."""
+    def _plain(self) -> State:
+        return super()._plain() | {"name": self.name}
+
+    def _held(self) -> State:
         return {
             "p_value": self.p_value,
             "left": self._left,
             "ville": self.ville.state,
             "repeated": self.repeated.state,
-            "band": self.band.state,
+            "band": None if self.band is None else self.band.state,
         }
 
-    def restore(self, state: State) -> None:
-        """Go on from a `state`."""
-        self.ville.restore(state["ville"])
-        self.repeated.restore(state["repeated"])
-        self.band.restore(state["band"])
-        self.p_value, self._left = state["p_value"], bool(state["left"])
+    def _take_back(self, held: State) -> None:
+        p_value, left = held["p_value"], held["left"]
+        twin = self.fresh()
+        twin.ville.restore(held["ville"])
+        twin.repeated.restore(held["repeated"])
+        if twin.band is not None:
+            twin.band.restore(held["band"])
+        n, band = twin.n, twin.band
+        steps = {twin.repeated.n, n if band is None else band.n}
+        known = p_value is None if n == 0 else type(p_value) is float and 0 <= p_value <= 1
+        if steps != {n} or not known or type(left) is not bool or (band is None and (left or held["band"] is not None)):
+            raise ValueError(
+                f"state must be of one and the same step, with its p-value, got {twin.ville.n} steps of Ville, "
+                f"{twin.repeated.n} of ShiryaevRoberts, p_value = {p_value!r}, left = {left!r}"
+            )
+        if band is not None and band.outside and not left:
+            raise ValueError(f"state['left'] must be True outside the band, got {left!r}")
+        twin.p_value, twin._left = p_value, left
+        self.__dict__.update(twin.__dict__)
 
 
-class PointForecasts:
+class PointForecasts(Running):
     """A forward e-process against the probabilities that a point forecaster gives to its own predictions.
 
     Parameters
@@ -147,10 +180,16 @@ class PointForecasts:
     name = "forecast"
 
     def __init__(self, level: float) -> None:
+        self._parameters = {"level": level}
         self.process = ForwardEProcess()
         self.level = level
         self.threshold = -log(level)
         self._rung = False
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
+        return self.process.n
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Take in one step; return the alarm, if it rings now."""
@@ -183,12 +222,12 @@ class PointForecasts:
             }
         ]
 
-    @property
-    def state(self) -> State:
-        """All that later answers depend on, as plain data."""
+    def _held(self) -> State:
         return {"rung": self._rung, "process": self.process.state}
 
-    def restore(self, state: State) -> None:
-        """Go on from a `state`."""
-        self.process.restore(state["process"])
-        self._rung = bool(state["rung"])
+    def _take_back(self, held: State) -> None:
+        process, rung = self.process.fresh(), held["rung"]
+        process.restore(held["process"])
+        if type(rung) is not bool or (process.log >= self.threshold and not rung):
+            raise ValueError(f"state['rung'] must be True or False, and True beyond the threshold, got {rung!r}")
+        self.process, self._rung = process, rung

@@ -25,9 +25,9 @@ from venn._compiled.martingales import (
     run_power,
     run_sleeper,
 )
-from venn.monitors.betting import NEAR, Bettor, checked_count, close, whole
+from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
-from venn.monitors.running import probability
+from venn.monitors.running import NEAR, close, count, probability, whole
 from venn.prediction import Floats
 
 
@@ -141,7 +141,7 @@ class PlugIn(Bettor):
 
     def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
         self.uniform = probability("uniform", uniform)
-        self.window = None if window is None else checked_count("window", window, 1)
+        self.window = None if window is None else count("window", window, 1)
         sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
         if self.window is not None:
             sizes["ring"] = self.window
@@ -169,10 +169,10 @@ class PlugIn(Bettor):
             and (bandwidth == 0 if n == 1 else 1 / CELLS <= bandwidth <= 1)
         )
 
-    def _derive(self, vector: Floats) -> None:
-        bandwidth = self._parts(vector)["bandwidth"][0]
+    def _derive(self, memory: Floats) -> None:
+        bandwidth = self._parts(memory)["bandwidth"][0]
         if bandwidth > 0:
-            fit_kernel(bandwidth, vector[-(CELLS + 1) :])
+            fit_kernel(bandwidth, memory[-(CELLS + 1) :])
 
 
 class BetaPlugIn(Bettor):
@@ -222,7 +222,7 @@ class Jumpers(Bettor):
 
     def _begin(self, parameters: dict[str, Any], rates: Sequence[float]) -> None:
         super().__init__(parameters, rates, {"logs": len(rates), "shares": len(EPSILONS) * len(rates)})
-        self._parts(self._state)["shares"][:] = 1 / len(EPSILONS)
+        self._parts(self._memory)["shares"][:] = 1 / len(EPSILONS)
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
         shares = parts["shares"].reshape(-1, len(EPSILONS))
@@ -343,7 +343,7 @@ class Sleeper(Bettor):
 
     def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
         self.rate = probability("rate", rate)
-        self.grid = checked_count("grid", grid, 2)
+        self.grid = count("grid", grid, 2)
         k = (self.grid - 1) ** 2
         a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
         kept = 1 - self.rate

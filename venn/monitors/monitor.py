@@ -12,14 +12,14 @@ import numpy as np
 
 from venn._compiled.outcomes import WIDTH, add_graded, add_set
 from venn.monitors.alarms import Alarm
-from venn.monitors.betting import Martingale
+from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.calibration import CalibrationBins
-from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts, State
+from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.outcomes import KINDS, SETS, Outcomes, Scorer, outcome
-from venn.monitors.running import probability
+from venn.monitors.running import Running, State, above_one, close, count, held_count, held_numbers, probability
 from venn.monitors.sequences import StitchedBound
-from venn.monitors.sources import Source, usual_sources
+from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.prediction import Label, Prediction, class_codes
 from venn.smoothing import Smoothing
 
@@ -32,7 +32,7 @@ GRADED = (
 SETS_GRADED = ("accuracy", "credibility", "confidence", *(f"{what}_{e}" for what in ("error", "size") for e in LEVELS))
 
 
-class Monitor:
+class Monitor(Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
     What it bets on follows from what the predictions say is guaranteed. For "predicted label" and "realised row" (Venn
@@ -43,9 +43,15 @@ class Monitor:
     are curves and calibration only.
 
     Theorems. On exchangeable data, and for point forecasts that are the conditional probabilities, the chance that
-    any of the detectors `Ville`, `DeviationBand` and `ForwardEProcess` ever rings is at most `level`. The detector
-    `ShiryaevRoberts`, which finds changes after a long quiet time, rings falsely every `run_length` steps on average or
-    less often, for each source of p-values. Calibration error and curves are description.
+    any of the detectors `Ville`, `DeviationBand` and `ForwardEProcess` ever rings is at most `level`: it is divided
+    among the sources of p-values, and for each event between the first two. The detector `ShiryaevRoberts`, which
+    finds changes after a long quiet time, rings falsely at most n / `run_length` times in n steps on average, whatever
+    n, and the mean number of steps to the first such alarm is at least `run_length`: with k sources each has the
+    threshold k `run_length`. Calibration error and curves are description.
+
+    They hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
+    `PrefixRestart` and `NoTraining`. By other schedules single predictions are valid but those of different steps
+    depend on each other, as with one calibration set for ever: a monitor may find that out, and ring.
 
     Parameters
     ----------
@@ -54,7 +60,7 @@ class Monitor:
     level : float in (0, 1), default 0.01
         Chance of a false alarm ever, by the detectors above together.
     run_length : float > 1, default 100000
-        Least mean number of steps to a false alarm of `ShiryaevRoberts`.
+        Least mean number of steps to a false alarm of `ShiryaevRoberts`, whatever the number of sources.
     window : int >= 1, default 1000
         Latest steps over which the snapshot gives means beside those of all steps.
     clip : float in (0, 1), default 1e-15
@@ -64,7 +70,7 @@ class Monitor:
     martingale : Martingale, optional
         A pattern for the bets, by default `CompositeJumper()`.
     sources : sequence of Source, optional
-        Instead of those that follow from the guarantee.
+        Instead of what follows from the guarantee; with none there are curves and calibration only.
 
     Attributes
     ----------
@@ -107,21 +113,24 @@ class Monitor:
     ) -> None:
         self._codes = class_codes(classes)
         self.level = probability("level", level)
-        if isinstance(run_length, bool) or not isinstance(run_length, int | float) or not 1 < run_length < inf:
-            raise ValueError(f"run_length must be a finite number above 1, got {run_length!r}")
-        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-            raise ValueError(f"window must be an integer >= 1, got {window!r}")
-        self.run_length = float(run_length)
-        self.window = window
+        self.run_length = above_one("run_length", run_length)
+        self.window = count("window", window, 1)
         self.clip = probability("clip", clip)
-        self.martingale = CompositeJumper() if martingale is None else martingale
-        if isinstance(martingale, type | str) or not callable(getattr(self.martingale, "update_many", None)):
-            raise TypeError(f"martingale must be a martingale object, such as SimpleJumper(), got {martingale!r}")
+        self.martingale = CompositeJumper() if martingale is None else checked_martingale(martingale)
+        if isinstance(sources, type | str) or not (sources is None or isinstance(sources, Sequence)):
+            raise TypeError(f"sources must be a sequence of source objects, such as [RealisedRow()], got {sources!r}")
         self.sources = None if sources is None else tuple(sources)
         for source in self.sources or ():
             if isinstance(source, type) or not callable(getattr(source, "read", None)):
                 raise TypeError(f"sources must be source objects, such as RealisedRow(), got {source!r}")
+            if isinstance(source, OneClass) and self._codes.get(source.label) != source.code:
+                raise ValueError(f"sources must be of the classes {list(self._codes)!r} in order, got {source!r}")
         self._smoothing = Smoothing(seed)
+        self._patterns = (list(self.classes),)
+        self._parameters = {
+            "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
+            "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
+        }  # fmt: skip
         self._scorer = Scorer("the predictor", self.classes)
         self._numbers, self._row = np.empty(WIDTH), np.empty(len(self.classes))
         self.n = 0
@@ -147,13 +156,6 @@ class Monitor:
     def alarms(self) -> tuple[Alarm, ...]:
         """The latest alarms, oldest first."""
         return tuple(self._alarms)
-
-    def __repr__(self) -> str:
-        return (
-            f"Monitor({list(self.classes)!r}, level={self.level!r}, run_length={self.run_length!r}, "
-            f"window={self.window!r}, clip={self.clip!r}, seed={self._smoothing.seed}, "
-            f"martingale={self.martingale!r}, sources={self.sources!r})"
-        )
 
     # ------------------------------------------------------------------ updating
 
@@ -199,6 +201,8 @@ class Monitor:
         kind, guaranteed : str
             Of the predictions, as `Record.kinds` and `Record.guaranteed` say.
         """
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         if self._scorer.kind is None:
             self._begin(kind, guaranteed)
         elif (self._scorer.kind, self._scorer.guaranteed) != (kind, guaranteed):
@@ -220,33 +224,33 @@ class Monitor:
             if not source.suits(kind, guaranteed):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
         if sources:
-            share = self.level / len(sources)
-            self._evidence = tuple(
-                Exchangeability(source, self.martingale, share, self.run_length) for source in sources
-            )
-        elif kind == "Forecast":
+            share, apart = self.level / len(sources), self.run_length * len(sources)
+            self._evidence = tuple(Exchangeability(source, self.martingale, share, apart) for source in sources)
+        elif kind == "Forecast" and self.sources is None:
             self._evidence = (PointForecasts(self.level),)
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
         self._start(kind)
 
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
+        n = self.n
+        tau = self._smoothing.at(n)
+        rung: list[Alarm] = []
+        for evidence in self._evidence:  # first, for sources of a user's own may fail
+            rung += evidence.update(step, tau)
         hit = step.predicted == step.truth
-        tau = self._smoothing.at(self.n)
-        ring = self._ring[self.n % self.window]
+        ring = self._ring[n % self.window]
         if self._scorer.kind == SETS:
             add_set(self._numbers, self._row, hit, LEVEL_ARRAY, self._sums, ring)
         else:
-            realised_hit = step.realised_class == step.truth
-            add_graded(self._numbers, hit, realised_hit, self.clip, self._sums, ring)
-            self._calibration.update(min(step.confidence, 1.0), hit)
-        self._accuracy.update(hit)
-        self.n += 1
-        rung: list[Alarm] = []
-        for evidence in self._evidence:
-            rung += evidence.update(step, tau)
-        if rung:
-            self._alarms.extend(rung)
-            self.count += len(rung)
+            add_graded(self._numbers, hit, step.realised_class == step.truth, self.clip, self._sums, ring)
+            confidence = step.confidence
+            self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
+        self._accuracy.update(1.0 if hit else 0.0)
+        self.n = n + 1
+        if not rung:
+            return ()
+        self._alarms.extend(rung)
+        self.count += len(rung)
         return tuple(rung)
 
     # ------------------------------------------------------------------- reading
@@ -287,14 +291,17 @@ class Monitor:
             named["width"] = named["upper"] - named["lower"]
         return named
 
-    @property
-    def state(self) -> State:
-        """All that later answers depend on, as plain data (JSON); see `restore`."""
+    def _plain(self) -> State:
+        names = None if self.sources is None else [source.name for source in self.sources]
+        of_martingale = type(self.martingale).__name__  # its parameters are in the states of the evidence
+        mine = {"classes": list(map(repr, self.classes)), "martingale": of_martingale, "sources": names}
+        return self._parameters | mine
+
+    def _held(self) -> State:
         return {
-            "parameters": repr(self),
             "n": self.n,
             "count": self.count,
-            "kind": self._scorer.kind,
+            "predictions": self._scorer.kind,
             "guaranteed": self._scorer.guaranteed,
             "alarms": [asdict(alarm) for alarm in self._alarms],
             "sums": self._sums.tolist(),
@@ -304,36 +311,49 @@ class Monitor:
             "evidence": [evidence.state for evidence in self._evidence],
         }
 
-    def restore(self, state: State) -> None:
-        """Go on from a `state` of a monitor with the same parameters.
-
-        Raises
-        ------
-        TypeError, ValueError
-            It is no such state; the monitor is as before.
-        """
-        if not isinstance(state, dict) or state.keys() != self.state.keys():
-            raise ValueError(f"state must be what the property `state` gave, got {type(state).__name__}")
-        if state["parameters"] != repr(self):
-            raise ValueError(f"state must be of {self!r}, got one of {state['parameters']}")
-        twin = Monitor(
-            self.classes, level=self.level, run_length=self.run_length, window=self.window, clip=self.clip,
-            seed=self._smoothing.seed, martingale=self.martingale.fresh(), sources=self.sources,
-        )  # fmt: skip
-        try:
-            if state["kind"] is not None:
-                if state["kind"] not in KINDS:
-                    raise ValueError(f"{state['kind']!r} is no kind of prediction")
-                twin._begin(state["kind"], state["guaranteed"])
-            twin.n, twin.count = int(state["n"]), int(state["count"])
-            twin._alarms.extend(Alarm(**alarm) for alarm in state["alarms"])
-            size = min(twin.n, twin.window)
-            twin._sums = np.array(state["sums"], np.float64).reshape(twin._sums.shape)
-            twin._ring[:size] = np.array(state["ring"], np.float64).reshape(size, -1)
-            twin._accuracy.restore(state["accuracy"])
-            twin._calibration.restore(state["calibration"])
-            for evidence, one in zip(twin._evidence, state["evidence"], strict=True):
-                evidence.restore(one)
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"state must be what the property `state` gave: {error}") from error
+    def _take_back(self, held: State) -> None:
+        n, kind = held_count("n", held["n"]), held["predictions"]
+        if (kind is None) != (n == 0) or kind not in (None, *KINDS):
+            raise ValueError(f"state['predictions'] must be one of {', '.join(KINDS)}, got {kind!r} at step {n}")
+        twin = self.fresh()
+        twin.n, twin.count = n, held_count("count", held["count"])
+        if n:
+            twin._begin(kind, held["guaranteed"])
+        for name in ("alarms", "ring", "evidence"):
+            if not isinstance(held[name], list):
+                raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
+        twin._alarms.extend(_alarm(alarm, n) for alarm in held["alarms"])
+        columns = len(twin._names)
+        twin._sums[:] = held_numbers("sums", held["sums"], columns)
+        size = min(n, self.window)
+        if len(held["ring"]) != size or len(held["evidence"]) != len(twin._evidence):
+            raise ValueError(
+                f"state must hold a ring of {size} steps and {len(twin._evidence)} pieces of evidence, "
+                f"got {len(held['ring'])} and {len(held['evidence'])}"
+            )
+        for place, row in enumerate(held["ring"]):
+            twin._ring[place] = held_numbers("ring", row, columns)
+        twin._accuracy.restore(held["accuracy"])
+        twin._calibration.restore(held["calibration"])
+        for evidence, one in zip(twin._evidence, held["evidence"], strict=True):
+            evidence.restore(one)
+        steps = [twin._accuracy.n, *(evidence.n for evidence in twin._evidence)]
+        steps += [] if kind in (None, SETS) else [twin._calibration.n]
+        agree = len(twin._alarms) == min(twin.count, KEPT) and set(steps) == {n}
+        if n <= self.window:  # the ring holds all steps
+            agree = agree and all(map(close, twin._sums, twin._ring.sum(axis=0)))
+        if not agree:
+            raise ValueError(
+                f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
+                f"{len(twin._alarms)} alarms of {twin.count} and sums {held['sums']!r}"
+            )
         self.__dict__.update(twin.__dict__)
+
+
+def _alarm(value: Any, n: int) -> Alarm:
+    """Return an alarm of a state, or say what is wrong with it."""
+    kinds = {"step": int, "detector": str, "log_evidence": float, "sentence": str, "about": str}
+    right = isinstance(value, dict) and {name: type(part) for name, part in value.items()} == kinds
+    if not right or not (1 <= value["step"] <= n and abs(value["log_evidence"]) < inf):
+        raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {value!r}")
+    return Alarm(**value)

@@ -1,7 +1,9 @@
-"""What objects that are brought up to date one number at a time share: their state, and checks of the numbers."""
+"""What objects that are brought up to date step by step share: their state, their copies, and checks of numbers."""
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -9,87 +11,161 @@ import numpy as np
 
 from venn.prediction import Floats
 
+State = dict[str, Any]
 REAL = (int, float, np.integer, np.floating)
+TRUTH = (bool, np.bool_)
+MOST = sys.float_info.max
+NEAR = 1e-9  # what was computed from the same numbers agrees better than this
 
 
 class Running(ABC):
-    """Numbers in, a few sums kept: state, pickle, repr. `_memory` holds what `_names` names, the step first."""
+    """What was learned step by step: a repr that can be typed, fresh copies, and a state of plain data.
 
-    _names: ClassVar[tuple[str, ...]]
-    _memory: Floats
+    A subclass sets its parameters and says what it holds beside them.
+    """
 
-    @property
+    _parameters: dict[str, Any]  # of the constructor, by name
+    _patterns: tuple[Any, ...] = ()  # objects that the constructor takes before those
+
     @abstractmethod
-    def _parameters(self) -> dict[str, Any]:
-        """Parameters of the constructor, by name."""
+    def _held(self) -> State:
+        """Return what was learned, as plain JSON data."""
 
-    @property
     @abstractmethod
-    def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
+    def _take_back(self, held: State) -> None:
+        """Go on from what `_held` gave; raise a ValueError, and change nothing, if it cannot have given that."""
 
-    def _tables(self) -> dict[str, Floats]:
-        """Return the arrays that are state besides the memory, by name."""
-        return {}
+    def _plain(self) -> State:
+        """Return the parameters as plain JSON data."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in self._parameters.items()}
 
-    @property
-    def n(self) -> int:
-        """Number of updates."""
-        return int(self._memory[0])
+    def __repr__(self) -> str:
+        inside = [*map(repr, self._patterns), *(f"{name}={value!r}" for name, value in self._parameters.items())]
+        return f"{type(self).__name__}({', '.join(inside)})"
 
     def fresh(self) -> Self:
         """Return one with the same parameters that has seen nothing."""
-        return type(self)(**self._parameters)
+        return type(self)(*self._patterns, **self._parameters)
 
     @property
-    def state(self) -> dict[str, Any]:
-        """All that later answers depend on, as plain data (JSON); see `restore`."""
-        memory = dict(zip(self._names, self._memory.tolist(), strict=True)) | {"n": self.n}
-        tables = {name: table.tolist() for name, table in self._tables().items()}
-        return {"kind": type(self).__name__, "parameters": self._parameters, **memory, **tables}
+    def state(self) -> State:
+        """All that was learned, as plain JSON data; `restore` takes it back, to the last bit."""
+        return {"kind": type(self).__name__, "parameters": self._plain(), **self._held()}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`.
+    def restore(self, state: State) -> None:
+        """Go on from a `state` of one with the same parameters.
 
         Raises
         ------
-        TypeError, ValueError
-            It is not the state of an object of this class with these parameters; nothing is changed.
+        ValueError
+            `state` is not that, or damaged; nothing changes.
         """
         own = self.state
-        if not isinstance(state, dict):
-            raise TypeError(f"state must be a dict, got {state!r}")
-        if state.keys() != own.keys():
-            raise ValueError(f"state must have the keys {', '.join(own)}, got {', '.join(map(str, state))}")
-        for key in ("kind", "parameters"):
-            if state[key] != own[key]:
-                raise ValueError(f"state must have {key} {own[key]!r}, got {state[key]!r}")
-        values = [_finite(name, state[name], ()) for name in self._names]
-        if values[0] < 0 or values[0] % 1:
-            raise ValueError(f"n in the state must be a whole number >= 0, got {state['n']!r}")
-        tables = {name: _finite(name, state[name], table.shape) for name, table in self._tables().items()}
-        self._memory[...] = values
-        for name, table in self._tables().items():
-            table[...] = tables[name]
+        checked_keys("state", state, own)
+        if any(state[key] != own[key] for key in ("kind", "parameters")):
+            raise ValueError(
+                f"state must be that of {self!r}, got one of {state['kind']!r} with {state['parameters']!r}"
+            )
+        self._take_back(state)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters.items())})"
+
+class Sums(Running):
+    """A fixed number of floats, the number of steps first, that a compiled loop moves past numbers.
+
+    One number is an array of length 1, so that a step by itself and a step in a block are the same code.
+    """
+
+    _run: ClassVar[Any]  # compiled: run(constants, memory, xs, out)
+    _width: ClassVar[tuple[int, ...]] = ()  # of what the loop writes after each number
+
+    def __init__(self, parameters: dict[str, Any], constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
+        """Take the loop's constants, and the names and sizes of what its memory holds after the number of steps.
+
+        Behind these come `derived` floats that `_derive` can fill again.
+        """
+        self._parameters = parameters
+        self._constants = np.array(constants, np.float64)
+        self._sizes = {"n": 1, **sizes}
+        self._memory = np.zeros(sum(self._sizes.values()) + derived)
+        self._one = np.empty(1)  # room for one number, and for what comes of it
+        self._out = np.empty((1, *self._width))
+
+    @property
+    def n(self) -> int:
+        """Number of steps."""
+        return int(self._memory[0])
+
+    def _many(self, clean: Floats) -> Floats:
+        """Go past (m,) numbers; return what the loop writes after each."""
+        out = np.empty((len(clean), *self._width))
+        self._run(self._constants, self._memory, clean, out)
+        return out
+
+    def _parts(self, memory: Floats) -> dict[str, Floats]:
+        ends = np.cumsum(list(self._sizes.values()))
+        return {name: memory[end - size : end] for (name, size), end in zip(self._sizes.items(), ends, strict=True)}
+
+    def _held(self) -> State:
+        parts = {name: part.tolist() for name, part in self._parts(self._memory).items()}
+        return {name: part[0] if len(part) == 1 else part for name, part in parts.items()} | {"n": self.n}
+
+    def _take_back(self, held: State) -> None:
+        memory = np.zeros_like(self._memory)
+        parts = self._parts(memory)
+        for name, part in parts.items():
+            part[:] = held_numbers(name, held[name] if len(part) > 1 else [held[name]], len(part))
+        n = held_count("n", held["n"])
+        if not ((memory == self.fresh()._memory).all() if n == 0 else self._possible(parts)):
+            raise ValueError(f"state must be one that {self!r} can reach in {n} steps, got a damaged one: {held!r}")
+        self._derive(memory)
+        self._memory = memory
+
+    @abstractmethod
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        """Whether the parts of a memory, of finite numbers, n >= 1, agree with each other."""
+
+    def _derive(self, memory: Floats) -> None:
+        """Fill what a memory holds beside its parts."""
+
+
+# ------------------------------------------------------------------------ parameters
 
 
 def probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1, or say what is wrong with it."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, REAL):
+    if isinstance(value, TRUTH) or not isinstance(value, REAL):
         raise TypeError(f"{name} must be a number in (0, 1), got {value!r}")
     if not 0 < value < 1:
         raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
     return float(value)
 
 
+def above_one(name: str, value: Any) -> float:
+    """Return a finite number above 1, or say what is wrong with it."""
+    if isinstance(value, TRUTH) or not isinstance(value, REAL):
+        raise TypeError(f"{name} must be a finite number > 1, got {value!r}")
+    if not 1 < value < math.inf:
+        raise ValueError(f"{name} must be a finite number > 1, got {value!r}")
+    return float(value)
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """Return an integer of at least `least`, or say what is wrong with it."""
+    if isinstance(value, TRUTH) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return int(value)
+
+
+# --------------------------------------------------------------------------- numbers
+
+
 def number(name: str, value: Any, least: float = 0.0, truths: bool = False) -> float:
     """Return a number in [least, 1], or say what is wrong with it; `truths`: True and False are numbers."""
     if isinstance(value, float) and least <= value <= 1.0:
         return value
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, TRUTH):
         if truths:
             return float(value)
     elif isinstance(value, REAL):
@@ -116,12 +192,37 @@ def numbers(name: str, values: Any, least: float = 0.0, truths: bool = False) ->
     return clean
 
 
-def _finite(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
-    """Return an array of finite numbers of a shape, or say what is wrong with it."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} in the state must have shape {shape}, got rows of different length") from None
-    if array.dtype.kind not in "if" or array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} in the state must be finite numbers of shape {shape}, got {values!r}")
-    return array.astype(np.float64)
+# ---------------------------------------------------------------------------- states
+
+
+def checked_keys(name: str, state: Any, wanted: State) -> None:
+    """Refuse what is no dict with the keys of `wanted`."""
+    if not isinstance(state, dict) or state.keys() != wanted.keys():
+        found = sorted(map(str, state)) if isinstance(state, dict) else state
+        raise ValueError(f"{name} must hold {sorted(wanted)}, got {found!r}")
+
+
+def held_count(name: str, value: Any) -> int:
+    """Return a number of a state that counts something, or say what is wrong with it."""
+    if type(value) is not int or value < 0:
+        raise ValueError(f"state[{name!r}] must be an integer >= 0, got {value!r}")
+    return value
+
+
+def held_numbers(name: str, values: Any, size: int) -> list[float]:
+    """Return the finite numbers of a state, or say what is wrong with them."""
+    right = isinstance(values, list) and len(values) == size
+    if not right or any(type(v) not in (int, float) or not abs(v) <= MOST for v in values):
+        raise ValueError(f"state[{name!r}] must hold {size} finite numbers, got {values!r}")
+    known: list[float] = values
+    return known
+
+
+def whole(values: Floats) -> bool:
+    """Whether all are whole numbers >= 0."""
+    return bool(((values >= 0) & (values == np.floor(values))).all())
+
+
+def close(found: float, computed: float) -> bool:
+    """Whether two numbers agree that were computed from the same ones."""
+    return bool(abs(found - computed) <= NEAR * (1 + abs(computed)))

@@ -13,49 +13,51 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import bounds as compiled
-from venn.monitors.running import Running, number, numbers, probability
+from venn.monitors.running import NEAR, Sums, close, count, number, numbers, probability
 from venn.prediction import Floats
 
 
-class _ConfidenceSequence(Running):
-    """Bounds for a mean of [0, 1] variables; a subclass gives `_steps`, and lower and upper end its memory."""
+class _ConfidenceSequence(Sums):
+    """Bounds for a mean of [0, 1] variables; a subclass gives the loop."""
 
-    def __init__(self, level: float) -> None:
-        self.level = probability("level", level)
-        self._log_level = log(2 / self.level)  # half the level for each side
-        self._memory = np.zeros(len(self._names))
-        self._memory[-1] = 1.0
-        self._one, self._out = np.empty(1), np.empty((1, 2))
+    _width = (2,)
 
-    @abstractmethod
-    def _steps(self, xs: Floats, out: Floats) -> None:
-        """Add (n,) numbers and write (n, 2) bounds."""
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        return {"level": self.level}
+    def __init__(self, level: float, others: dict[str, Any], constants: list[float], sizes: dict[str, int]) -> None:
+        self.level = level
+        sizes = {"lower": 1, "upper": 1, "total": 1, "squares": 1, **sizes}
+        # Half the level for each side.
+        super().__init__({"level": level, **others}, [log(2 / level), *constants], sizes)
+        self._memory[2] = 1.0
 
     def update(self, x: float) -> None:
         """Add the number `x` in [0, 1]; True counts as 1."""
-        self._one[0] = number("x", x, 0.0, True)
-        self._steps(self._one, self._out)
+        self._one[0] = x if type(x) is float and 0.0 <= x <= 1.0 else number("x", x, 0.0, True)
+        self._run(self._constants, self._memory, self._one, self._out)
 
-    def update_many(self, x: Floats) -> Floats:
+    def update_many(self, x: Any) -> Floats:
         """Add (n,) numbers; return (n, 2): the lower and the upper bound after each."""
-        clean = numbers("x", x, 0.0, True)
-        out = np.empty((len(clean), 2))
-        self._steps(clean, out)
-        return out
+        return self._many(numbers("x", x, 0.0, True))
+
+    def _possible(self, parts: dict[str, Floats]) -> bool:
+        n, lower, upper, total, squares = (parts[name][0] for name in ("n", "lower", "upper", "total", "squares"))
+        if not (0 <= total <= n * (1 + NEAR) and 0 <= squares <= n * (1 + NEAR)):
+            return False
+        low, high = self._bounds(parts)
+        return close(lower, low) and close(upper, high)
+
+    @abstractmethod
+    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
+        """Return the bounds that follow from the other parts of a memory."""
 
     @property
     def lower(self) -> float:
         """Lower bound now; 0 before the first number."""
-        return float(self._memory[-2])
+        return self._memory.item(1)
 
     @property
     def upper(self) -> float:
         """Upper bound now; 1 before the first number."""
-        return float(self._memory[-1])
+        return self._memory.item(2)
 
 
 class StitchedBound(_ConfidenceSequence):
@@ -94,17 +96,13 @@ class StitchedBound(_ConfidenceSequence):
     True
     """
 
-    _names = ("n", "total", "squares", "lower", "upper")
+    _run = staticmethod(compiled.stitched_steps)
 
     def __init__(self, level: float = 0.05, empirical: bool = False) -> None:
-        super().__init__(level)
         if not isinstance(empirical, bool | np.bool_):
             raise TypeError(f"empirical must be True or False, got {empirical!r}")
         self.empirical = bool(empirical)
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        return {"level": self.level, "empirical": self.empirical}
+        super().__init__(probability("level", level), {"empirical": self.empirical}, [float(self.empirical)], {})
 
     @property
     def statement(self) -> str:
@@ -114,8 +112,10 @@ class StitchedBound(_ConfidenceSequence):
             f"with probability at least {1 - self.level:g}."
         )
 
-    def _steps(self, xs: Floats, out: Floats) -> None:
-        compiled.stitched_steps(self._memory, self.empirical, self._log_level, xs, out)
+    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
+        n, total, squares = (parts[name][0] for name in ("n", "total", "squares"))
+        low, high = compiled.stitched_bounds(n, total, squares, *self._constants)
+        return low, high
 
 
 class EmpiricalBernstein(_ConfidenceSequence):
@@ -148,18 +148,22 @@ class EmpiricalBernstein(_ConfidenceSequence):
     True
     """
 
-    _names = ("n", "total", "squares", "bets", "won", "lost", "lower", "upper")
+    _run = staticmethod(compiled.bernstein_steps)
 
     def __init__(self, level: float = 0.05) -> None:
-        super().__init__(level)
+        super().__init__(probability("level", level), {}, [], {"bets": 1, "won": 1, "lost": 1})
 
     @property
     def statement(self) -> str:
         """One sentence: what is a theorem, and when."""
         return _constant_mean(self.level)
 
-    def _steps(self, xs: Floats, out: Floats) -> None:
-        compiled.bernstein_steps(self._memory, self._log_level, xs, out)
+    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
+        bets, won, lost = (parts[name][0] for name in ("bets", "won", "lost"))
+        if not (bets > 0 and 0 <= won <= bets * (1 + NEAR) and lost >= 0):
+            return np.nan, np.nan
+        low, high = compiled.bernstein_bounds(bets, won, lost, *self._constants)
+        return low, high
 
 
 class BettingBound(_ConfidenceSequence):
@@ -203,33 +207,26 @@ class BettingBound(_ConfidenceSequence):
     True
     """
 
-    _names = ("n", "total", "squares", "lower", "upper")
+    _run = staticmethod(compiled.betting_steps)
 
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
-        super().__init__(level)
-        if isinstance(cells, bool) or not isinstance(cells, int | np.integer):
-            raise TypeError(f"cells must be an integer >= 2, got {cells!r}")
-        if cells < 2:
-            raise ValueError(f"cells must be an integer >= 2, got {cells!r}")
-        self.cells = int(cells)
+        level, self.cells = probability("level", level), count("cells", cells, 2)
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
-        self._grid = np.array([means, compiled.CAP / means, compiled.CAP / (1 - means)])
-        self._wealth = np.repeat([1.0, 1.0, 0.0, 0.0], self.cells - 1).reshape(4, -1)
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        return {"level": self.level, "cells": self.cells}
-
-    def _tables(self) -> dict[str, Floats]:
-        return {"wealth": self._wealth}
+        grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
+        super().__init__(level, {"cells": self.cells}, grid.tolist(), {"wealth": 4 * len(means)})
+        self._parts(self._memory)["wealth"][: 2 * len(means)] = 1.0
 
     @property
     def statement(self) -> str:
         """One sentence: what is a theorem, and when."""
         return _constant_mean(self.level)
 
-    def _steps(self, xs: Floats, out: Floats) -> None:
-        compiled.betting_steps(self._memory, self._wealth, self._grid, self._log_level, xs, out)
+    def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
+        wealth = parts["wealth"].reshape(4, -1)
+        if not (wealth[:2] > 0).all():
+            return np.nan, np.nan
+        low, high = compiled.betting_bounds(self._constants[1 : self.cells], wealth, self._constants[0])
+        return low, high
 
 
 def _constant_mean(level: float) -> str:

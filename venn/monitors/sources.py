@@ -38,8 +38,11 @@ class Event(Parameters):
     likely, so many small ones for too many failures.
 
     Theorem. The p-value is the smoothed conformal p-value of the example among those of its category,
-    nonconformity being the event's failure. So while the examples are exchangeable the p-values of successive
-    steps are independent and uniform, and every test martingale on them is valid at all times.
+    nonconformity being the event's failure; which event it is must follow from the category and the bag, labels
+    included, as the row of the true label does. So while the examples are exchangeable the p-values of successive
+    steps are independent and uniform, and every test martingale on them is valid at all times: for transductive
+    predictors, and for inductive ones by a schedule that is exact "online". By other schedules each is uniform by
+    itself.
     """
 
     name = "event"
@@ -107,8 +110,8 @@ class OneClass(Event):
     """The event "the label is class k", or its opposite where that is likelier under the true hypothesis.
 
     A theorem for every `Multiprobability` of a valid Venn predictor and for `ClassIntervals`. Which of the two
-    events it is follows from the row of the true label, as its probability does, so the p-values stay uniform; and
-    what is unlikely always has a small one. With "the label is class k" throughout, labels that are
+    events it is follows from the row of the true label, as its probability does, so the p-values stay independent and
+    uniform; and what is unlikely always has a small one. With "the label is class k" throughout, labels that are
     exchanged make small and large p-values in equal numbers, which few martingales bet on.
 
     Parameters

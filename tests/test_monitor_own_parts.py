@@ -1,0 +1,103 @@
+"""A monitor with martingales and sources of a user's own: what they may do, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from math import log
+
+import numpy as np
+import pytest
+from test_monitor import CLASSES, KINDS, predictions, run
+
+import venn
+from venn.monitors.sources import TrueLabel
+from venn.prediction import PredictionSet
+
+
+class AllIn:
+    """A user's own martingale, without a repr: all is bet that p < 1/2."""
+
+    def __init__(self):
+        self.n, self.log = 0, 0.0
+
+    def fresh(self):
+        return AllIn()
+
+    def update(self, p):
+        self.n += 1
+        self.log += log(2) if p < 0.5 else -np.inf
+
+    def update_many(self, ps):
+        raise NotImplementedError
+
+    @property
+    def state(self):
+        return {"n": self.n, "lost": self.log == -np.inf}
+
+    def restore(self, state):
+        self.n = state["n"]
+        self.log = -np.inf if state["lost"] else self.n * log(2)
+
+
+def test_a_martingale_of_ones_own_that_loses_all_leaves_plain_data():
+    steps = [(prediction, "yes") for prediction in predictions("PredictionSet", np.random.default_rng(4), 40)]
+    monitor, again = (venn.Monitor(CLASSES, martingale=AllIn()) for _ in range(2))
+    for step in steps:
+        alarms = monitor.update(*step)
+        json.dumps(monitor.snapshot(), allow_nan=False)
+        again.restore(json.loads(json.dumps(monitor.state, allow_nan=False)))
+        assert again.state == monitor.state
+        assert all(alarm.detector == "ShiryaevRoberts" for alarm in alarms)
+    shown = {entry["detector"]: entry["log10"] for entry in monitor.snapshot()["evidence"]}
+    assert shown["Ville"] == -1e6
+
+
+class Own(TrueLabel):
+    """A user's own source: of an event, with given numbers."""
+
+    of_event = True
+    name = "own"
+
+    def __init__(self, *numbers):
+        self.numbers = numbers
+
+    def read(self, steps, tau):
+        return self.numbers
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ((np.nan, 0.0), r"p-value of Own\(.*\) must lie in \[0, 1\], got nan"),
+        ((1.5, 0.0), "p-value of .* must lie in"),
+        (("x", 0.0), "p-value of .* must be a number"),
+        ((0.5, None), r"deviation of .* must be a number in \[-1, 1\], got None"),
+        ((0.5, -1.5), "deviation of .* must lie in"),
+    ],
+)
+def test_numbers_of_a_source_that_are_none_are_refused_and_change_nothing(numbers, message):
+    monitor = venn.Monitor(CLASSES, sources=[Own(0.5, 0.0)])
+    good = PredictionSet(np.full(3, 0.5), CLASSES)
+    monitor.update(good, "yes")
+    before = monitor.state
+    monitor._evidence[0].source.numbers = numbers
+    with pytest.raises((TypeError, ValueError), match=message):
+        monitor.update(good, "yes")
+    assert monitor.state == before
+
+
+def test_deviations_count_only_for_sources_of_events():
+    source = Own(np.float32(0.25), 1.0)
+    source.of_event = False
+    monitor = venn.Monitor(CLASSES, sources=[source])
+    for _ in range(3):
+        monitor.update(PredictionSet(np.full(3, 0.5), CLASSES), "yes")
+    entries = json.loads(json.dumps(monitor.snapshot(), allow_nan=False))["evidence"]
+    assert [entry["detector"] for entry in entries] == ["Ville", "ShiryaevRoberts"]
+    assert entries[0]["p_value"] == 0.25
+
+
+def test_without_sources_there_is_no_evidence():
+    for kind in KINDS:
+        monitor, _ = run(kind, 3, sources=[])
+        assert monitor.snapshot()["evidence"] == []
