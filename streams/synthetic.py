@@ -121,8 +121,10 @@ def gaussians(
     centres[:, 0], centres[:, 1] = np.cos(angles), np.sin(angles)
     y = rng.choice(classes, n, p=share)
     X = centres[y] + spread * rng.normal(size=(n, features))
-    squares = ((X[:, None, :2] - centres[:, :2]) ** 2).sum(axis=2)  # the other features tell nothing
-    logs = np.log(share) - squares / (2 * spread**2)
+    # The other features tell nothing. Divided first, for the square of a spread need not be a number.
+    with np.errstate(over="ignore"):
+        squares = (((X[:, None, :2] - centres[:, :2]) / spread) ** 2).sum(axis=2)
+    logs = np.log(share) - squares / 2
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     probabilities = weights / weights.sum(axis=1, keepdims=True)
     names = [f"x{j}" for j in range(features)]

@@ -340,6 +340,12 @@ def test_plain_words():
         "conformal: 12 of 100 sets at significance 0.05 missed the true label, BEYOND the 1 to 10 that chance allows; "
         "1.88 labels a set."
     ]
+    plain = Record(classes, ["plain"])  # may miss less often than 5 in 100, and that is no surprise
+    for _ in range(100):
+        plain.update({"plain": PredictionSet(np.array([0.5, 0.3]), classes, smoothed=False)}, "a")
+    assert cli.plain_words(plain)[0].startswith(
+        "plain: 0 of 100 sets at significance 0.05 missed the true label, within the 0 to 10 that chance allows"
+    )
 
 
 def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ from click.testing import CliRunner
 
 import streams
 from venn import cli
+from venn.cli.interrupt import Interrupt
 from venn.online.record import Record
+from venn.prediction import Forecast
 
 
 @pytest.fixture
@@ -37,6 +40,7 @@ def flipped(tmp_path):
     return path
 
 
+MODULE = sys.modules["venn.cli.monitor"]  # the package's attribute of this name is the command
 FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1")
 
 
@@ -104,7 +108,8 @@ def test_the_speed_is_kept(run):
         (("car", "--level", "1"), 2, "must lie between 0 and 1, both excluded, got 1"),
         (("car", "--level", "nan"), 2, "must lie between 0 and 1, both excluded, got nan"),
         (("car", "--run-length", "1"), 2, "1.0 is not in the range x>1"),
-        (("car", "--window", "0"), 2, "0 is not in the range x>=1"),
+        (("car", "--window", "0"), 2, "0 is not in the range 1<=x<=1000000"),
+        (("car", "--window", "1" + 30 * "0"), 2, "is not in the range 1<=x<=1000000"),
         (("car", "--speed", "0"), 2, "must be a finite number > 0, got '0'"),
         (("car", "--predictors", "oracle"), 2, "must be of abers"),
         (("car", "--degree", "2"), 2, "--degree belongs to the kernel poly"),
@@ -160,3 +165,114 @@ def test_in_a_real_terminal_the_view_is_drawn_and_stays(flipped):
     for piece in ("flipped", "500", "deleted", "conformal", "evidence", "accuracy", "At step"):
         assert piece in last
     assert np.any([line.strip() for line in last.splitlines()])
+
+
+def test_ctrl_c_ends_the_watch_and_loses_nothing(run, tmp_path, monkeypatch):
+    """The signal itself, sent in the middle of a step; the step is finished and all is as if it had been the last."""
+    update = Record.update
+
+    def interrupting(record, predictions, y):
+        if len(record) == 30:
+            signal.raise_signal(signal.SIGINT)
+        update(record, predictions, y)
+
+    options = ("--predictors", "deleted,conformal", "--json")
+    expected = json.loads(run("monitor", "car", *options, "--steps", 31).stdout)
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(Record, "update", interrupting)
+    result = run("monitor", "car", *options, "--out", "here")
+    assert result.exit_code == 130
+    assert "interrupted at step 31 of 1728" in result.stderr
+    assert json.loads(result.stdout) == expected
+    assert json.loads((tmp_path / "here/snapshots.json").read_text()) == expected
+    assert len(Record.load(tmp_path / "here/record.npz")) == 31
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_waiting_and_a_second_one(run, monkeypatch):
+    def interrupting(times):
+        def sleep(_):
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+        return sleep
+
+    arguments = ("monitor", "car", "--predictors", "venn", "--speed", "1e-300")  # far slower than any one sleep
+    monkeypatch.setattr(MODULE, "sleep", interrupting(1))
+    result = run(*arguments)
+    assert result.exit_code == 130
+    assert "car: step 1 of 1728\nvenn: accuracy" in result.stdout
+    monkeypatch.setattr(MODULE, "sleep", interrupting(2))
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "Aborted!" in result.stderr
+
+
+def test_a_slow_step_is_not_followed_by_a_rush(monkeypatch):
+    now, naps = [100.0], []
+
+    def sleep(seconds):
+        naps.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(MODULE, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(MODULE, "sleep", sleep)
+    pace, interrupt = MODULE.Pace(2), Interrupt()
+    starts = []
+    for step in range(8):
+        starts.append(now[0])
+        now[0] += 30 if step == 2 else 0.01
+        pace.wait(interrupt)
+    gaps = np.diff(starts)
+    assert max(naps) <= 0.1
+    np.testing.assert_allclose(gaps[[0, 1, 4, 5, 6]], 0.5)
+    assert gaps[2] == pytest.approx(30.01, abs=0.02)
+    assert 0.3 < gaps[3] <= 0.5
+
+
+def test_options_that_a_record_cannot_heed(run, tmp_path):
+    Record(("a", "b"), ["venn"]).save(tmp_path / "empty.npz")
+    result = run("monitor", "empty.npz")
+    assert (result.exit_code, result.output) == (1, "Error: empty.npz holds no step: there is nothing to watch\n")
+    for option, value in (("--gamma", "1"), ("--shuffle", "0"), ("--label", "y"), ("--C", "2"), ("--tune", "5")):
+        result = run("monitor", "empty.npz", option, value)
+        assert result.exit_code == 2
+        assert f"{option} does not go with a record, whose predictions are made" in result.output
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "empty.npz").read_bytes()[:200])
+    result = run("monitor", "cut.npz")
+    assert result.exit_code == 1
+    assert "cut.npz is not a readable record" in result.output
+
+
+@pytest.mark.parametrize("command", ["monitor", "replay"])
+def test_a_folder_that_cannot_be_made_is_found_out_before_the_first_step(run, tmp_path, monkeypatch, command):
+    def refused(*_):
+        pytest.fail("a step was made")
+
+    monkeypatch.setattr(Record, "update", refused)
+    (tmp_path / "file").write_text("")
+    result = run(command, "car", "--predictors", "venn", "--out", "file/folder")
+    assert result.exit_code == 1
+    assert "file/folder" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    record = Record(("a", "b"), ["point"])
+    for p in rng.random(300):
+        record.update({"point": Forecast(np.array([p, 1 - p]), ("a", "b"))}, "ab"[rng.integers(2)])
+    record.save(tmp_path / "long.npz")
+    calls, outcomes = [], Record.outcomes
+    monkeypatch.setattr(Record, "outcomes", lambda self, name: calls.append(name) or outcomes(self, name))
+    result = run("monitor", "long.npz", "--json")
+    assert json.loads(result.stdout)["point"]["step"] == 300
+    assert calls == ["point"]
+
+
+def test_commands_import_what_they_need(tmp_path):
+    """Rich and matplotlib take a while; `venn --help` needs neither."""
+    slow = ("rich", "matplotlib", "sklearn", "scipy.stats")
+    code = f"import sys, venn.cli; print(*(m for m in {slow} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == []

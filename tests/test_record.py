@@ -659,6 +659,8 @@ def test_forged_numbers_are_refused(tmp_path):
         ("upper", 1.5, "no probabilities"),
         ("probability", math.nan, "no probabilities"),
         ("brier", -1.0, "no probabilities"),
+        ("brier", 2.1, "no probabilities"),
+        ("brier", math.inf, "no probabilities"),
         ("lower", 0.999, "no probabilities"),
         ("predicted", 3, "labels outside"),
         ("realised_class", -1, "labels outside"),

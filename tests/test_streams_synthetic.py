@@ -54,6 +54,15 @@ def test_probabilities_are_those_of_bayes(classes, features, turn):
         assert pytest.approx(bayes(x, centres, 0.7, proportions / proportions.sum()), abs=1e-12) == P
 
 
+@pytest.mark.parametrize(("spread", "certain"), [(1e-200, True), (1e-160, True), (1e160, False), (1e200, False)])
+def test_probabilities_of_any_spread(spread, certain):
+    stream = streams.gaussians(50, spread=spread)
+    assert np.isfinite(stream.X).all()
+    np.testing.assert_allclose(stream.probabilities.sum(axis=1), 1)
+    own = stream.probabilities[np.arange(50), stream.y]
+    np.testing.assert_allclose(own, 1.0 if certain else 1 / 3)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
 def test_labels_follow_the_stated_probabilities(classes, spread):

@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from venn.cli.interrupt import Interrupt
 from venn.cli.setting import PREDICTORS, Learning, learning, names, one_line_errors, positive, seed
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.online.record import Record
 from venn.online.replay import advance, length
-from venn.show.live import Live
+
+if TYPE_CHECKING:
+    from venn.show.live import Live
 
 MOST_TRANSDUCTIVE = 6000  # examples; beyond it memory grows past half a gigabyte and steps past some milliseconds
 FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
 BLOCK = 64  # steps of a record between two looks at the clock
+NAP = 0.1  # seconds; the longest sleep, and the most that is made up for
+MOST_IN_WINDOW = 1_000_000
+INTERRUPTED = 130  # exit code, as of every program that SIGINT ends
+OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
 
 
 def _level(context: click.Context, option: click.Parameter, value: float) -> float:
@@ -56,7 +65,7 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]",
 )  # fmt: skip
 @click.option(
-    "--window", type=click.IntRange(min=1), default=1000, metavar="INTEGER",
+    "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Latest examples whose means are shown.  [default: 1000]",
 )  # fmt: skip
 @click.option(
@@ -82,6 +91,7 @@ def monitor(
 
     DATA is a named data set (see `venn datasets`). FILE is a record that `venn replay` wrote, or a CSV file, which
     needs --label. In a terminal the view is live; elsewhere each alarm is one line, and a summary comes last.
+    Ctrl-C ends the watch: what was seen until then is shown, and written with --out.
     """
     chosen = Learning(**options)
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
@@ -90,15 +100,18 @@ def monitor(
         click.echo(text, err=as_json)
 
     with one_line_errors():
-        if Path(data).is_file() and zipfile.is_zipfile(data):
+        if _holds_record(data):
+            _refuse_learning()
             record = Record.load(data)
+            if not len(record):
+                raise click.ClickException(f"{data} holds no step: there is nothing to watch")
             chosen_names = predictors or list(record.names)
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
             monitors = {name: Monitor(record.classes, **settings) for name in chosen_names}
             title, total = record.data or data, length(range(len(record)), chosen.steps)
-            steps = _recorded(record, monitors, total or 0, speed)
+            steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
             found = predictors or list(FEW if len(stream) <= MOST_TRANSDUCTIVE else MANY)
@@ -108,16 +121,12 @@ def monitor(
             record = Record(stream.classes, tuple(panel), data=stream.name, shuffle=shuffle)
             monitors = {name: Monitor(stream.classes, **settings) for name in panel}
             title, total = stream.name, length(stream, chosen.steps)
-            steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors, speed)
-        if as_json:
-            for _ in steps:
-                pass
-        else:
-            with Live(title, total, tuple(monitors)) as view:
-                for _ in steps:
-                    if view.due():
-                        view.show({name: one.snapshot() for name, one in monitors.items()})
-                view.show({name: one.snapshot() for name, one in monitors.items()})
+            steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
+        interrupted = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
+        if interrupted:
+            click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
         if as_json:
             click.echo(json.dumps(snapshots, allow_nan=False))
@@ -130,34 +139,84 @@ def monitor(
             except ImportError as error:
                 click.echo(f"no figures: {error}", err=True)
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
+    if interrupted:
+        click.get_current_context().exit(INTERRUPTED)
 
 
-def _live(steps: Iterator[Any], record: Record, monitors: dict[str, Monitor], speed: float | None) -> Iterator[None]:
+def _holds_record(data: str) -> bool:
+    """Whether DATA is a file that can only be meant as a record; a damaged one may be no zip archive any more."""
+    return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
+
+
+def _refuse_learning() -> None:
+    """Refuse options that say what is learned, and how: in a record that has been done."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and option.name not in OF_RECORDS:
+            raise click.UsageError(f"{option.opts[0]} does not go with a record, whose predictions are made")
+
+
+def _watch(
+    steps: Iterator[None], monitors: dict[str, Monitor], pace: Pace, shown: tuple[str, int | None] | None
+) -> bool:
+    """Go through the steps, with a view if a title and a total are given; return whether Ctrl-C ended that."""
+
+    def snapshots() -> dict[str, Any]:
+        return {name: one.snapshot() for name, one in monitors.items()}
+
+    view: Live | None = None
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        if shown is not None:
+            from venn.show.live import Live  # takes a while: only where there is a view
+
+            view = stack.enter_context(Live(*shown, tuple(monitors)))
+        for _ in steps:
+            if view is not None and view.due():
+                view.show(snapshots())
+            pace.wait(interrupt)
+            if interrupt.pressed:
+                break
+        if view is not None:
+            view.show(snapshots())
+    return interrupt.pressed
+
+
+def _live(steps: Iterator[Any], record: Record, monitors: dict[str, Monitor]) -> Iterator[None]:
     """Predict, learn and watch; yield after every step."""
-    start = perf_counter()
-    for n, predictions, y in steps:
+    for _, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
             one.update(predictions[name], y)
         yield
-        _wait(start, n, speed)
 
 
-def _recorded(record: Record, monitors: dict[str, Monitor], total: int, speed: float | None) -> Iterator[None]:
-    """Watch what a record holds; yield after every few steps."""
-    start = perf_counter()
-    block = BLOCK if speed is None else 1
+def _recorded(record: Record, monitors: dict[str, Monitor], total: int, one_by_one: bool) -> Iterator[None]:
+    """Watch what a record holds; yield after every step, or every few."""
+    columns = {name: record.outcomes(name) for name in monitors}
+    block = 1 if one_by_one else BLOCK
     for first in range(0, total, block):
         part = slice(first, min(first + block, total))
         for name, one in monitors.items():
-            steps = Outcomes(*(column[..., part] for column in record.outcomes(name)))
+            steps = Outcomes(*(column[..., part] for column in columns[name]))
             one.follow(steps, str(record.kinds[name]), record.guaranteed[name])
         yield
-        _wait(start, part.stop, speed)
 
 
-def _wait(start: float, n: int, speed: float | None) -> None:
-    if speed is not None:
-        ahead = n / speed - (perf_counter() - start)
-        if ahead > 0:
-            sleep(ahead)
+class Pace:
+    """Waits between two examples, at most so many a second; None: as many as there may be.
+
+    What a slow step has lost, such as the first one, which compiles, is not made up for by a rush after it.
+    """
+
+    def __init__(self, speed: float | None) -> None:
+        self._gap = 0.0 if speed is None else 1 / speed
+        self._due = perf_counter()
+
+    def wait(self, interrupt: Interrupt) -> None:
+        """Wait until the next example is due, or until Ctrl-C."""
+        if self._gap:
+            self._due = max(self._due + self._gap, perf_counter() - NAP)
+            while not interrupt.pressed and (ahead := self._due - perf_counter()) > 0:
+                sleep(min(ahead, NAP))  # a sleep goes on after a signal

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from venn.cli.setting import INDUCTIVE, PREDICTORS, Learning, learning, names, one_line_errors, seed
 from venn.cli.words import plain_words
@@ -63,6 +62,8 @@ def replay(
         panel, tuning = chosen.panel(data, stream, predictors, say)
         if tuning is not None:
             stream = stream.drop(tuning.n)
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
         record = run(stream, panel, progress=chosen.progress, steps=chosen.steps)
         record.shuffle = shuffle
         folder = Path("runs", stream.name) if out is None else out
@@ -76,6 +77,8 @@ def replay(
     if as_json:
         click.echo(json.dumps(_summary(record, stream.name, tuning), allow_nan=False))
     elif sys.stdout.isatty():
+        from rich.console import Console  # takes a while: only where there is a terminal
+
         Console().print(record)
     else:
         click.echo(record.table())

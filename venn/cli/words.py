@@ -6,7 +6,7 @@ import math
 
 from venn.online.curves import SetCurves
 from venn.online.record import Record
-from venn.prediction import PREDICTED_LABEL
+from venn.prediction import ERROR_RATE, PREDICTED_LABEL
 
 SHARP, PUBLISHED = "abers", "venn"
 
@@ -20,7 +20,7 @@ def plain_words(record: Record) -> list[str]:
     for name in record:
         curves = record[name]
         if isinstance(curves, SetCurves):
-            lines.append(_about_sets(name, curves))
+            lines.append(_about_sets(name, curves, record.guaranteed[name] == ERROR_RATE))
             continue
         accuracy, lower, upper = curves.accuracy[-1], curves.lower[-1], curves.upper[-1]
         if curves.interval:
@@ -45,12 +45,17 @@ def plain_words(record: Record) -> list[str]:
     return lines
 
 
-def _about_sets(name: str, curves: SetCurves, epsilon: float = 0.05) -> str:
-    """Compare the number of errors with the central 95 % of the binomial distribution that the theorem says."""
+def _about_sets(name: str, curves: SetCurves, exact: bool, epsilon: float = 0.05) -> str:
+    """Compare the number of errors with the central 95 % of the binomial distribution that the theorem says.
+
+    Sets of plain p-values, not `exact`, may miss the true label less often.
+    """
     from scipy.stats import binom
 
     n, errors = len(curves), int(curves.errors(epsilon)[-1])
     low, high = (int(limit) for limit in binom.interval(0.95, n, epsilon))
+    if not exact:
+        low = 0
     inside = "within" if low <= errors <= high else "BEYOND"
     return (
         f"{name}: {errors} of {n} sets at significance {epsilon} missed the true label, {inside} the {low} to {high} "

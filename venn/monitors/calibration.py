@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from venn.monitors.bins import (
     Bins,
@@ -418,7 +418,7 @@ def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample:
             statistic += (observed - expected) ** 2 / variance
         elif observed != expected:  # something came that had probability 0
             statistic = math.inf
-    return HosmerLemeshow(statistic, float(chi2.sf(statistic, freedom)), freedom, len(groups))
+    return HosmerLemeshow(statistic, float(chdtrc(freedom, statistic)), freedom, len(groups))
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.bounds import DeviationBand, ForwardEProcess
-from venn.monitors.calibration import reliability
-from venn.monitors.martingales import CompositeJumper
 from venn.monitors.monitor import LEVELS, Monitor
 from venn.monitors.outcomes import MIXED, Outcomes
 from venn.monitors.sources import usual_sources
-from venn.online import archive
+from venn.online import archive, figures
 from venn.online.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.online.tracks import NUMBER, ROW, Track
 from venn.prediction import (
@@ -30,7 +27,7 @@ from venn.prediction import (
     Label,
     Prediction,
 )
-from venn.show import plot, terminal
+from venn.show import terminal
 from venn.smoothing import Smoothing
 
 if TYPE_CHECKING:
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
 TRUTH = np.dtype("<i4")
 GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, NOTHING, MIXED)
 START = 256
-BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its bounds
 FORMAT, VERSION = "vennstream.record", 3
 
 
@@ -196,7 +192,7 @@ class Record:
             No predictor has this name.
         """
         if name not in self._tracks:
-            raise KeyError(f"no predictor {name!r} in this record; it has {', '.join(self.names)}")
+            raise KeyError(self._unknown(name))
         return self._tracks[name].outcomes(self._truth[: self._n])
 
     @property
@@ -245,22 +241,26 @@ class Record:
 
     def running(self, name: str) -> str:
         """Return in words how a predictor fares so far, cheaply enough for a progress bar."""
-        o = self.outcomes(name)
-        accuracy = (o.predicted == o.truth).mean()
-        if self._tracks[name].sets:
-            error, size = (o.probability <= 0.05).mean(), (o.row > 0.05).sum(axis=0).mean()
+        if name not in self._tracks:
+            raise KeyError(self._unknown(name))
+        if not self._n:
+            return f"{name}: no step"
+        track = self._tracks[name]
+        accuracy, lower, upper, error, size = track.means(self._truth[: self._n])
+        if track.sets:
             return f"{name}: accuracy {accuracy:.3f}, at 0.05 error rate {error:.3f}, {size:.2f} labels a set"
-        lower, upper = o.lower.mean(), o.upper.mean()
         claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
         return f"{name}: accuracy {accuracy:.3f} {claim}"
 
     def table(self) -> str:
         """Return the means as plain text, one line per predictor."""
-        return terminal.table(self.means(), self._title(), self._footnote())
+        return terminal.table(self.means(), self.title, self._footnote())
 
     def __rich__(self) -> Group:
         """Return the tables that a rich console prints."""
-        return terminal.rich_table(self.means(), self._title(), self._footnote())
+        return terminal.rich_table(self.means(), self.title, self._footnote())
+
+    # ------------------------------------------------------------------ figures
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw accuracy and claimed bounds against the number of examples, one panel per predictor.
@@ -286,23 +286,11 @@ class Record:
         ValueError
             The record has no step, or no predictor of the kind that is drawn.
         """
-        curves = {name: c for name in self.names if isinstance(c := self[name], Curves)}
-        self._drawable(curves, "probabilities")
-        steps = np.arange(1, self._n + 1)
-        allowed = DeviationBand(BAND).update_many(np.zeros(self._n))[:, 1] / steps
-        panels = {}
-        for name, c in curves.items():
-            known = self.guaranteed[name] == PREDICTED_LABEL
-            band = (c.lower - allowed, c.upper + allowed) if known else None
-            panels[name] = plot.Curve(c.accuracy, c.lower, c.upper, c.interval, band)
-        return plot.curves(panels, title=self._title(), path=path)
+        return figures.draw_curves(self, path)
 
     def plot_errors(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw the number of errors of prediction sets at several significance levels, beside what they promise."""
-        sets = {name: c for name in self.names if isinstance(c := self[name], SetCurves)}
-        self._drawable(sets, "prediction sets")
-        errors = {name: {level: c.errors(level).astype(float) for level in LEVELS} for name, c in sets.items()}
-        return plot.errors(errors, title=self._title(), path=path)
+        return figures.draw_errors(self, path)
 
     def plot_martingales(
         self, path: str | os.PathLike[str] | None = None, level: float = 0.01, seed: int = 0
@@ -317,59 +305,19 @@ class Record:
         seed : int >= 0, default 0
             Of the random numbers that break ties in p-values.
         """
-        logs = {name: CompositeJumper().update_many(p) for name, p in self._all_p_values(seed).items()}
-        for name in self.names:
-            if self.kinds[name] == "Forecast":
-                o = self.outcomes(name)
-                claimed = np.minimum(o.lower, 1.0)
-                logs[name] = ForwardEProcess().update_many(o.predicted == o.truth, claimed, claimed)
-        self._drawable(logs, "something to bet against")
-        paths = {name: values / np.log(10) for name, values in logs.items()}
-        threshold = -float(np.log10(level))
-        first = {name: (values >= threshold).argmax() for name, values in paths.items()}
-        rung = {name: [int(step) + 1] for name, step in first.items() if paths[name][step] >= threshold}
-        return plot.martingales(paths, {f"{1 / level:,.0f} to 1": threshold}, rung, title=self._title(), path=path)
+        return figures.draw_martingales(self, path, level, seed)
 
     def plot_p_values(self, path: str | os.PathLike[str] | None = None, seed: int = 0) -> Figure:
         """Draw histograms of the p-values, which are uniform on exchangeable data."""
-        panels = self._all_p_values(seed)
-        self._drawable(panels, "p-values")
-        return plot.p_values(panels, title=self._title(), path=path)
+        return figures.draw_p_values(self, path, seed)
 
     def plot_reliability(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw how often predicted labels were right against how probable the point forecasts said they were."""
-        diagrams = {}
-        for name, track in self._tracks.items():
-            if self._n and not track.sets:
-                o = self.outcomes(name)
-                d = reliability(np.clip(o.confidence, 0.0, 1.0), o.predicted == o.truth)
-                diagrams[name] = plot.Diagram(d.confidence, d.frequency, d.counts, d.low, d.high, d.ece)
-        self._drawable(diagrams, "probabilities")
-        return plot.reliability(diagrams, title=self._title(), path=path)
+        return figures.draw_reliability(self, path)
 
     def plot_all(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Draw all that there is to see into a folder; return the files."""
-        graded = not all(track.sets for track in self._tracks.values())
-        betting = self._all_p_values(0)
-        files = {
-            "curves.png": (self.plot, graded),
-            "errors.png": (self.plot_errors, any(track.sets for track in self._tracks.values())),
-            "martingales.png": (self.plot_martingales, betting or "Forecast" in self.kinds.values()),
-            "p_values.png": (self.plot_p_values, betting),
-            "reliability.png": (self.plot_reliability, graded),
-        }
-        written = []
-        for file, (draw, wanted) in files.items():
-            if wanted:
-                draw(Path(folder, file))
-                written.append(Path(folder, file))
-        return written
-
-    def _drawable(self, found: Any, wanted: str) -> None:
-        if not self._n:
-            raise ValueError("a record without steps has nothing to draw")
-        if not found:
-            raise ValueError(f"the figure needs a predictor that gives {wanted}, got {', '.join(self.names)}")
+        return figures.draw_all(self, folder)
 
     # ---------------------------------------------------------------- monitoring
 
@@ -392,12 +340,6 @@ class Record:
         sources = usual_sources(self.guaranteed[name], self.classes)
         return {source.name: np.array(source.read(steps, tau)[0]) for source in sources}
 
-    def _all_p_values(self, seed: int) -> dict[str, Floats]:
-        found = {name: self.p_values(name, seed) for name in self.names}
-        return {
-            f"{name}: {source}" if len(one) > 1 else name: p for name, one in found.items() for source, p in one.items()
-        }
-
     def monitor(self, name: str, **parameters: Any) -> Monitor:
         """Return a monitor that has watched one predictor over all steps.
 
@@ -407,18 +349,24 @@ class Record:
         **parameters
             Of `Monitor`, but for the classes.
         """
+        steps = self.outcomes(name)
         monitor = Monitor(self.classes, **parameters)
         kind = self.kinds[name]
         if kind is not None:
-            monitor.follow(self.outcomes(name), kind, self.guaranteed[name])
+            monitor.follow(steps, kind, self.guaranteed[name])
         return monitor
 
     # ------------------------------------------------------------------------ text
 
-    def _title(self) -> str:
+    @property
+    def title(self) -> str:
+        """Which data in which order, how many examples and classes: stands above tables and figures."""
         shuffle = "" if self.shuffle is None else f", shuffle {self.shuffle}"
         examples = "example" if self._n == 1 else "examples"
         return f"{self.data or 'stream'}: {self._n} {examples}, {len(self.classes)} classes{shuffle}"
+
+    def _unknown(self, name: str) -> str:
+        return f"no predictor {name!r} in this record; it has {', '.join(self.names)}"
 
     def _footnote(self) -> str:
         graded = [name for name, track in self._tracks.items() if not track.sets]

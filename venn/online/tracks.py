@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.outcomes import WIDTH
+from venn._compiled.outcomes import LOWER, PROBABILITY, UPPER, WIDTH
 from venn.machines.machine import grown
 from venn.monitors.outcomes import KINDS, SETS, Outcomes, Scorer, outcomes
 from venn.prediction import Floats, Integers, Label, Prediction
@@ -31,6 +31,7 @@ ROW = np.dtype(
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
 START = 256
+LEVEL = 0.05  # of the sets that `means` looks at
 
 
 class Track:
@@ -41,6 +42,8 @@ class Track:
         self._predicted: Integers = np.empty(START, np.int64)
         self._numbers = np.empty((START, WIDTH))
         self._rows = np.empty((START, len(classes)))
+        # Of the first steps, sums of: hit, lower, upper, error of a set at LEVEL, size of that set.
+        self._summed, self._sums = 0, np.zeros(5)
 
     @property
     def kind(self) -> str | None:
@@ -65,6 +68,21 @@ class Track:
         n = len(truth)
         return outcomes(truth, self._predicted[:n], self._numbers[:n], self._rows[:n])
 
+    def means(self, truth: NDArray[np.int32]) -> list[float]:
+        """Return means over the first n >= 1 steps: hit, lower, upper, error and size of a set at 0.05.
+
+        Adds up what came since the last call only, for a progress bar asks many times.
+        """
+        n = len(truth)
+        new = slice(self._summed, n)
+        hits = self._predicted[new] == truth[new]
+        numbers, rows = self._numbers[new], self._rows[new]
+        errors, sizes = numbers[:, PROBABILITY] <= LEVEL, (rows > LEVEL).sum()
+        self._sums += (hits.sum(), numbers[:, LOWER].sum(), numbers[:, UPPER].sum(), errors.sum(), sizes)
+        self._summed = n
+        means: list[float] = (self._sums / n).tolist()
+        return means
+
     def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
         """Return the first n steps as the file holds them: (n,) rows and (n * c,) probabilities."""
         rows = np.empty(n, ROW)
@@ -79,7 +97,8 @@ class Track:
         bounded = [rows[name] for name in ("lower", "upper", "confidence", "probability", "own", "realised")]
         values = np.concatenate([*bounded, probabilities])
         inside = (values >= -TOLERANCE) & (values <= 1 + TOLERANCE)
-        if not inside.all() or not (rows["brier"] >= 0).all() or not (rows["lower"] <= rows["upper"]).all():
+        brier = (rows["brier"] >= 0) & (rows["brier"] <= 2 + 8 * TOLERANCE)
+        if not inside.all() or not brier.all() or not (rows["lower"] <= rows["upper"]).all():
             raise ValueError(f"the rows of {self.scorer.name} hold numbers that are no probabilities")
         if not (kind in KINDS or (kind is None and not n)):
             raise ValueError(f"its header says {kind!r} where a kind of prediction belongs")

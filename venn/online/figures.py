@@ -1,0 +1,120 @@
+"""The figures of a record: which numbers of which predictors are drawn; `venn.show.plot` draws them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.calibration import reliability
+from venn.monitors.martingales import CompositeJumper
+from venn.monitors.monitor import LEVELS
+from venn.monitors.outcomes import SETS
+from venn.monitors.running import probability
+from venn.online.curves import Curves, SetCurves
+from venn.prediction import PREDICTED_LABEL, Floats
+from venn.show import plot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from venn.online.record import Record
+
+Target = str | os.PathLike[str] | None
+BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its bounds
+
+
+def draw_curves(record: Record, path: Target = None) -> Figure:
+    """Draw accuracy, claimed bounds and, where the predicted label is guaranteed, a band about them."""
+    curves = {name: c for name in record if isinstance(c := record[name], Curves)}
+    _drawable(record, curves, "probabilities")
+    steps = np.arange(1, len(record) + 1)
+    allowed = DeviationBand(BAND).update_many(np.zeros(len(record)))[:, 1] / steps
+    panels = {}
+    for name, c in curves.items():
+        known = record.guaranteed[name] == PREDICTED_LABEL
+        band = (c.lower - allowed, c.upper + allowed) if known else None
+        panels[name] = plot.Curve(c.accuracy, c.lower, c.upper, c.interval, band)
+    return plot.curves(panels, title=record.title, path=path)
+
+
+def draw_errors(record: Record, path: Target = None) -> Figure:
+    """Draw how many prediction sets missed the true label."""
+    sets = {name: c for name in record if isinstance(c := record[name], SetCurves)}
+    _drawable(record, sets, "prediction sets")
+    errors = {name: {level: c.errors(level).astype(float) for level in LEVELS} for name, c in sets.items()}
+    return plot.errors(errors, title=record.title, path=path)
+
+
+def draw_martingales(record: Record, path: Target = None, level: float = 0.01, seed: int = 0) -> Figure:
+    """Draw test martingales of all p-values and, for point forecasts, e-processes."""
+    level = probability("level", level)
+    logs = {name: CompositeJumper().update_many(p) for name, p in _all_p_values(record, seed).items()}
+    for name in record:
+        if record.kinds[name] == "Forecast":
+            o = record.outcomes(name)
+            claimed = np.minimum(o.lower, 1.0)
+            logs[name] = ForwardEProcess().update_many(o.predicted == o.truth, claimed, claimed)
+    _drawable(record, logs, "something to bet against")
+    paths = {name: values / np.log(10) for name, values in logs.items()}
+    threshold = -float(np.log10(level))
+    first = {name: (values >= threshold).argmax() for name, values in paths.items()}
+    rung = {name: [int(step) + 1] for name, step in first.items() if paths[name][step] >= threshold}
+    return plot.martingales(paths, {f"{1 / level:,.0f} to 1": threshold}, rung, title=record.title, path=path)
+
+
+def draw_p_values(record: Record, path: Target = None, seed: int = 0) -> Figure:
+    """Draw histograms of the p-values that a monitor would bet on."""
+    panels = _all_p_values(record, seed)
+    _drawable(record, panels, "p-values")
+    return plot.p_values(panels, title=record.title, path=path)
+
+
+def draw_reliability(record: Record, path: Target = None) -> Figure:
+    """Draw how often predicted labels were right against how probable the point forecasts said they were."""
+    diagrams = {}
+    for name, kind in record.kinds.items():
+        if len(record) and kind != SETS:
+            o = record.outcomes(name)
+            d = reliability(np.clip(o.confidence, 0.0, 1.0), o.predicted == o.truth)
+            diagrams[name] = plot.Diagram(d.confidence, d.frequency, d.counts, d.low, d.high, d.ece)
+    _drawable(record, diagrams, "probabilities")
+    return plot.reliability(diagrams, title=record.title, path=path)
+
+
+def draw_all(record: Record, folder: str | os.PathLike[str]) -> list[Path]:
+    """Draw into a folder what there is to see; return the files."""
+    kinds = set(record.kinds.values())
+    graded = kinds != {SETS}
+    betting = bool(_all_p_values(record, 0))
+    files = {
+        "curves.png": (draw_curves, graded),
+        "errors.png": (draw_errors, SETS in kinds),
+        "martingales.png": (draw_martingales, betting or "Forecast" in kinds),
+        "p_values.png": (draw_p_values, betting),
+        "reliability.png": (draw_reliability, graded),
+    }
+    written = []
+    for file, (draw, wanted) in files.items():
+        if wanted:
+            draw(record, Path(folder, file))
+            written.append(Path(folder, file))
+    return written
+
+
+def _all_p_values(record: Record, seed: int) -> dict[str, Floats]:
+    """Return the p-values of all predictors, by name; where one has several sources, by name and source."""
+    found = {name: record.p_values(name, seed) for name in record}
+    return {
+        f"{name}: {source}" if len(one) > 1 else name: p for name, one in found.items() for source, p in one.items()
+    }
+
+
+def _drawable(record: Record, found: Any, wanted: str) -> None:
+    if not len(record):
+        raise ValueError("a record without steps has nothing to draw")
+    if not found:
+        raise ValueError(f"the figure needs a predictor that gives {wanted}, got {', '.join(record.names)}")
