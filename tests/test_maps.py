@@ -1,0 +1,555 @@
+"""Batch maps from scores to probabilities: equal to their definitions, and what they do at their edges."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from naive import maps as naive
+from scipy.special import expit, logit
+from sklearn.calibration import _SigmoidCalibration
+from sklearn.isotonic import IsotonicRegression
+
+from venn.calibrators.beta import Beta2, BetaScaling, BetaTransform
+from venn.calibrators.beta_calibration import BetaCalibration
+from venn.calibrators.classes import OneVsAll, Temperature
+from venn.calibrators.maps import ClippedLinearMap, LinearMap, PlattMap, SoftmaxMap
+from venn.calibrators.steps import BinningMap, EqualFrequency, EqualWidth, IsotonicMap
+from venn.machines.machine import NotConverged
+
+BINARY = {
+    "Platt": PlattMap(),
+    "softmax": SoftmaxMap(),
+    "linear": LinearMap(),
+    "clipped": ClippedLinearMap(),
+    "Beta-2": Beta2(),
+    "beta calibration": BetaCalibration(),
+    "bins": BinningMap(),
+    "frequency": BinningMap(50, EqualFrequency(), laplace=True),
+    "step": IsotonicMap(),
+    "interpolated": IsotonicMap("linear"),
+}
+SEVERAL = {
+    "temperature": Temperature(),
+    "Beta": BetaScaling(),
+    "tuned Beta": BetaScaling(tuned=True),
+    **{f"all {name}": OneVsAll(one) for name, one in BINARY.items()},
+}
+# A search by values finds a minimum to the square root of the last bit.
+CLOSE = {"Beta-2": 1e-6, "all Beta-2": 1e-6}
+# Each with its definition, and how exactly it must be met.
+ORACLES = {
+    "Platt": (PlattMap(), naive.platt, 1e-9),
+    "softmax": (SoftmaxMap(), lambda *_: lambda s: naive.sigmoid(2 * s), 1e-15),
+    "linear": (LinearMap(), naive.linear, 1e-15),
+    "clipped": (ClippedLinearMap(), naive.clipped_linear, 1e-15),
+    "Beta-2": (Beta2(), naive.beta2, 2e-6),
+    "beta calibration": (BetaCalibration(), naive.beta_calibration, 1e-6),
+    "width": (BinningMap(7), partial(naive.binning, bins=7, frequency=False, laplace=False), 1e-15),
+    "width, laplace": (
+        BinningMap(4, laplace=True),
+        partial(naive.binning, bins=4, frequency=False, laplace=True),
+        1e-15,
+    ),
+    "frequency": (
+        BinningMap(6, EqualFrequency()),
+        partial(naive.binning, bins=6, frequency=True, laplace=False),
+        1e-15,
+    ),
+    "step": (IsotonicMap(), partial(naive.isotonic, interpolation="step"), 1e-14),
+    "interpolated": (IsotonicMap("linear"), partial(naive.isotonic, interpolation="linear"), 1e-14),
+}
+SCORES = ("normal", "tied", "shifted", "wrong", "separable", "inverted", "middle")
+
+
+def binary_data(kind, seed, n=60):
+    """Return scores, labels and weights; both classes have some weight."""
+    rng = np.random.default_rng([SCORES.index(kind), seed])
+    y = rng.integers(0, 2, n)
+    f = rng.normal(0.7 * (2 * y - 1), 1.0)
+    if kind == "tied":
+        f = np.round(2 * f) / 2
+    if kind == "shifted":
+        f = 0.3 * f + 1.5
+    if kind == "wrong":
+        f = -f
+    if kind == "separable":
+        f = np.abs(f) * (2 * y - 1)
+    if kind == "inverted":  # separable but for one close pair
+        f = np.abs(f) * (2 * y - 1)
+        f[:2], y[:2] = (0.01, 0.0), (0, 1)
+    if kind == "middle":  # negatives lie between positives
+        y = (np.abs(f) > 0.7).astype(int)
+    w = rng.integers(0, 4, n)
+    w[:2] = 1
+    return f, y, w / rng.choice([1, 1, 8])
+
+
+def class_data(seed, n=60, c=3, sharpness=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, c, n)
+    f = rng.normal(size=(n, c)) + sharpness * np.eye(c)[y]
+    return np.round(f, 1), y, rng.integers(0, 4, n) / rng.choice([1, 4])
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_binary_maps_equal_their_definitions(name, kind, weighted):
+    method, oracle, tolerance = ORACLES[name]
+    for seed in range(2 if tolerance < 1e-7 else 1):
+        f, y, w = binary_data(kind, seed, 40)
+        if not weighted:
+            w = np.ones(len(f))
+        present = w > 0
+        expected = oracle(f[present].tolist(), y[present].tolist(), w[present].tolist())
+        at = np.concatenate([f, np.linspace(-5, 5, 21), [-1.0, 1.0]])
+        found = method.fit(f, y, w if weighted else None)(at)
+        np.testing.assert_allclose(found, [expected(s) for s in at], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_platt_equals_scikit_learn(kind, weighted):
+    f, y, w = binary_data(kind, 7, 300)
+    w = w if weighted else None
+    theirs = _SigmoidCalibration().fit(f, y, w)
+    mine = PlattMap().fit(f, y, w)
+    at = np.linspace(-5, 5, 50)
+    np.testing.assert_allclose(mine(at), theirs.predict(at), rtol=0, atol=1e-5)  # their gradient stops at 1e-6
+    np.testing.assert_allclose(mine.coefficients, (theirs.a_, theirs.b_), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_isotonic_equals_scikit_learn(kind, weighted):
+    f, y, w = binary_data(kind, 8, 500)
+    present = w > 0 if weighted else w >= 0
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(f[present], y[present], w[present] if weighted else None)
+    at = np.concatenate([f, np.linspace(-6, 6, 100)])
+    mine = IsotonicMap("linear").fit(f, y, w if weighted else None)
+    np.testing.assert_allclose(mine(at), theirs.predict(at), rtol=0, atol=1e-12)
+    steps = IsotonicMap().fit(f, y, w if weighted else None)
+    np.testing.assert_allclose(steps(f[present]), theirs.predict(f[present]), rtol=0, atol=1e-12)
+
+
+def test_pool_adjacent_violators_by_hand():
+    assert IsotonicMap().fit([1, 2, 3], [1, 1, 0])([1, 2, 3]).tolist() == [2 / 3] * 3
+    fitted = IsotonicMap().fit([1, 2, 3, 4], [0, 1, 0, 1], [1, 1, 3, 1])
+    assert fitted.first.tolist() == [1, 2, 4]
+    assert fitted.last.tolist() == [1, 3, 4]
+    assert fitted.value.tolist() == [0, 0.25, 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_temperature_equals_a_generic_minimiser(seed):
+    f, y, w = class_data(seed)
+    expected = naive.temperature(f.tolist(), y.tolist(), w.tolist())
+    found = Temperature().fit(f, y, w)(f)
+    np.testing.assert_allclose(found, [expected(row) for row in f.tolist()], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(Temperature().fit(1e6 * f, y, w)(1e6 * f), found, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_beta_scaling_equals_its_definition(seed, tuned):
+    f, y, w = class_data([seed, 9], sharpness=(0.5, 1.5)[seed % 2], c=(3, 2)[seed // 2])
+    if seed == 0:
+        w[:] = 1
+    expected = naive.beta_scaling(f.tolist(), y.tolist(), w.tolist(), tuned)
+    at = np.vstack([f, 3 * f])
+    found = BetaScaling(tuned).fit(f, y, w)(at)
+    np.testing.assert_allclose(found, [expected(row) for row in at.tolist()], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_against_all_equals_its_definition(seed):
+    f, y, w = class_data([seed, 10])
+    for method, oracle in ((PlattMap(), naive.platt), (LinearMap(), naive.linear)):
+        present = w > 0
+        expected = naive.one_vs_all(oracle, f[present].tolist(), y[present].tolist(), w[present].tolist())
+        found = OneVsAll(method).fit(f, y, w)(f)
+        np.testing.assert_allclose(found, [expected(row) for row in f.tolist()], rtol=0, atol=1e-9)
+
+
+def test_one_against_all_by_hand():
+    scores = [[1.0, -2.0, -2.0], [-2.0, 0.0, -2.0], [-2.0, -2.0, -2.0]]
+    fitted = OneVsAll(LinearMap()).fit(scores, [0, 1, 0])
+    # Below -1: of class 0 one of two, of class 1 none, of class 2 none.
+    assert [m.below for m in fitted.maps] == [0.5, 0, 0]
+    assert fitted([[0.0, 0.5, -3.0]]).tolist() == [[0.4, 0.6, 0.0]]
+    assert fitted([[-1.0, -1.0, -1.0]]).tolist() == [[1 / 3] * 3]
+
+
+def test_linear_maps_by_hand():
+    f = [-3, -2, -1.5, -1.1, -1, 0, 1, 1.1, 2, 3, 4, 5]
+    y = [0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1]
+    fitted, clipped = LinearMap().fit(f, y), ClippedLinearMap().fit(f, y)
+    assert (fitted.below, fitted.above) == (clipped.below, clipped.above) == (0.25, 0.8)
+    assert fitted([-9, -1, -0.5, 0, 1, 9]).tolist() == [0.25, 0, 0.25, 0.5, 1, 0.8]
+    assert clipped([-9, -1, -0.5, 0, 0.8, 1, 9]).tolist() == [0.25, 0.25, 0.25, 0.5, 0.8, 0.8, 0.8]
+    for method in (LinearMap(), ClippedLinearMap()):
+        nothing = method.fit([-1.0, 0.5, 1.0], [1, 0, 0])
+        assert (nothing.below, nothing.above) == (0, 1)
+    wrong = ClippedLinearMap().fit([-2.0, -2.0, 2.0, 2.0], [1, 1, 0, 1])
+    assert wrong([-3, 0, 3]).tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scalings_at_zero_and_their_order(seed):
+    f, y, w = binary_data("normal", seed)
+    at = np.linspace(-4, 4, 400)
+    for name in ("linear", "clipped", "softmax"):
+        fitted = BINARY[name].fit(f, y, w)
+        assert fitted([0.0]) == 0.5
+    for name in ("Platt", "softmax", "clipped", "Beta-2", "beta calibration", "step", "interpolated"):
+        assert (np.diff(BINARY[name].fit(f, y, w)(at)) >= 0).all(), name
+
+
+def test_equal_beta_laws_are_the_identity():
+    m = np.concatenate([np.linspace(0, 1, 101), [1e-12, 1e-300]])
+    for shapes in ((1.0, 1.0), (0.3, 0.2), (2.5, 40.0), (80.0, 1.0)):
+        scaled, rest = BetaTransform(shapes, shapes)(m, 1 - m)
+        np.testing.assert_allclose(scaled, m, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(rest, 1 - m, rtol=0, atol=1e-12)
+
+
+def test_beta_transform_by_hand():
+    # F of shapes (2, 1) is m^2, of (1, 3) it is 1 - (1 - m)^3; Q of (1, 1) is the identity.
+    m = np.linspace(0.05, 0.95, 19)
+    np.testing.assert_allclose(BetaTransform((2.0, 1.0), (1.0, 1.0))(m, 1 - m)[0], m**2, rtol=1e-13)
+    np.testing.assert_allclose(BetaTransform((1.0, 3.0), (1.0, 1.0))(m, 1 - m)[1], (1 - m) ** 3, rtol=1e-13)
+    np.testing.assert_allclose(BetaTransform((1.0, 1.0), (1.0, 3.0))(m, 1 - m)[1], (1 - m) ** (1 / 3), rtol=1e-13)
+    tiny = np.array([1e-20])  # far from a half both tails keep their digits
+    np.testing.assert_allclose(BetaTransform((2.0, 1.0), (1.0, 1.0))(tiny, 1 - tiny)[0], 1e-40, rtol=1e-12)
+    np.testing.assert_allclose(BetaTransform((1.0, 2.0), (1.0, 1.0))(1 - tiny, tiny)[1], 1e-40, rtol=1e-12)
+    # F of shapes (a, 1) is m^a, so Q is its root; also far below the last bit of 1.
+    for a in (0.5, 3.0, 12.0):
+        for m in (1e-7, 1e-60, 1e-200):
+            scaled, _ = BetaTransform((1.0, 1.0), (a, 1.0))(np.array([m]), np.array([1 - m]))
+            np.testing.assert_allclose(scaled, m ** (1 / a), rtol=1e-10)
+
+
+def test_beta_scaling_by_hand():
+    """Class 0: mean 2/3 and variance 1/18 are the law with shapes 2 and 1; one of two right: N = 2, s = m^2."""
+    high, low = 2 / 3 + 18**-0.5, 2 / 3 - 18**-0.5
+    rows = [[high, (1 - high) / 2, (1 - high) / 2], [low, (1 - low) / 2, (1 - low) / 2]]
+    rows += [[0.2, 0.5, 0.3], [0.3, 0.1, 0.6], [0.2, 0.1, 0.7]]
+    # Class 1: one example, right, so CR = 1: m - 0.5 + 1. Class 2: none right: the rates of the labels.
+    fitted = BetaScaling().fit(np.log(rows), [0, 1, 1, 0, 0])
+    found = fitted(np.log([[0.6, 0.3, 0.1], [0.3, 0.45, 0.25], [0.1, 0.6, 0.3], [0.1, 0.2, 0.7]]))
+    expected = [[0.36, 0.48, 0.16], [0.3 * 0.05 / 0.55, 0.95, 0.25 * 0.05 / 0.55], [0, 1, 0], [0.6, 0.4, 0]]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert fitted.prior.tolist() == [0.6, 0.4, 0.0]
+    # A membership of 1: others share equally what is left.
+    assert fitted([[1e6, 0.0, -5.0]]).tolist() == [[1.0, 0.0, 0.0]]
+    sure = BetaScaling().fit([[20.0, 0.0, 1.0]] * 4, [0, 0, 0, 1])
+    np.testing.assert_allclose(sure([[20.0, 0.0, 1.0]]), [[0.75, 0.125, 0.125]], rtol=1e-12)
+
+
+def test_temperature_by_hand():
+    # Two columns 2 apart, 3 of 4 right: 2 / T = ln 3. All right: the target 5/6 of 4 examples, so 2 / T = ln 5.
+    rows = [[2, 0], [0, 2], [2, 0], [0, 2]]
+    assert Temperature().fit(rows, [0, 1, 0, 0]).temperature == pytest.approx(2 / np.log(3), rel=1e-12)
+    assert Temperature().fit(rows, [0, 1, 0, 1]).temperature == pytest.approx(2 / np.log(5), rel=1e-12)
+    assert Temperature().fit(rows, [1, 0, 1, 0]).temperature == np.inf
+    assert Temperature().fit(rows, [1, 0, 1, 0])(rows).tolist() == [[0.5, 0.5]] * 4
+    assert Temperature().fit([[3, 3]] * 4, [1, 0, 1, 0]).temperature == 1
+
+
+def test_beta_calibration_by_hand():
+    """Three scores and three coefficients: the rates are met where slopes are positive; ln s = -ln 2 at 0."""
+    f, rates = np.array([-0.5, 0.0, 1.0]), np.array([0.1, 0.4, 0.9])
+    fitted = BetaCalibration().fit(np.repeat(f, 2), [0, 1] * 3, np.column_stack([1 - rates, rates]).ravel())
+    np.testing.assert_allclose(fitted(f), rates, rtol=1e-8)
+    assert fitted.a > 0
+    assert fitted.b > 0
+    # s at its own rates is calibrated already: a = b = 1, c = 0.
+    s = expit(2 * f)
+    fitted = BetaCalibration().fit(np.repeat(f, 2), [0, 1] * 3, np.column_stack([1 - s, s]).ravel())
+    np.testing.assert_allclose([fitted.a, fitted.b, fitted.c], [1, 1, 0], rtol=0, atol=1e-8)
+
+
+def test_beta_calibration_of_labels_that_only_touch():
+    """A tie between the classes separates them still: soft targets 1/4 and 3/4, and their mean at the tie."""
+    fitted = BetaCalibration().fit([-1, 0, 0, 1], [0, 0, 1, 1])
+    np.testing.assert_allclose(fitted([-1, 0, 1]), [0.25, 0.5, 0.75], rtol=0, atol=1e-9)
+    # One pair in the wrong order, and labels are taken as they are.
+    crossed = BetaCalibration().fit([-1, 0, 0.5, 1], [0, 1, 0, 1])
+    assert crossed([-1])[0] < 0.2
+
+
+def test_bins_by_hand():
+    """Of bins [0, 1), [1, 2), [2, 3) and [3, 4] the two in the middle are empty, then one of three."""
+    fitted = BinningMap(4).fit([0, 0, 4, 4, 4], [0, 1, 1, 1, 0])
+    assert fitted.cuts.tolist() == [1, 2, 3]
+    assert fitted.rates.tolist() == [0.5, 0.5, 2 / 3, 2 / 3]
+    assert BinningMap(3, laplace=True).fit([0, 3, 3], [1, 0, 1]).rates.tolist() == [2 / 3, 2 / 3, 0.5]
+    assert BinningMap(2, EqualFrequency()).fit([0, 1, 2, 3], [0, 0, 1, 1], [3, 1, 1, 1]).cuts.tolist() == [1]
+
+
+@pytest.mark.parametrize(("bent", "dropped"), [(0.5, "b"), (2.0, "a")])
+def test_beta_calibration_drops_a_negative_coefficient(bent, dropped):
+    """logit p = ln s - or + something: rates that the unconstrained fit would meet with a negative slope."""
+    f = np.linspace(-2, 2, 21)
+    s = expit(2 * f)
+    a, b = (1.5, -0.2) if dropped == "b" else (-0.2, 1.5)
+    rates = expit(a * np.log(s) - b * np.log1p(-s) + bent)
+    scores, y, w = np.repeat(f, 2), [0, 1] * 21, np.column_stack([1 - rates, rates]).ravel()
+    fitted = BetaCalibration().fit(scores, y, w)
+    assert getattr(fitted, dropped) == 0
+    assert getattr(fitted, "ab".replace(dropped, "")) > 0
+    expected = naive.beta_calibration(scores.tolist(), y, w.tolist())
+    np.testing.assert_allclose(fitted(f), [expected(v) for v in f], rtol=0, atol=2e-6)
+
+
+def test_beta_2_meets_the_rate_of_positives():
+    """F of the right law is uniform, and so the mean of p is the rate."""
+    rng = np.random.default_rng(0)
+    m = rng.beta(0.8, 0.5, 20_000)
+    y = (rng.random(len(m)) < 0.2 + 0.3 * m).astype(int)
+    fitted = Beta2().fit(logit(np.clip(m, 1e-12, 1 - 1e-12)) / 2, y)
+    assert fitted(logit(np.clip(m, 1e-12, 1 - 1e-12)) / 2).mean() == pytest.approx(y.mean(), abs=0.005)
+    assert sum(fitted.outer) == pytest.approx(fitted.outer[0] / y.mean(), rel=1e-12)
+
+
+def test_groups_of_neighbours_hardly_change_the_choice():
+    """More than 2048 examples are put together: repeated ones must give nearly what their weights give."""
+    f, y, _ = binary_data("normal", 3, 1500)
+    whole, grouped = Beta2().fit(f, y, np.full(1500, 4.0)), Beta2().fit(np.repeat(f, 4), np.repeat(y, 4))
+    np.testing.assert_allclose(grouped(f), whole(f), rtol=0, atol=2e-3)
+
+
+CONSTANT = {"Platt": 5 / 6, "Beta-2": 5 / 6, "beta calibration": 5 / 6, "bins": 1, "frequency": 5 / 6, "step": 1}
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_one_class_only(name):
+    """Four positives: Platt's target, Laplace's rate, or 1; four negatives the mirror of it."""
+    f = np.array([-2.0, 0.5, 0.5, 3.0])
+    at = [-5.0, 0.5, 7.0]
+    if name == "frequency":
+        f[:] = 0.5
+    np.testing.assert_allclose(BINARY[name].fit(f, [1] * 4)(at), CONSTANT[name], rtol=1e-14)
+    np.testing.assert_allclose(BINARY[name].fit(f, [0] * 4)(at), 1 - CONSTANT[name], rtol=1e-14, atol=1e-16)
+    # Examples of the other class that weigh nothing are none.
+    np.testing.assert_allclose(BINARY[name].fit([*f, 0.0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 0])(at), CONSTANT[name])
+
+
+@pytest.mark.parametrize("value", [0.0, 0.25, 30.0, -1e6, 1e6])
+def test_all_scores_equal(value):
+    f, y = [value] * 4, [1, 0, 0, 0]
+    mean = (2 / 3 + 3 * 0.2) / 4
+    expected = {"Platt": mean, "Beta-2": 0.25, "beta calibration": 0.25, "bins": 0.25, "frequency": 1 / 3, "step": 0.25}
+    for name, p in expected.items():
+        np.testing.assert_allclose(BINARY[name].fit(f, y)([value, value - 1, value + 1]), p, rtol=1e-9, err_msg=name)
+    rows = np.full((4, 2), value)
+    assert Temperature().fit(rows, y)(rows).tolist() == [[0.5, 0.5]] * 4
+    np.testing.assert_allclose(BetaScaling().fit(rows, y)(rows), [[0.75, 0.25]] * 4, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 30.0, 1e6])
+def test_separable_scores_and_far_ones_stay_probabilities(name, scale):
+    f, y = scale * np.array([-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0]), [0] * 4 + [1] * 4
+    fitted = BINARY[name].fit(f, y)
+    p = fitted(np.concatenate([f, [-1e6, 1e6, -1e300, 1e300, 0.0]]))
+    assert ((p >= 0) & (p <= 1)).all()
+    assert (np.diff(p[:8]) >= -1e-15).all() or name == "linear"
+    assert (p[:4] <= 0.5).all()
+    assert (p[4:8] >= 0.5).all()
+    if name in ("Platt", "beta calibration"):
+        assert ((p[:8] > 0) & (p[:8] < 1)).all()
+        np.testing.assert_allclose(p[:8][::-1], 1 - p[:8], rtol=0, atol=1e-7)
+    if name in ("Beta-2",) and scale <= 30:
+        assert ((p[:8] > 0) & (p[:8] < 1)).all()
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 30.0, 1e6])
+def test_rows_are_distributions_at_every_scale(name, scale):
+    f, y, w = class_data(5, c=4)
+    f = scale * f
+    for labels in (y, np.zeros_like(y), f.argmax(axis=1), (f.argmax(axis=1) + 1) % 4):
+        fitted = SEVERAL[name].fit(f, labels, w)
+        p = fitted(np.vstack([f, np.zeros((1, 4)), np.full((1, 4), 1e6), -np.eye(4) * 1e6, np.eye(4) * 1e300]))
+        assert (p >= 0).all()
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_weights_count_examples(name):
+    for kind in SCORES:
+        f, y, _ = binary_data(kind, 4)
+        w = np.random.default_rng(4).integers(0, 4, len(f))
+        at = np.linspace(-5, 5, 50)
+        repeated = BINARY[name].fit(np.repeat(f, w), np.repeat(y, w))(at)
+        np.testing.assert_allclose(BINARY[name].fit(f, y, w)(at), repeated, rtol=0, atol=CLOSE.get(name, 1e-9))
+        np.testing.assert_allclose(BINARY[name].fit(f, y, np.ones(len(f)))(at), BINARY[name].fit(f, y)(at), rtol=0)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_weights_count_examples_of_several_classes(name):
+    f, y, _ = class_data(6)
+    w = np.random.default_rng(6).integers(0, 4, len(f))
+    repeated = SEVERAL[name].fit(np.repeat(f, w, axis=0), np.repeat(y, w))(f)
+    np.testing.assert_allclose(SEVERAL[name].fit(f, y, w)(f), repeated, rtol=0, atol=CLOSE.get(name, 1e-9))
+
+
+@pytest.mark.parametrize("name", [*BINARY, *SEVERAL])
+def test_order_of_the_examples_does_not_matter(name):
+    method = {**BINARY, **SEVERAL}[name]
+    f, y, w = class_data(11) if name in SEVERAL else binary_data("tied", 11)
+    w = np.ones(len(w)) if name in SEVERAL else w
+    order = np.random.default_rng(0).permutation(len(f))
+    shuffled = method.fit(f[order], y[order], w[order])(f)
+    np.testing.assert_allclose(shuffled, method.fit(f, y, w)(f), rtol=0, atol=CLOSE.get(name, 1e-9))
+
+
+@pytest.mark.parametrize("name", [*BINARY, *SEVERAL])
+def test_maps_are_parameters_and_fitted_maps_frozen(name):
+    method = {**BINARY, **SEVERAL}[name]
+    f, y, w = class_data(12) if name in SEVERAL else binary_data("normal", 12)
+    before = repr(method)
+    for same in (copy.deepcopy(method), pickle.loads(pickle.dumps(method))):
+        assert same == method
+        assert repr(same) == before
+    fitted = method.fit(f, y, w)
+    assert repr(method) == before
+    for same in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)), method.fit(f, y, w)):
+        assert same == fitted
+        assert (same(f) == fitted(f)).all()
+        for value in vars(same).values():
+            assert not isinstance(value, np.ndarray) or not value.flags.writeable
+    field = next(iter(vars(fitted)))
+    with pytest.raises(AttributeError):
+        setattr(fitted, field, 0)
+    inputs = f.copy(), y.copy(), w.copy()
+    method.fit(*inputs)(inputs[0])
+    assert all((a == b).all() for a, b in zip(inputs, (f, y, w), strict=True))
+    assert fitted(f[:0]).shape == f[:0].shape
+
+
+def test_two_parameters_two_objects():
+    assert BinningMap(10) != BinningMap(11)
+    assert BinningMap(10, EqualWidth()) == BinningMap(10)
+    assert BinningMap(10, EqualFrequency()) != BinningMap(10)
+    assert IsotonicMap("linear") != IsotonicMap()
+    assert OneVsAll(PlattMap()) != OneVsAll(SoftmaxMap())
+    assert repr(OneVsAll(BinningMap(5))) == "OneVsAll(map=BinningMap(bins=5, edges=EqualWidth(), laplace=False))"
+    assert IsotonicMap().fit([1, 2], [0, 1]) != IsotonicMap().fit([1, 3], [0, 1])
+
+
+BAD = {
+    "NaN score": ([0.0, np.nan], [0, 1], None, "scores must be finite, got nan at"),
+    "infinite score": ([0.0, np.inf], [0, 1], None, "scores must be finite, got inf at"),
+    "string": (["0", "1"], [0, 1], None, "scores must be"),
+    "None": (None, [0, 1], None, "scores must"),
+    "bool score": ([True, False], [0, 1], None, "scores must be"),
+    "short labels": ([0.0, 1.0], [1], None, "labels must have shape"),
+    "label 2": ([0.0, 1.0], [0, 5], None, "labels must be .* got .*5.* at 1"),
+    "label -1": ([0.0, 1.0], [-1, 1], None, "labels must be .* got .*-1.* at 0"),
+    "label None": ([0.0, 1.0], [None, 1], None, "labels must be"),
+    "label string": ([0.0, 1.0], ["0", "1"], None, "labels must be"),
+    "label NaN": ([0.0, 1.0], [0.0, np.nan], None, "labels must be"),
+    "negative weight": ([0.0, 1.0], [0, 1], [1.0, -0.5], "weights must be >= 0, got -0.5 at 1"),
+    "NaN weight": ([0.0, 1.0], [0, 1], [1.0, np.nan], "weights must be finite, got nan at 1"),
+    "short weights": ([0.0, 1.0], [0, 1], [1.0], "weights must have shape"),
+    "no weight": ([0.0, 1.0], [0, 1], [0.0, 0.0], "weights must have a finite sum > 0"),
+    "endless weight": ([0.0, 1.0], [0, 1], [1e308, 1e308], "weights must have a finite sum > 0, got inf"),
+    "nothing": ([], [], None, "weights must have a finite sum > 0"),
+}
+
+
+@pytest.mark.parametrize("name", [*BINARY, *SEVERAL])
+@pytest.mark.parametrize("case", BAD)
+def test_bad_examples_are_refused(name, case):
+    scores, labels, weights, message = BAD[case]
+    if name in SEVERAL:
+        if scores is not None:
+            scores = np.array([[s, s] for s in scores]).reshape(-1, 2)
+        labels = np.array(labels, np.int64) if case == "nothing" else labels
+    with pytest.raises((TypeError, ValueError), match=message):
+        {**BINARY, **SEVERAL}[name].fit(scores, labels, weights)
+
+
+@pytest.mark.parametrize("name", [*BINARY, *SEVERAL])
+def test_bad_new_scores_are_refused(name):
+    f, y, w = class_data(13) if name in SEVERAL else binary_data("normal", 13)
+    fitted = {**BINARY, **SEVERAL}[name].fit(f, y, w)
+    for bad in (np.full_like(f, np.nan), np.inf + f, None, 0.5, f[None], ["a"]):
+        with pytest.raises((TypeError, ValueError), match="scores must"):
+            fitted(bad)
+    if name in SEVERAL:
+        with pytest.raises(ValueError, match="scores must have 3 columns"):
+            fitted(f[:, :2])
+        with pytest.raises(ValueError, match="at least 2 columns"):
+            {**BINARY, **SEVERAL}[name].fit(f[:, :1], y, w)
+
+
+def test_bad_parameters_are_refused():
+    for bins in (0, -1):
+        with pytest.raises(ValueError, match="bins must be an integer >= 1"):
+            BinningMap(bins)
+    for bins in (True, 2.0, "10", None):
+        with pytest.raises(TypeError, match="bins must be an integer >= 1"):
+            BinningMap(bins)
+    for edges in (EqualWidth, "width", 3):
+        with pytest.raises(TypeError, match="edges must be an object"):
+            BinningMap(10, edges)
+    with pytest.raises(TypeError, match="laplace must be True or False"):
+        BinningMap(laplace=1)
+    with pytest.raises(TypeError, match="tuned must be True or False"):
+        BetaScaling(1)
+    with pytest.raises(ValueError, match="interpolation must be 'step' or 'linear'"):
+        IsotonicMap("cubic")
+    for method in (PlattMap, "Platt", None):
+        with pytest.raises(TypeError, match="map must be an object with a method 'fit'"):
+            OneVsAll(method)
+
+
+class Falling:
+    def cuts(self, scores, totals, bins):
+        return np.arange(bins - 1, 0, -1.0)[None]
+
+
+def test_edges_that_fall_are_refused():
+    with pytest.raises(ValueError, match="edges must give one row of 3 finite nondecreasing cuts"):
+        BinningMap(4, Falling()).fit([0.0, 1.0], [0, 1])
+    with pytest.raises(ValueError, match="finite nondecreasing cuts"):
+        BinningMap(4).fit([-1.7e308, 1.7e308], [0, 1])
+
+
+def test_no_optimum_is_an_error():
+    with pytest.raises(NotConverged, match="the sigmoid must converge"):
+        PlattMap().fit([-1e300, -1e299, 1e299, 1e300], [0, 1, 0, 1])
+    with pytest.raises(NotConverged, match="beta calibration must converge"):
+        BetaCalibration().fit([-1e200, -1.0, 2.0, 1e200], [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_many_scores(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200_000)
+    f = rng.normal(0.5 * (2 * y - 1), 1.0)
+    p = BINARY[name].fit(f, y)(f)
+    # The true probability is 1 / (1 + e^-f): what each map is able to express shows in its mean.
+    calibrated = name not in ("softmax", "linear", "clipped")
+    assert abs(p.mean() - y.mean()) < (3e-3 if calibrated else 0.05)
+    if name in ("Platt", "beta calibration", "step", "interpolated"):
+        assert np.abs(p - expit(f)).mean() < 1e-2
+
+
+def test_no_warning_at_the_ends_of_the_numbers():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, method in BINARY.items():
+            fitted = method.fit(
+                [-1.0, 0.0, 0.5, 1.0], [0, 1, 0, 1], [5e-324, 1e300, 1.0, 1e300][:4] if name == "step" else None
+            )
+            p = fitted([-1.7e308, 1.7e308, 5e-324, -5e-324])
+            assert ((p >= 0) & (p <= 1)).all(), name

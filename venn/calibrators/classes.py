@@ -1,0 +1,154 @@
+"""Maps for several classes: temperature, and any binary map one class against all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from venn.calibrators.maps import FittedMap, ScoreMap, class_examples, class_scores, softmax
+from venn.prediction import Floats, Parameters
+
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class FittedTemperature:
+    """softmax(scores / temperature) of (n, classes) scores; an infinite temperature makes it uniform."""
+
+    temperature: float
+    classes: int
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores."""
+        f = class_scores(scores, self.classes)
+        # Differences first: of scores on a large common level nothing else matters.
+        with np.errstate(over="ignore"):
+            return softmax(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
+
+
+class Temperature(Parameters):
+    """softmax(s / T), one temperature T > 0 by maximum likelihood.
+
+    The predicted class stays that of the largest score.
+
+    When every example's own class has the largest score, ties included, and some score is smaller, the
+    likelihood grows as T goes to 0. Then, and only then, each label is replaced by (n + 1) / (n + c) for its class
+    and 1 / (n + c) for every other one, n the weight of all examples, which gives a T > 0. Where no T makes the
+    likelihood better than that of the uniform distribution, as with scores of the wrong sign, T is infinite and
+    the map uniform. Where all scores of each example are equal T is not determined, and 1. One class only is no
+    special case, nor are far scores: T follows their scale.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger (2017), "On calibration of modern neural networks".
+
+    Examples
+    --------
+    >>> fitted = Temperature().fit([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0], [0.0, 2.0]], [0, 1, 0, 0])
+    >>> round(fitted.temperature, 4)  # 3 of 4 right: 2 / T = ln 3
+    1.8205
+    >>> fitted([[2.0, 0.0]]).round(3)
+    array([[0.75, 0.25]])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedTemperature:
+        """Return the map fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights, or scores of one example further apart than the largest number.
+        """
+        f, y, w = class_examples(scores, labels, weights)
+        n, c = f.shape
+        total = w.sum()
+        with np.errstate(over="ignore"):
+            f = f - f.max(axis=1, keepdims=True)
+        scale = float(-f.min())
+        if scale == 0:
+            return FittedTemperature(1.0, c)
+        if scale == np.inf:
+            raise ValueError("scores of one example must differ by a finite number, got inf")
+        f /= scale
+        w /= w.max()
+        own = f[np.arange(n), y]
+        if (own == 0).all():
+            own = (total * own + f.sum(axis=1)) / (total + c)
+
+        def derivative(inverse: float) -> float:
+            """Return the derivative of the log loss by 1 / T."""
+            return float(w @ ((softmax(inverse * f) * f).sum(axis=1) - own))
+
+        low, high = 0.0, 1.0
+        if derivative(high) < 0:
+            while derivative(high) < 0:
+                low, high = high, 2 * high
+        else:
+            for _ in range(HALVINGS):
+                low = high / 2
+                if derivative(low) < 0:
+                    break
+                high = low
+            else:
+                return FittedTemperature(np.inf, c)
+        return FittedTemperature(scale / float(brentq(derivative, low, high, xtol=1e-15 * high, rtol=1e-15)), c)
+
+
+@dataclass(frozen=True)
+class FittedOneVsAll:
+    """One fitted binary map for each class."""
+
+    maps: tuple[FittedMap, ...]
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores: by each class's map, divided by their sum."""
+        c = len(self.maps)
+        f = class_scores(scores, c)
+        p = np.column_stack([one(f[:, k]) for k, one in enumerate(self.maps)])
+        total = p.sum(axis=1, keepdims=True)
+        share: Floats = np.divide(p, total, out=np.full(p.shape, 1 / c), where=total > 0)
+        return share
+
+
+class OneVsAll(Parameters):
+    """A binary map for several classes: each class against all others, divided by the sum.
+
+    Column k of the scores, and whether the label is k, fit the map of class k. Where all maps give 0 the
+    probabilities are uniform. A class without examples has a map fitted to negatives only, with the
+    edges that the binary map states. With two classes the columns need not agree: the sum divides them.
+
+    Parameters
+    ----------
+    map : ScoreMap
+        For (n,) scores and labels 0 and 1, such as `PlattMap()`.
+
+    References
+    ----------
+    Zadrozny & Elkan (2002); Lambrou, Papadopoulos & Gammerman (2012).
+
+    Examples
+    --------
+    >>> from venn.calibrators.maps import PlattMap
+    >>> scores = [[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    >>> OneVsAll(PlattMap()).fit(scores, [0, 1, 2])([[1.0, -1.0, -1.0]])  # 2/3, 1/4 and 1/4, divided by 7/6
+    array([[0.57142857, 0.21428571, 0.21428571]])
+    """
+
+    def __init__(self, map: ScoreMap) -> None:
+        if isinstance(map, type) or not callable(getattr(map, "fit", None)):
+            raise TypeError(f"map must be an object with a method 'fit', such as PlattMap(), got {map!r}")
+        self.map = map
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedOneVsAll:
+        """Return the maps fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        """
+        f, y, w = class_examples(scores, labels, weights)
+        return FittedOneVsAll(tuple(self.map.fit(f[:, k], (y == k).astype(np.int64), w) for k in range(f.shape[1])))

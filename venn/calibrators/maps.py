@@ -1,0 +1,323 @@
+"""Maps from scores to probabilities, fitted to a set of examples at once: sigmoids and straight lines.
+
+A map is a small object of parameters; `fit` leaves it as it is and returns the fitted map, which is frozen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from venn._compiled.scaling import newton
+from venn.calibrators.abers import binary_labels, numbers
+from venn.machines.machine import NotConverged
+from venn.prediction import Floats, Integers, Parameters
+
+
+class FittedMap(Protocol):
+    """What `fit` returns: a frozen function of scores."""
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return the probabilities at new scores: (n,) of label 1, or (n, c) of all classes."""
+
+
+class ScoreMap(Protocol):
+    """A way to turn scores into probabilities.
+
+    Binary maps take (n,) scores and labels 0 and 1; those for several classes (n, c) scores and labels
+    0 .. c - 1, positions of columns. None of them carries a guarantee.
+
+    An example with weight w counts as w equal examples, one with weight 0 as none. All refuse scores that are not
+    finite, weights that are negative, not finite or 0 altogether, and lengths that differ.
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
+        """Return the map fitted to the examples."""
+
+
+class Fitted:
+    """Equality by value, and arrays that cannot be written to."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(np.array_equal(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def weighed(weights: Any, n: int) -> Floats:
+    """Return (n,) weights, 1 each by default, or say what is wrong with them."""
+    clean = np.ones(n) if weights is None else numbers("weights", weights)
+    if len(clean) != n:
+        raise ValueError(f"weights must have shape ({n},), one weight for each score, got {clean.shape}")
+    if (clean < 0).any():
+        i = int((clean < 0).argmax())
+        raise ValueError(f"weights must be >= 0, got {clean[i]} at {i}")
+    with np.errstate(over="ignore"):
+        total = clean.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(f"weights must have a finite sum > 0, got {total} of {n} examples")
+    return clean
+
+
+def binary_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Integers, Floats]:
+    """Return (n,) scores, labels and weights of the examples with weight > 0."""
+    f = numbers("scores", scores)
+    y = binary_labels("labels", labels, len(f))
+    w = weighed(weights, len(f))
+    present = w > 0
+    return f[present], y[present], w[present]
+
+
+def class_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Integers, Floats]:
+    """Return (n, c) scores, (n,) labels and weights of the examples with weight > 0."""
+    f = numbers("scores", scores, dimensions=2)
+    n, c = f.shape
+    if c < 2:
+        raise ValueError(f"scores must have at least 2 columns, one for each class, got {c}")
+    y = np.asarray(labels)
+    if y.ndim != 1 or len(y) != n:
+        raise ValueError(f"labels must have shape ({n},), one label for each row of scores, got {y.shape}")
+    if n > 0:
+        wrong = np.ones(n, bool) if y.dtype.kind not in "iu" else (y < 0) | (y >= c)
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise ValueError(f"labels must be integers from 0 to {c - 1}, positions of columns, got {y[i]!r} at {i}")
+    w = weighed(weights, n)
+    present = w > 0
+    return f[present], y[present].astype(np.int64), w[present]
+
+
+def class_scores(scores: Any, c: int) -> Floats:
+    """Return (n, c) new scores, or say what is wrong with them."""
+    f = numbers("scores", scores, dimensions=2)
+    if f.shape[1] != c:
+        raise ValueError(f"scores must have {c} columns, one for each class, got {f.shape[1]}")
+    return f
+
+
+def soft_targets(positive: float, negative: float) -> tuple[float, float]:
+    """Return Platt's targets of negatives and positives, from the weights of both."""
+    return 1 / (negative + 2), (positive + 1) / (positive + 2)
+
+
+def logistic(u: Floats) -> Floats:
+    """Return 1 / (1 + e^-u) without overflow, with full relative precision near 0."""
+    e = np.exp(-np.abs(u))
+    p: Floats = np.where(u >= 0, 1.0, e) / (1.0 + e)
+    return p
+
+
+def softmax(scores: Floats) -> Floats:
+    """Return the softmax of each row, without overflow."""
+    with np.errstate(over="ignore"):
+        e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p: Floats = e / e.sum(axis=1, keepdims=True)
+    return p
+
+
+@dataclass(frozen=True)
+class FittedConstant:
+    """The same probability at every score."""
+
+    probability: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        return np.full(len(numbers("scores", scores)), self.probability)
+
+
+@dataclass(frozen=True)
+class FittedSigmoid:
+    """p = 1 / (1 + exp(slope * (score - centre) + offset)); a negative slope makes it rise."""
+
+    slope: float
+    offset: float
+    centre: float = 0.0
+
+    @property
+    def coefficients(self) -> tuple[float, float]:
+        """A and B of p = 1 / (1 + exp(A score + B))."""
+        return self.slope, self.offset - self.slope * self.centre
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        f = numbers("scores", scores)
+        with np.errstate(over="ignore"):
+            distance = np.nan_to_num(f - self.centre)  # a difference that overflows stays finite: 0 * inf is no number
+            return logistic(-(self.slope * distance + self.offset))
+
+
+class PlattMap(Parameters):
+    """Sigmoid p = 1 / (1 + exp(A f + B)), fitted by maximum likelihood to Platt's soft targets.
+
+    With N+ and N- the weights of positives and negatives, the targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2):
+    for separable data too the optimum is finite. It is unique, and Newton's method stops where its last step
+    moves no logit by more than 1e-7, which leaves an error of about the square of that.
+
+    One class only gives its target everywhere. When all scores are equal the slope is not determined: it
+    is 0, and p the mean target. Scores that order the labels the wrong way round give A > 0. Far scores give
+    probabilities that come as near 0 and 1 as floating-point numbers do.
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines"; Lin, Lin & Weng (2007), "A note on
+    Platt's probabilistic outputs for support vector machines".
+
+    Examples
+    --------
+    >>> fitted = PlattMap().fit([-1.0, -1.0, 1.0, 1.0], [0, 0, 1, 1])
+    >>> fitted([-1.0, 0.0, 1.0]).round(6)  # targets 1/4 and 3/4
+    array([0.25, 0.5 , 0.75])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmoid:
+        """Return the sigmoid fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        NotConverged
+            100 steps do not reach the optimum: squares of scores that overflow or vanish, or one example that weighs
+            as much as some 1e9 others, whose target is 0 or 1 nearly to the last bit.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        positive, negative = float(w[y == 1].sum()), float(w[y == 0].sum())
+        target = np.where(y == 1, *reversed(soft_targets(positive, negative)))
+        low, high = float(f.min()), float(f.max())
+        if low == high or positive == 0 or negative == 0:
+            mean = float(np.average(target, weights=w))
+            return FittedSigmoid(0.0, float(np.log((1 - mean) / mean)), low)
+        unit = w / w.max()  # the optimum does not depend on the unit, overflow does
+        with np.errstate(over="ignore"):
+            centre = float(unit @ f / unit.sum())
+        start = float(np.log((negative + 1) / (positive + 1)))
+        slope, offset, centre, done = newton(f, unit * target, unit, low, high, 0.0, start, centre)
+        if not done:
+            raise NotConverged(f"the sigmoid must converge, got no optimum for scores from {low} to {high}")
+        return FittedSigmoid(slope, offset, centre)
+
+
+class SoftmaxMap(Parameters):
+    """p = 1 / (1 + e^(-2 f)): nothing is fitted, so nothing is justified by the data.
+
+    `fit` only checks the examples. The map takes decision values to be sure of their scale, and 0 to
+    be even odds; on scores of another kind it is arbitrary.
+
+    References
+    ----------
+    Rueping (2004), "A simple method for estimating conditional probabilities for SVMs".
+
+    Examples
+    --------
+    >>> SoftmaxMap().fit([-1.0, 1.0], [0, 1])([0.0, 1.0]).round(4)
+    array([0.5   , 0.8808])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmoid:
+        """Return the sigmoid of slope -2, after a check of (n,) scores, labels and weights."""
+        binary_examples(scores, labels, weights)
+        return FittedSigmoid(-2.0, 0.0)
+
+
+def _beyond_the_margin(scores: Any, labels: Any, weights: Any) -> tuple[float, float]:
+    """Return the rates of positives below -1 and above 1; 0 and 1 where there are no examples."""
+    f, y, w = binary_examples(scores, labels, weights)
+    rates = [0.0, 1.0]
+    for i, beyond in enumerate((f < -1, f > 1)):
+        if beyond.any():
+            rates[i] = float((w * y)[beyond].sum() / w[beyond].sum())
+    return rates[0], rates[1]
+
+
+@dataclass(frozen=True)
+class FittedLinear:
+    """(1 + f) / 2 for |f| <= 1, `below` for f < -1, `above` for f > 1."""
+
+    below: float
+    above: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        f = numbers("scores", scores)
+        p: Floats = np.where(f > 1, self.above, np.where(f < -1, self.below, 0.5 + f / 2))
+        return p
+
+
+@dataclass(frozen=True)
+class FittedClippedLinear:
+    """min(above, max(below, (1 + f) / 2))."""
+
+    below: float
+    above: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        p: Floats = np.minimum(self.above, np.maximum(self.below, 0.5 + numbers("scores", scores) / 2))
+        return p
+
+
+class LinearMap(Parameters):
+    """Sigma-01: a straight line within the margin, the rate of positives beyond each of its sides.
+
+    p = (1 + f) / 2 for |f| <= 1, p+ for f > 1 and p- for f < -1, where p+ and p- are the rates of positives
+    among the examples with f > 1 and f < -1. The map jumps at 1 and -1, and is not monotone there.
+
+    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Labels matter nowhere else, so one class
+    only makes p+ and p- 0 or 1. Equal scores and separable ones need no rule of their own. Where p+ = 1 or
+    p- = 0 one error gives infinite log loss.
+
+    References
+    ----------
+    Rueping (2004), section 3.2. (Its list of methods describes a line clipped to [0, 1], which would have
+    infinite log loss where its tables have none.)
+
+    Examples
+    --------
+    >>> fitted = LinearMap().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
+    >>> fitted([-5.0, -1.0, 0.0, 1.0, 5.0])
+    array([0.5 , 0.  , 0.5 , 1.  , 0.75])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedLinear:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
+        return FittedLinear(*_beyond_the_margin(scores, labels, weights))
+
+
+class ClippedLinearMap(Parameters):
+    """Sigma-PP: the line (1 + f) / 2, clipped at the rates of positives beyond the margin.
+
+    p = min(p+, max(p-, (1 + f) / 2)), where p+ and p- are the rates of positives among the examples with f > 1
+    and f < -1. The map is monotone and continuous.
+
+    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Where p- >= p+, as with scores of the wrong
+    sign or one class only on both sides, the map is the constant p+. Equal scores and separable ones need no
+    rule of their own. Where p+ = 1 or p- = 0 one error gives infinite log loss.
+
+    References
+    ----------
+    Rueping (2004), section 3.2.
+
+    Examples
+    --------
+    >>> fitted = ClippedLinearMap().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
+    >>> fitted([-5.0, -1.0, 0.25, 1.0, 5.0])
+    array([0.5  , 0.5  , 0.625, 0.75 , 0.75 ])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedClippedLinear:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
+        return FittedClippedLinear(*_beyond_the_margin(scores, labels, weights))
