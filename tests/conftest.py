@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,10 @@ import pytest
 from naive import svm
 
 import venn
+
+# A run in the background of a script ignores Ctrl-C, and so would every program that a test starts.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {

@@ -1,0 +1,314 @@
+"""Kernel logistic regression: against a generic minimiser after every step, two solvers against each other."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import KERNELS, OBJECTS, labels, learned, objects, same_answer
+from naive import logistic as naive
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+import venn
+from venn._compiled import logistic as compiled
+from venn.machines.logistic import KernelLogisticRegression
+from venn.machines.logistic_batch import LogisticProblem, newton, sequential
+
+
+def machine_of(kernel, C, c):
+    return KernelLogisticRegression(KERNELS[kernel][0], C, range(c))
+
+
+def gram(kernel, X):
+    return KERNELS[kernel][1](X, X)
+
+
+# Loops and solvers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 11, 30])
+def test_packed_products(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n))
+    A += A.T
+    packed, v = A[np.tril_indices(n)], rng.normal(size=(2, n))
+    out = np.full((3, n), np.nan)
+    compiled.multiply(packed, n, v, out[:2])
+    compiled.multiply_one(packed, n, v[0], out[2])
+    assert np.allclose(out, np.vstack([v @ A, v[:1] @ A]), atol=1e-12)
+    assert np.array_equal(compiled.unpack(packed, n), A)
+    for rank in (1, 3, 4, 5, 8, 13):
+        left = rng.normal(size=(rank, n))
+        shape = rng.normal(size=(rank, rank))
+        right = (shape + shape.T) @ left
+        changed = packed.copy()
+        compiled.add_products(changed, n, left, right, rank)
+        assert np.allclose(changed, (A - left.T @ right)[np.tril_indices(n)], atol=1e-10)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
+def test_the_oracle_agrees_with_scikit_learn(kernel, C):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30, 3))
+    t = np.where(X[:, 0] + rng.normal(size=30) > 0.3, 1.0, -1.0)
+    K = gram(kernel, X)
+    Z = naive.features(K)
+    theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(Z, t)
+    assert np.allclose(naive.fit(K, t, C), theirs.decision_function(Z), atol=1e-6)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kernel", ["rbf", "rbf flat", "linear"])
+def test_both_solvers_are_optimal_and_agree(kernel, kind, C):
+    rng = np.random.default_rng(OBJECTS.index(kind))
+    X = objects(kind, rng, 30)
+    t = np.where(rng.random(30) < 0.4, 1.0, -1.0)
+    distinct, where = np.unique(X, axis=0, return_inverse=True)
+    where = where.ravel()
+    total = np.bincount(where)
+    plus = np.bincount(where[t > 0], minlength=total.size)
+    problem = LogisticProblem(gram(kernel, distinct), plus, total, C)
+    by_newton, by_pairs = newton(problem), sequential(problem)
+    assert np.allclose(by_newton.score, by_pairs.score, atol=1e-6)
+    assert np.allclose(by_newton.score[where], naive.fit(gram(kernel, X), t, C), atol=1e-7)
+    for fit in (by_newton, by_pairs):
+        alpha = C * expit(-t * fit.score[where])
+        assert abs((alpha * t).sum()) <= 1e-7 * C
+        assert abs(fit.beta.sum()) <= 1e-10 * C
+        assert np.allclose(np.bincount(where, alpha * t), fit.beta, atol=1e-8 * max(C, 1))
+        assert fit.residual <= 1e-8
+        assert np.allclose(problem.kernel @ fit.beta + fit.bias, fit.score, atol=1e-9 * max(C, 1))
+
+
+# The machine --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kernel", ["rbf", "rbf flat", "rbf sharp", "linear", "quadratic"])
+def test_every_hypothesis_after_every_step(kind, kernel):
+    rng = np.random.default_rng([OBJECTS.index(kind), len(kernel)])
+    n, c, C = 16, 3, 4.0
+    X = objects(kind, rng, n)
+    y = labels("late" if kind == "grid" else "noise", rng, X, c)
+    machine = machine_of(kernel, C, c)
+    before = np.full(c, -1.0)
+    for i in range(n):
+        K = gram(kernel, X[: i + 1])
+        answer = machine.hypotheses(X[i])
+        assert np.allclose(answer.test_scores, before, atol=1e-7)
+        assert np.array_equal(answer.labels, y[:i])
+        for j in range(c):
+            bag = np.append(y[:i], j)
+            scores, alpha = answer.scores(j), answer.duals(j)
+            assert np.allclose(scores, naive.training(K, bag, c, C), atol=1e-7)
+            assert np.allclose(answer.deleted(j), naive.deleted(K, bag, c, C, scores), atol=1e-7)
+            assert abs(alpha.sum(axis=0)).max() <= 1e-8
+            for k in set(bag.tolist()) if len(set(bag.tolist())) > 1 else ():
+                t = naive.signs(bag, k)
+                assert np.allclose(alpha[:, k], t * C * expit(-t * scores[:, k]), atol=1e-12)
+                outputs = scores[:, k] - K @ alpha[:, k]
+                assert np.ptp(outputs) <= 1e-8  # f = K alpha y + b: alpha is that of the scores, to 1e-8
+        machine.learn_one(X[i], y[i])
+        assert machine.residual <= 1e-10
+        scores, places = machine.bag.scores, machine._history[: i + 1]
+        assert np.allclose(scores[:, places].T, naive.training(K, y[: i + 1], c, C), atol=1e-7)
+        expected = naive.deleted(K, y[: i + 1], c, C, scores[:, places].T)
+        assert np.allclose(machine.deleted_bag.scores[:, places].T, expected, atol=1e-7)
+        for bag in (machine.bag, machine.deleted_bag):
+            assert np.array_equal(bag.counts.sum(axis=0), np.bincount(y[: i + 1], minlength=c))
+        if i + 1 < n:
+            K = gram(kernel, X[: i + 2])
+            # A new object's score: that of the machine learned with it, but for its own coefficient.
+            before = outside(K, y[: i + 1], c, C)
+
+
+def outside(K, y, c, C):
+    """Return the scores of the last object by the machines fitted to the others."""
+    found = []
+    for k in range(c):
+        t = naive.signs(y, k)
+        score = naive.fit(K[:-1, :-1], t, C)
+        if (t == t[0]).all():
+            found.append(t[0])
+            continue
+        beta = t * C * expit(-t * score)
+        found.append(K[-1, :-1] @ beta + (score - K[:-1, :-1] @ beta).mean())
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "C"),
+    [("rbf", 0.01), ("rbf", 1.0), ("rbf", 1000.0), ("rbf sharp", 100.0), ("rbf flat", 100.0), ("linear", 10.0),
+     ("quadratic", 1.0)],
+)  # fmt: skip
+def test_a_longer_run_equals_a_batch_solve(kernel, C):
+    rng = np.random.default_rng(1)
+    X = np.round(rng.normal(size=(100, 2)), 1)
+    y = np.where(rng.random(100) < 0.8, (X[:, 0] > 0) * 1, 2 * (rng.random(100) < 0.5))
+    machine = machine_of(kernel, C, 4)  # the last class never comes
+    for i in range(100):
+        if i % 10 == 0:
+            machine.hypotheses(X[i]).deleted(0)
+        machine.learn_one(X[i], y[i])
+        assert machine.residual <= 1e-9
+    assert np.array_equal(machine.scores([0.3, 0.1])[3:], [-1.0])
+    K = gram(kernel, X)
+    scores = machine.bag.scores[:, machine._history[:100]]
+    for k in range(3):
+        fit = newton(LogisticProblem(K, (y == k).astype(int), np.ones(100, int), C))
+        assert np.allclose(scores[k], fit.score, atol=1e-7)
+    expected = naive.deleted(K, y, 4, C, scores.T)
+    assert np.allclose(machine.deleted_bag.scores[:, machine._history[:100]].T, expected, atol=1e-6)
+
+
+def test_deleted_scores_come_near_those_of_machines_without_the_example():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
+    machine = learned(machine_of("rbf", 1.0, 2), X, y)
+    exact = np.empty(60)
+    K = gram("rbf", X)
+    for i in range(60):
+        order = np.append(np.delete(np.arange(60), i), i)
+        exact[i] = outside(K[np.ix_(order, order)], y[order[:-1]], 2, 1.0)[1]
+    plain, deleted = machine.bag.scores[1], machine.deleted_bag.scores[1]
+    assert abs(deleted - exact).mean() < 0.2 * abs(plain - exact).mean()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "rbf sharp", "linear"])
+def test_shuffling_leaves_all_answers(kernel):
+    rng = np.random.default_rng(4)
+    X = objects("repeats", rng, 60)
+    y = rng.integers(0, 3, 60)
+    x = np.array([0.2, -0.4])
+    answers = []
+    for _ in range(4):
+        order = rng.permutation(60)
+        machine = learned(machine_of(kernel, 10.0, 3), X[order], y[order])
+        back = np.append(np.argsort(order), 60)
+        answer = machine.hypotheses(x)
+        answers.append([[answer.scores(j)[back], answer.deleted(j)[back]] for j in range(3)])
+    assert np.allclose(answers, answers[0], atol=1e-9, rtol=0)
+
+
+def test_equal_examples_have_equal_scores():
+    rng = np.random.default_rng(3)
+    X, y = objects("few", rng, 40), rng.integers(0, 3, 40)
+    machine = learned(machine_of("rbf", 5.0, 3), X, y)
+    answer = machine.hypotheses(X[0])
+    kinds = [(x.tobytes(), label) for x, label in zip(X, y, strict=True)]
+    for j in range(3):
+        for rows in (answer.scores(j), answer.deleted(j), answer.duals(j)):
+            for kind in set(kinds):
+                same = rows[:-1][[other == kind for other in kinds]]
+                assert (same == same[0]).all()
+            if (X[0].tobytes(), j) in kinds:  # the new example is one of them
+                assert np.allclose(rows[-1], rows[kinds.index((X[0].tobytes(), j))], atol=1e-12)
+
+
+def test_what_has_gone_wrong_is_found_and_built_again():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    machine, twin = (learned(machine_of("rbf", 5.0, 2), X, y) for _ in range(2))
+    machine._inverse[:, ::7] *= 1.001
+    for _ in range(10):
+        x, label = rng.normal(size=2), int(rng.integers(2))
+        machine.learn_one(x, label)
+        twin.learn_one(x, label)
+        assert machine.residual <= 1e-9  # solutions do not hang on it
+    x = [0.1, 0.2]
+    for j in range(2):
+        assert np.allclose(machine.hypotheses(x).deleted(j), twin.hypotheses(x).deleted(j), atol=1e-9)
+        assert np.allclose(machine.hypotheses(x).scores(j), twin.hypotheses(x).scores(j), atol=1e-9)
+
+
+def test_asking_leaves_no_trace_and_a_copy_goes_on_alone():
+    rng = np.random.default_rng(9)
+    X, y = objects("normal", rng, 30), rng.integers(0, 2, 30)
+    machine, silent = machine_of("rbf", 5.0, 2), machine_of("rbf", 5.0, 2)
+    for i in range(30):
+        machine.hypotheses(X[i] + 1).deleted(0)
+        assert same_answer(machine.hypotheses(X[i]), silent.hypotheses(X[i]))
+        machine.learn_one(X[i], int(y[i]))
+        silent.learn_one(X[i], int(y[i]))
+    twin = pickle.loads(pickle.dumps(machine))
+    learned(twin, X[:3], y[:3].tolist())
+    assert same_answer(machine.hypotheses(X[4]), silent.hypotheses(X[4]))
+    learned(machine, X[:3], y[:3].tolist())
+    assert same_answer(machine.hypotheses(X[5]), twin.hypotheses(X[5]))
+    stale = machine.hypotheses(X[5])
+    machine.learn_one(X[5], 1)
+    for read in (stale.scores, stale.deleted, stale.duals):
+        with pytest.raises(RuntimeError, match="out of date"):
+            read(0)
+
+
+def test_fresh_keeps_the_parameters_alone():
+    machine = learned(machine_of("rbf", 2.0, 2), [[0.0], [1.0]], [0, 1])
+    fresh = machine.fresh()
+    assert repr(fresh) == repr(machine) == "KernelLogisticRegression(RBF(gamma=0.5), C=2.0, classes=[0, 1])"
+    assert fresh.n == 0
+    assert fresh.residual == 0
+    assert np.array_equal(fresh.scores([0.0]), [-1, -1])
+
+
+class Indefinite:
+    """A kernel that is none."""
+
+    def row(self, columns, n, x, out):
+        out[:n] = -abs(columns[:, :n] - x[:, None]).sum(axis=0) * 3 - 1
+
+
+def test_what_is_no_mercer_kernel_is_refused_without_a_trace():
+    machine = KernelLogisticRegression(Indefinite(), 50.0, [0, 1])
+    for _ in range(2):
+        with pytest.raises(venn.NotConverged, match="positive semidefinite"):
+            machine.learn_one([1.0, 2.0], 1)
+        assert machine.n == 0
+        assert np.array_equal(machine.scores([1.0, 2.0]), [-1, -1])
+
+
+def test_objects_that_the_kernel_knows_nothing_of():
+    """Their coefficients must move though no score does."""
+    machine = KernelLogisticRegression(venn.Linear(), 100.0, [0, 1])
+    for x, label in [(0.0, 0), (0.0, 1), (1.0, 1), (-1.0, 1), (0.0, 0), (1.0, 0)]:
+        machine.learn_one([x, 0.0], label)
+        assert machine.residual <= 1e-10
+
+
+@pytest.mark.parametrize("C", [0, -1.0, np.inf, np.nan, "1", None, True])
+def test_C_out_of_range(C):
+    with pytest.raises((ValueError, TypeError), match="C must be"):
+        KernelLogisticRegression(venn.RBF(1.0), C, [0, 1])
+
+
+@pytest.mark.parametrize("x", [[np.nan, 0.0], ["a", "b"], None, [1.0], [[1.0, 2.0]]])
+def test_bad_objects_leave_no_trace(x):
+    machine = learned(machine_of("rbf", 2.0, 2), [[0.0, 0.0], [1.0, 1.0]], [0, 1])
+    twin = pickle.loads(pickle.dumps(machine))
+    with pytest.raises((ValueError, TypeError), match="x must"):
+        machine.learn_one(x, 0)
+    assert same_answer(machine.hypotheses([0.5, 0.5]), twin.hypotheses([0.5, 0.5]))
+
+
+def test_predictors_run_on_it_side_by_side():
+    rng = np.random.default_rng(2)
+    X = objects("grid", rng, 60) + rng.integers(0, 2, size=(60, 1)) / 7
+    y = labels("signal", rng, X, 3)
+    machine = machine_of("rbf", 1.0, 3)
+    panel = venn.Panel(
+        venn=venn.TransductiveVenn(machine, venn.Argmax()),
+        deleted=venn.TransductiveVenn(machine, venn.Deleted(venn.AdaptiveMarginBins())),
+        abers=venn.TransductiveVennAbers(machine),
+        conformal=venn.Conformal(machine, venn.Margin()),
+        platt=venn.Platt(machine),
+        isotonic=venn.Isotonic(machine),
+    )
+    record = venn.replay(list(zip(X, y.tolist(), strict=True)), panel)
+    assert machine.n == 60
+    assert machine.residual <= 1e-10
+    assert record is not None

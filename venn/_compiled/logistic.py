@@ -1,0 +1,589 @@
+"""Kernel logistic regression: one machine with one more example, both ways, by Newton's method; and pairwise descent.
+
+A machine over m distinct objects, object i with n_i examples of which P_i are of the class, has coefficients
+beta = C (P - n p), with p = 1 / (1 + exp(-f)) and f = K beta + b; they sum to 0. Newton's matrix is
+A = K + 1 / W with W = C n p (1 - p). What is kept is G = (K + 1 / V)^-1, symmetric, packed by rows of its lower
+triangle (row i has i + 1 numbers and starts at i (i + 1) / 2), where V are the weights W rounded to powers of two.
+So G changes only where a weight crosses to the next power, by few ranks a step; and it preconditions A so well that
+conjugate gradients need few passes over it. H = G - g g' / (1' g), g = G 1, makes coefficients sum to 0.
+
+No product with K is needed inside: (K + 1 / V) G r = r, so A G r = r + (1 / W - 1 / V) G r.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn._compiled.dense import add_rows, dot
+from venn._compiled.jit import compiled, in_lanes
+
+LOWEST = -30  # power of two, below which weights are not told apart: its probability is 2^-32
+NEWTON = 100  # steps
+PASSES = 60  # in one Newton step
+MILD = 1.3  # weights that take A farther from the kept matrix, as a ratio, are corrected for
+FOLDED = 64  # at most so many
+GRAIN = 2  # levels in a factor of two
+FINEST = 1e-12  # error of a probability that is aimed at
+
+
+class Bordered(NamedTuple):
+    """The kept inverse with a new object joined to it; without one, `u` is empty."""
+
+    G: Any  # (m (m + 1) / 2,) packed
+    diagonal: Any  # (m,) of G
+    g: Any  # (m,) G 1
+    total: float  # 1' g
+    u: Any  # (m,) G k, k the kernel of the new object with the m others
+    kappa: float  # K(x, x) - k' u
+
+
+@compiled
+def probability(score):  # type: ignore[no-untyped-def]
+    """Return 1 / (1 + exp(-score))."""
+    if score >= 0.0:
+        return 1.0 / (1.0 + math.exp(-score))
+    small = math.exp(score)
+    return small / (1.0 + small)
+
+
+@compiled
+def level(score):  # type: ignore[no-untyped-def]
+    """Return the level nearest to 4 p (1 - p): a number of steps of 2^(1 / GRAIN), at most 0."""
+    size = abs(score)
+    power = -size / math.log(2.0) - 2.0 * math.log2(0.5 * (1.0 + math.exp(-size)))
+    return max(LOWEST * GRAIN, int(np.rint(power * GRAIN)))
+
+
+@compiled
+def levels(score, m, out):  # type: ignore[no-untyped-def]
+    """Set out[:m] to the levels of the scores."""
+    for i in range(m):
+        out[i] = level(score[i])
+
+
+@in_lanes
+def multiply(G, m, v, out):  # type: ignore[no-untyped-def]
+    """Set out[:, :m] to G v[:, :m] for two vectors, reading the lower triangle once, four rows at a time."""
+    a, b, x, y = v[0], v[1], out[0], out[1]
+    for i in range(m):
+        x[i] = 0.0
+        y[i] = 0.0
+    whole = m - m % 4
+    for r in range(0, whole, 4):
+        s0 = r * (r + 1) // 2
+        s1 = s0 + r + 1
+        s2 = s1 + r + 2
+        s3 = s2 + r + 3
+        g0, g1, g2, g3 = G[s0 : s0 + r + 1], G[s1 : s1 + r + 2], G[s2 : s2 + r + 3], G[s3 : s3 + r + 4]
+        a0, a1, a2, a3 = a[r], a[r + 1], a[r + 2], a[r + 3]
+        b0, b1, b2, b3 = b[r], b[r + 1], b[r + 2], b[r + 3]
+        c0, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0
+        d0, d1, d2, d3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(r):
+            p, q = a[i], b[i]
+            c0 += g0[i] * p
+            c1 += g1[i] * p
+            c2 += g2[i] * p
+            c3 += g3[i] * p
+            d0 += g0[i] * q
+            d1 += g1[i] * q
+            d2 += g2[i] * q
+            d3 += g3[i] * q
+            x[i] += (a0 * g0[i] + a1 * g1[i]) + (a2 * g2[i] + a3 * g3[i])
+            y[i] += (b0 * g0[i] + b1 * g1[i]) + (b2 * g2[i] + b3 * g3[i])
+        e, f = r + 1, r + 2
+        x[r] += c0 + (g0[r] * a0 + g1[r] * a1) + (g2[r] * a2 + g3[r] * a3)
+        y[r] += d0 + (g0[r] * b0 + g1[r] * b1) + (g2[r] * b2 + g3[r] * b3)
+        x[e] += c1 + (g1[r] * a0 + g1[e] * a1) + (g2[e] * a2 + g3[e] * a3)
+        y[e] += d1 + (g1[r] * b0 + g1[e] * b1) + (g2[e] * b2 + g3[e] * b3)
+        x[f] += c2 + (g2[r] * a0 + g2[e] * a1) + (g2[f] * a2 + g3[f] * a3)
+        y[f] += d2 + (g2[r] * b0 + g2[e] * b1) + (g2[f] * b2 + g3[f] * b3)
+        x[r + 3] += c3 + (g3[r] * a0 + g3[e] * a1) + (g3[f] * a2 + g3[r + 3] * a3)
+        y[r + 3] += d3 + (g3[r] * b0 + g3[e] * b1) + (g3[f] * b2 + g3[r + 3] * b3)
+    for r in range(whole, m):
+        start = r * (r + 1) // 2
+        g = G[start : start + r + 1]
+        c, d = 0.0, 0.0
+        for i in range(r):
+            c += g[i] * a[i]
+            d += g[i] * b[i]
+            x[i] += g[i] * a[r]
+            y[i] += g[i] * b[r]
+        x[r] += c + g[r] * a[r]
+        y[r] += d + g[r] * b[r]
+
+
+@in_lanes
+def multiply_one(G, m, a, x):  # type: ignore[no-untyped-def]
+    """Set x[:m] to G a[:m]."""
+    for i in range(m):
+        x[i] = 0.0
+    whole = m - m % 4
+    for r in range(0, whole, 4):
+        s0 = r * (r + 1) // 2
+        s1 = s0 + r + 1
+        s2 = s1 + r + 2
+        s3 = s2 + r + 3
+        g0, g1, g2, g3 = G[s0 : s0 + r + 1], G[s1 : s1 + r + 2], G[s2 : s2 + r + 3], G[s3 : s3 + r + 4]
+        a0, a1, a2, a3 = a[r], a[r + 1], a[r + 2], a[r + 3]
+        c0, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(r):
+            p = a[i]
+            c0 += g0[i] * p
+            c1 += g1[i] * p
+            c2 += g2[i] * p
+            c3 += g3[i] * p
+            x[i] += (a0 * g0[i] + a1 * g1[i]) + (a2 * g2[i] + a3 * g3[i])
+        e, f = r + 1, r + 2
+        x[r] += c0 + (g0[r] * a0 + g1[r] * a1) + (g2[r] * a2 + g3[r] * a3)
+        x[e] += c1 + (g1[r] * a0 + g1[e] * a1) + (g2[e] * a2 + g3[e] * a3)
+        x[f] += c2 + (g2[r] * a0 + g2[e] * a1) + (g2[f] * a2 + g3[f] * a3)
+        x[r + 3] += c3 + (g3[r] * a0 + g3[e] * a1) + (g3[f] * a2 + g3[r + 3] * a3)
+    for r in range(whole, m):
+        start = r * (r + 1) // 2
+        g = G[start : start + r + 1]
+        c = 0.0
+        for i in range(r):
+            c += g[i] * a[i]
+            x[i] += g[i] * a[r]
+        x[r] += c + g[r] * a[r]
+
+
+@in_lanes
+def add_products(G, m, left, right, rank):  # type: ignore[no-untyped-def]
+    """Subtract left' right from G, both (>= rank, >= m) and their product symmetric; eight ranks at a time."""
+    shares = np.zeros(8)
+    for j in range(0, rank, 8):
+        for i in range(m):
+            start = i * (i + 1) // 2
+            row = G[start : start + i + 1]
+            for a in range(8):
+                shares[a] = left[j + a, i] if j + a < rank else 0.0
+            w0, w1, w2, w3 = shares[0], shares[1], shares[2], shares[3]
+            w4, w5, w6, w7 = shares[4], shares[5], shares[6], shares[7]
+            last = rank - 1
+            r0, r1, r2, r3 = right[j], right[min(j + 1, last)], right[min(j + 2, last)], right[min(j + 3, last)]
+            if rank - j <= 4:
+                for k in range(i + 1):
+                    row[k] -= (w0 * r0[k] + w1 * r1[k]) + (w2 * r2[k] + w3 * r3[k])
+            else:
+                r4, r5 = right[min(j + 4, last)], right[min(j + 5, last)]
+                r6, r7 = right[min(j + 6, last)], right[min(j + 7, last)]
+                for k in range(i + 1):
+                    row[k] -= (w0 * r0[k] + w1 * r1[k] + w2 * r2[k] + w3 * r3[k]) + (
+                        w4 * r4[k] + w5 * r5[k] + w6 * r6[k] + w7 * r7[k]
+                    )
+
+
+@compiled
+def append(G, m, u, pivot):  # type: ignore[no-untyped-def]
+    """Set row m of G to that of an object of bordering column `u` and pivot; the rows above are corrected already."""
+    start = m * (m + 1) // 2
+    for i in range(m):
+        G[start + i] = -u[i] / pivot
+    G[start + m] = 1.0 / pivot
+
+
+@compiled
+def columns_of(G, m, chosen, out):  # type: ignore[no-untyped-def]
+    """Set out[a, :m] to column chosen[a] of G."""
+    for a in range(chosen.size):
+        j = chosen[a]
+        start = j * (j + 1) // 2
+        for i in range(j + 1):
+            out[a, i] = G[start + i]
+        for i in range(j + 1, m):
+            out[a, i] = G[i * (i + 1) // 2 + j]
+
+
+@compiled
+def pack(full, m, G):  # type: ignore[no-untyped-def]
+    """Copy the lower triangle of a matrix (m, m) into the packed G."""
+    for i in range(m):
+        start = i * (i + 1) // 2
+        for j in range(i + 1):
+            G[start + j] = full[i, j]
+
+
+@compiled
+def unpack(G, m):  # type: ignore[no-untyped-def]
+    """Return the (m, m) matrix of a packed lower triangle."""
+    full = np.empty((m, m))
+    for i in range(m):
+        start = i * (i + 1) // 2
+        for j in range(i + 1):
+            full[i, j] = G[start + j]
+            full[j, i] = G[start + j]
+    return full
+
+
+@compiled
+def errors(beta, score, positive, total, C, m, r, W):  # type: ignore[no-untyped-def]
+    """Set r to C (P - n p) - beta and W to C n p (1 - p), floored; return the largest |r| / (C n).
+
+    That is the largest error of a probability.
+    """
+    worst = 0.0
+    floor = 0.25 * 2.0**LOWEST
+    for i in range(m):
+        small = math.exp(-abs(score[i]))
+        large = 1.0 / (1.0 + small)
+        small *= large
+        negative = total[i] - positive[i]
+        # All terms have full relative precision, however sure the machine is.
+        pull = positive[i] * small - negative * large if score[i] >= 0.0 else positive[i] * large - negative * small
+        r[i] = C * pull - beta[i]
+        W[i] = C * total[i] * max(small * large, floor)
+        worst = max(worst, abs(r[i]) / total[i])
+    return worst / C
+
+
+@compiled
+def first_guess(score, pull, C, positive):  # type: ignore[no-untyped-def]
+    """Return the coefficient of a new object whose score moves by `pull` per unit of it; by bisection."""
+    low, high = (0.0, C) if positive else (-C, 0.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        p = probability(score + pull * middle)
+        wanted = C * (1.0 - p) if positive else -C * p
+        if wanted > middle:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@compiled
+def slope(beta, score, delta, motion, share, positive, total, C, m):  # type: ignore[no-untyped-def]
+    """Return the derivative of the objective, `share` of the way along a step."""
+    found = 0.0
+    for i in range(m):
+        f = score[i] + share * motion[i]
+        pull = C * (positive[i] * probability(-f) - (total[i] - positive[i]) * probability(f))
+        found -= (pull - beta[i] - share * delta[i]) * motion[i]
+    return found
+
+
+@compiled
+def strays(diagonal, m, V, W, effect, mild):  # type: ignore[no-untyped-def]
+    """Set effect[:m] to how far each weight takes A from the matrix of weights V; return how many are above `mild`.
+
+    G A has 1 + G_ii (1 / W_i - 1 / V_i) on its diagonal: conjugate gradients need that near 1.
+    """
+    found = 0
+    for i in range(m):
+        ratio = 1.0 + diagonal[i] * (1.0 / W[i] - 1.0 / V[i])
+        effect[i] = max(ratio, 1.0 / ratio)
+        if effect[i] > mild:
+            found += 1
+    return found
+
+
+@compiled
+def fold(G, m, V, W, effect, found, columns, near):  # type: ignore[no-untyped-def]
+    """Correct G, by low rank, for the weights that stray most; return what to correct with.
+
+    `near` (>= m,) is set to the weights of the corrected matrix: W at the chosen objects, V elsewhere. Returns the
+    chosen objects and a matrix M: the corrected inverse is G - columns' M columns.
+    """
+    mild = MILD
+    while found > columns.shape[0]:
+        mild *= 1.5
+        found = 0
+        for i in range(m):
+            if effect[i] > mild:
+                found += 1
+    chosen = np.empty(found, np.int64)
+    a = 0
+    for i in range(m):
+        near[i] = V[i]
+        if effect[i] > mild:
+            near[i] = W[i]
+            chosen[a] = i
+            a += 1
+    columns_of(G, m, chosen, columns)
+    core = np.empty((found, found))
+    for a in range(found):
+        for b in range(found):
+            core[a, b] = columns[a, chosen[b]]
+        core[a, a] += 1.0 / (1.0 / W[chosen[a]] - 1.0 / V[chosen[a]])
+    return chosen, np.ascontiguousarray(np.linalg.inv(core))
+
+
+@compiled
+def correct(values, m, columns, M, at):  # type: ignore[no-untyped-def]
+    """Subtract columns' M at from values[:m]; return at' M at."""
+    shares = M @ at
+    add_rows(values, m, columns, np.arange(at.size), -shares, at.size)
+    return dot(at, shares, at.size)
+
+
+@compiled
+def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, scores, room, columns):  # type: ignore[no-untyped-def]
+    """Solve the problems of both suppositions, side by side: they share passes over G.
+
+    Parameters
+    ----------
+    bordered : Bordered
+    V : (>= m,) float64, rounded weights of the m objects joined already
+    positives : (2, >= count) int64, examples of the class; the supposed one included
+    total : (>= count,) int64, examples; the supposed one included
+    todo : (2,) bool, sides to solve
+    finest : float, error of a probability that is aimed at
+    betas, scores : (2, >= count) float64, starts, and on return solutions; each scores - K beta constant
+    room : (26, >= count) float64, for intermediate values
+    columns : (2, FOLDED, >= count) float64, the same
+
+    Returns
+    -------
+    int
+        Passes over G.
+    """
+    G, diagonal, g, sum_g, u, kappa = bordered
+    new = u.size > 0
+    m = count - 1 if new else count
+    rho, z, r, W, D, delta = room[0:2], room[2:4], room[4:6], room[6:8], room[8:10], room[10:12]
+    along, image, motion, g_all, u_all, near = (
+        room[12:14], room[14:16], room[16:18], room[18:20], room[20:22], room[22:24],
+    )  # fmt: skip
+    trial, effect = room[24], room[25]
+    totals, pivots, kappas, sums_u = np.full(2, sum_g), np.ones(2), np.full(2, kappa), np.zeros(2)
+    cores = [np.empty((0, 0)), np.empty((0, 0))]
+    for s in range(2):
+        for i in range(m):
+            g_all[s, i] = g[i]
+            near[s, i] = V[i]
+        if new:
+            for i in range(m):
+                u_all[s, i] = u[i]
+                sums_u[s] += u[i]
+    active = todo.copy()
+    afresh = todo.copy()  # a Newton step begins
+    error, past = np.zeros(2), np.full(2, np.inf)
+    eta, first, product = np.zeros(2), np.zeros(2), np.zeros(2)
+    steps, inner = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    passes = 0
+    while True:
+        for s in range(2):
+            if not (active[s] and afresh[s]):
+                continue
+            error[s] = errors(betas[s], scores[s], positives[s], total, C, count, r[s], W[s])
+            excess = 0.0
+            for i in range(count):
+                excess += betas[s, i]
+            error[s] = max(error[s], abs(excess) / C)
+            # Rounding: below 1e-9 a Newton step that gains nothing was the last that could.
+            if error[s] <= finest or steps[s] >= NEWTON or (error[s] < 1e-9 and error[s] > 0.5 * past[s]):
+                active[s] = False
+                continue
+            past[s] = error[s]
+            eta[s] = max(0.1 * finest / error[s], min(0.1, error[s]))
+            if strays(diagonal, m, near[s], W[s], effect, MILD) > 0:
+                found = strays(diagonal, m, V, W[s], effect, MILD)
+                for i in range(m):
+                    g_all[s, i] = g[i]
+                    near[s, i] = V[i]
+                    if new:
+                        u_all[s, i] = u[i]
+                cores[s] = np.empty((0, 0))
+                totals[s], kappas[s] = sum_g, kappa
+                if found > 0:
+                    chosen, cores[s] = fold(G, m, V, W[s], effect, found, columns[s], near[s])
+                    totals[s] -= correct(g_all[s], m, columns[s], cores[s], g[chosen])
+                    if new:
+                        kappas[s] += correct(u_all[s], m, columns[s], cores[s], u[chosen])
+            elif new and steps[s] > 0:
+                # Without the new object, which is joined anew below.
+                gain = g_all[s, m]
+                for i in range(m):
+                    g_all[s, i] += u_all[s, i] * gain
+                totals[s] -= (1.0 - sums_u[s]) * gain
+            for i in range(m):
+                D[s, i] = 1.0 / W[s, i] - 1.0 / near[s, i]
+            if new:
+                D[s, m] = 0.0
+                pivots[s] = kappas[s] + 1.0 / W[s, m]
+                sums_u[s] = 0.0
+                for i in range(m):
+                    sums_u[s] += u_all[s, i]
+                gain = (1.0 - sums_u[s]) / pivots[s]
+                for i in range(m):
+                    g_all[s, i] -= u_all[s, i] * gain
+                g_all[s, m] = gain
+                totals[s] += (1.0 - sums_u[s]) * gain
+            # The step starts with what brings the sum of the coefficients back to 0.
+            excess /= totals[s]
+            for i in range(count):
+                delta[s, i] = -excess * g_all[s, i]
+                rho[s, i] = r[s, i] / W[s, i] - D[s, i] * delta[s, i]
+                along[s, i] = 0.0
+                image[s, i] = 0.0
+            product[s] = 0.0
+            inner[s] = 0
+            afresh[s] = False
+        if active[0] and active[1]:
+            multiply(G, m, rho, z)
+        elif active[0]:
+            multiply_one(G, m, rho[0], z[0])
+        elif active[1]:
+            multiply_one(G, m, rho[1], z[1])
+        else:
+            return passes
+        passes += 1
+        for s in range(2):
+            if not active[s]:
+                continue
+            rank = cores[s].shape[0]
+            if rank > 0:
+                at = np.empty(rank)
+                for a in range(rank):
+                    at[a] = dot(columns[s, a], rho[s], m)
+                correct(z[s], m, columns[s], cores[s], at)
+            if new:
+                pull = (dot(u_all[s], rho[s], m) - rho[s, m]) / pivots[s]
+                for i in range(m):
+                    z[s, i] += u_all[s, i] * pull
+                z[s, m] = -pull
+            shift = 0.0
+            for i in range(count):
+                shift += z[s, i]
+            shift /= totals[s]
+            for i in range(count):
+                z[s, i] -= g_all[s, i] * shift
+            now = dot(rho[s], z[s], count)
+            if inner[s] == 0:
+                first[s] = now
+            keep = now / product[s] if inner[s] > 0 else 0.0
+            curve = 0.0
+            for i in range(count):
+                along[s, i] = z[s, i] + keep * along[s, i]
+                image[s, i] = rho[s, i] - shift + D[s, i] * z[s, i] + keep * image[s, i]
+                curve += along[s, i] * image[s, i]
+            product[s] = now
+            inner[s] += 1
+            if now > 0.0 and curve > 0.0:
+                length = now / curve
+                for i in range(count):
+                    delta[s, i] += length * along[s, i]
+                    rho[s, i] -= length * image[s, i]
+                if now > eta[s] * eta[s] * first[s] and inner[s] < PASSES:
+                    continue
+            # The Newton step is found. Its constant is the bias's move.
+            shift = dot(g_all[s], rho[s], count) / totals[s]
+            farthest = 0.0
+            for i in range(count):
+                motion[s, i] = (r[s, i] - delta[s, i]) / W[s, i] - (rho[s, i] - shift)
+                farthest = max(farthest, abs(motion[s, i]))
+            share = 1.0
+            # A shorter step cannot be too long; coefficients that no score hangs on may yet move.
+            if error[s] > 1e-6 and farthest > 1e-6:
+                start = -dot(r[s], motion[s], count)
+                while share > 1e-10 and (
+                    slope(betas[s], scores[s], delta[s], motion[s], share, positives[s], total, C, count) > -0.5 * start
+                ):
+                    share *= 0.5
+            for i in range(count):
+                trial[i] = betas[s, i]
+                betas[s, i] += share * delta[s, i]
+                scores[s, i] += share * motion[s, i]
+            if error[s] < 1e-9 and errors(betas[s], scores[s], positives[s], total, C, count, rho[s], z[s]) > error[s]:
+                for i in range(count):
+                    betas[s, i] = trial[i]
+                    scores[s, i] -= share * motion[s, i]
+            afresh[s] = True
+            steps[s] += 1
+
+
+@compiled
+def start_both(bordered, V, base, C, todo, betas, scores):  # type: ignore[no-untyped-def]
+    """Move both starts, as the machine's weights have it, by what a new object of score `base` would pull.
+
+    betas, scores (2, m + 1) hold the machine as it stands; their last entries are set.
+    """
+    _, _, g, sum_g, u, kappa = bordered
+    m = u.size
+    sum_u = 0.0
+    for i in range(m):
+        sum_u += u[i]
+    free = (1.0 - sum_u) / sum_g
+    pull = kappa + (1.0 - sum_u) * free
+    for s in range(2):
+        if todo[s]:
+            beta = first_guess(base, pull, C, s == 1)
+            for i in range(m):
+                delta = -beta * (u[i] + g[i] * free)
+                betas[s, i] += delta
+                scores[s, i] -= delta / V[i]
+            betas[s, m] = beta
+            scores[s, m] = base + pull * beta
+
+
+@compiled
+def imbalance(taken, left, many, i_sign, j_sign, C, bend, gap, move):  # type: ignore[no-untyped-def]
+    """Return how much two optimality values differ, and the derivative, after a transfer of `move`."""
+    a, not_a = taken[0] + i_sign * move / many[0], left[0] - i_sign * move / many[0]
+    b, not_b = taken[1] - j_sign * move / many[1], left[1] + j_sign * move / many[1]
+    found = gap + move * bend + i_sign * math.log(a / not_a) - j_sign * math.log(b / not_b)
+    return found, bend + C / (a * not_a * many[0]) + C / (b * not_b * many[1])
+
+
+@compiled
+def descend_pairs(K, where, sign, multiplicity, C, gap, rounds, alpha, rest):  # type: ignore[no-untyped-def]
+    """Minimise the dual by moves of pairs, in place; return how far the optimality values lie apart in the end.
+
+    Variable v is the multiplier, strictly between 0 and C, of each of `multiplicity[v]` examples of label `sign[v]`
+    (+1 or -1) at object `where[v]`; `rest` is C - alpha, kept beside it for its own relative precision. The optimality
+    value is sum_j alpha_j y_j K_ij + y_i ln(alpha_i / (C - alpha_i)), at the optimum -b for all. The pair that lies
+    farthest apart moves.
+    """
+    size = where.size
+    output = np.zeros(size)
+    for v in range(size):
+        force = sign[v] * multiplicity[v] * alpha[v]
+        for w in range(size):
+            output[w] += force * K[where[v], where[w]]
+    taken, left, many = np.empty(2), np.empty(2), np.empty(2)
+    apart = np.inf
+    for _ in range(rounds):
+        i, j = 0, 0
+        low, high = np.inf, -np.inf
+        for v in range(size):
+            found = output[v] + sign[v] * math.log(alpha[v] / rest[v])
+            if found < low:
+                low = found
+                i = v
+            if found > high:
+                high = found
+                j = v
+        apart = high - low
+        if apart <= gap:
+            break
+        taken[0], taken[1], left[0], left[1] = alpha[i], alpha[j], rest[i], rest[j]
+        many[0], many[1] = multiplicity[i], multiplicity[j]
+        a, b = where[i], where[j]
+        # The move raises y_i alpha_i and lowers y_j alpha_j, each summed over its examples.
+        room_i = many[0] * (rest[i] if sign[i] > 0 else alpha[i])
+        room_j = many[1] * (alpha[j] if sign[j] > 0 else rest[j])
+        least, most = 0.0, min(room_i, room_j)
+        bend = K[a, a] + K[b, b] - 2.0 * K[a, b]
+        move = 0.0
+        for _ in range(100):
+            found, steepness = imbalance(taken, left, many, sign[i], sign[j], C, bend, output[i] - output[j], move)
+            if found > 0.0:
+                most = move
+            else:
+                least = move
+            step = move - found / steepness
+            if not least < step < most:
+                step = 0.5 * (least + most)
+            if abs(step - move) <= 1e-13 * step:
+                break
+            move = step
+        alpha[i] += sign[i] * move / many[0]
+        rest[i] -= sign[i] * move / many[0]
+        alpha[j] -= sign[j] * move / many[1]
+        rest[j] += sign[j] * move / many[1]
+        for v in range(size):
+            output[v] += move * (K[a, where[v]] - K[b, where[v]])
+    return apart
