@@ -151,7 +151,8 @@ class OneClass(Event):
 class TrueLabel(Parameters):
     """The smoothed p-value of the true label, by a conformal predictor.
 
-    A theorem for every `PredictionSet` that says "error rate".
+    A theorem for every `PredictionSet` that says "error rate", by a predictor that is exact online: transductive, or
+    inductive by such a schedule. By other schedules each p-value is uniform, but they depend on each other.
 
     Examples
     --------
