@@ -70,6 +70,7 @@ MACHINES = {
     "LeastSquaresSVM": squares,
     "NearestNeighbours": lambda: venn.NearestNeighbours(3, CLASSES),
     "NearestCentroid": lambda: venn.NearestCentroid(CLASSES),
+    "KernelLogisticRegression": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "NeighbourDistances": lambda: venn.NeighbourDistances(2, CLASSES),
 }
 PREDICTORS = {

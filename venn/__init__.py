@@ -23,6 +23,7 @@ from venn.machines.distances import NeighbourDistances
 from venn.machines.frozen import FrozenScorer
 from venn.machines.kernels import RBF, Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.machine import NotConverged
 from venn.machines.objects import NearestCentroid, NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
@@ -112,6 +113,7 @@ __all__ = [
     "InductiveVenn",
     "InductiveVennAbers",
     "Isotonic",
+    "KernelLogisticRegression",
     "LeastSquaresSVM",
     "Linear",
     "LogLoss",
