@@ -73,6 +73,7 @@ for name in ("change point", "label flip", "label shift", "harmless"):
         for predictor, monitor in watch(broken(name, seed)).items():
             detectors = {entry["detector"] for entry in monitor.snapshot()["evidence"]}
             for key in ((predictor, detector) for detector in sorted(detectors)):
+                assert monitor.count == len(monitor.alarms), "a monitor keeps the latest 100 alarms: the first are lost"
                 steps = [alarm.step for alarm in monitor.alarms if alarm.detector == key[1]]
                 early = [step for step in steps if name == "harmless" or step <= AT]
                 late = [step - AT for step in steps if step not in early]

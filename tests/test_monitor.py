@@ -147,6 +147,25 @@ def test_certified_p_values_are_mondrian_conformal_p_values(seed):
     np.testing.assert_array_equal(record.p_values("it")["predicted label"], PredictedLabel().read(steps, tau)[0])
 
 
+@pytest.mark.parametrize("kind", ["Multiprobability", "guaranteed", "ClassIntervals", "PredictionSet"])
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_monitor_bets_on_the_p_values_of_the_record_step_by_step(kind, seed):
+    """Those are compared with their definition above; here, that each step takes a random number of its own."""
+    rng = np.random.default_rng(11)
+    monitor, record, seen = venn.Monitor(CLASSES, seed=seed), Record(CLASSES, ["it"]), {}
+    for prediction in predictions(kind, rng, 60):
+        y = CLASSES[rng.integers(3)]
+        monitor.update(prediction, y)
+        record.update({"it": prediction}, y)
+        for entry in monitor.snapshot()["evidence"]:
+            if entry["detector"] == "Ville":
+                seen.setdefault(entry["name"], []).append(entry["p_value"])
+    expected = record.p_values("it", seed=seed)
+    assert seen.keys() == expected.keys()
+    for name, p in expected.items():
+        np.testing.assert_array_equal(seen[name], p)
+
+
 def replayed(seed, n, model, noise=False):
     """Return the record of a Venn predictor on a stream of Gaussians, with labels of noise if wanted."""
     stream = streams.gaussians(n, spread=0.8, seed=seed)
