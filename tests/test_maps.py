@@ -17,21 +17,21 @@ from sklearn.isotonic import IsotonicRegression
 from venn.calibrators.beta import Beta2, BetaScaling, BetaTransform
 from venn.calibrators.beta_calibration import BetaCalibration
 from venn.calibrators.classes import OneVsAll, Temperature
-from venn.calibrators.maps import ClippedLinearMap, LinearMap, PlattMap, SoftmaxMap
-from venn.calibrators.steps import BinningMap, EqualFrequency, EqualWidth, IsotonicMap
+from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
+from venn.calibrators.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.machines.machine import NotConverged
 
 BINARY = {
-    "Platt": PlattMap(),
-    "softmax": SoftmaxMap(),
-    "linear": LinearMap(),
-    "clipped": ClippedLinearMap(),
+    "Platt": Platt(),
+    "softmax": Softmax(),
+    "linear": Sigma01(),
+    "clipped": SigmaPP(),
     "Beta-2": Beta2(),
     "beta calibration": BetaCalibration(),
-    "bins": BinningMap(),
-    "frequency": BinningMap(50, EqualFrequency(), laplace=True),
-    "step": IsotonicMap(),
-    "interpolated": IsotonicMap("linear"),
+    "bins": Binning(),
+    "frequency": Binning(50, EqualFrequency(), laplace=True),
+    "step": Isotonic(),
+    "interpolated": Isotonic("linear"),
 }
 SEVERAL = {
     "temperature": Temperature(),
@@ -43,25 +43,25 @@ SEVERAL = {
 CLOSE = {"Beta-2": 1e-6, "all Beta-2": 1e-6}
 # Each with its definition, and how exactly it must be met.
 ORACLES = {
-    "Platt": (PlattMap(), naive.platt, 1e-9),
-    "softmax": (SoftmaxMap(), lambda *_: lambda s: naive.sigmoid(2 * s), 1e-15),
-    "linear": (LinearMap(), naive.linear, 1e-15),
-    "clipped": (ClippedLinearMap(), naive.clipped_linear, 1e-15),
+    "Platt": (Platt(), naive.platt, 1e-9),
+    "softmax": (Softmax(), lambda *_: lambda s: naive.sigmoid(2 * s), 1e-15),
+    "linear": (Sigma01(), naive.linear, 1e-15),
+    "clipped": (SigmaPP(), naive.clipped_linear, 1e-15),
     "Beta-2": (Beta2(), naive.beta2, 2e-6),
     "beta calibration": (BetaCalibration(), naive.beta_calibration, 1e-6),
-    "width": (BinningMap(7), partial(naive.binning, bins=7, frequency=False, laplace=False), 1e-15),
+    "width": (Binning(7), partial(naive.binning, bins=7, frequency=False, laplace=False), 1e-15),
     "width, laplace": (
-        BinningMap(4, laplace=True),
+        Binning(4, laplace=True),
         partial(naive.binning, bins=4, frequency=False, laplace=True),
         1e-15,
     ),
     "frequency": (
-        BinningMap(6, EqualFrequency()),
+        Binning(6, EqualFrequency()),
         partial(naive.binning, bins=6, frequency=True, laplace=False),
         1e-15,
     ),
-    "step": (IsotonicMap(), partial(naive.isotonic, interpolation="step"), 1e-14),
-    "interpolated": (IsotonicMap("linear"), partial(naive.isotonic, interpolation="linear"), 1e-14),
+    "step": (Isotonic(), partial(naive.isotonic, interpolation="step"), 1e-14),
+    "interpolated": (Isotonic("linear"), partial(naive.isotonic, interpolation="linear"), 1e-14),
 }
 SCORES = ("normal", "tied", "shifted", "wrong", "separable", "inverted", "middle")
 
@@ -118,7 +118,7 @@ def test_platt_equals_scikit_learn(kind, weighted):
     f, y, w = binary_data(kind, 7, 300)
     w = w if weighted else None
     theirs = _SigmoidCalibration().fit(f, y, w)
-    mine = PlattMap().fit(f, y, w)
+    mine = Platt().fit(f, y, w)
     at = np.linspace(-5, 5, 50)
     np.testing.assert_allclose(mine(at), theirs.predict(at), rtol=0, atol=1e-5)  # their gradient stops at 1e-6
     np.testing.assert_allclose(mine.coefficients, (theirs.a_, theirs.b_), rtol=0, atol=1e-4)
@@ -131,15 +131,15 @@ def test_isotonic_equals_scikit_learn(kind, weighted):
     present = w > 0 if weighted else w >= 0
     theirs = IsotonicRegression(out_of_bounds="clip").fit(f[present], y[present], w[present] if weighted else None)
     at = np.concatenate([f, np.linspace(-6, 6, 100)])
-    mine = IsotonicMap("linear").fit(f, y, w if weighted else None)
+    mine = Isotonic("linear").fit(f, y, w if weighted else None)
     np.testing.assert_allclose(mine(at), theirs.predict(at), rtol=0, atol=1e-12)
-    steps = IsotonicMap().fit(f, y, w if weighted else None)
+    steps = Isotonic().fit(f, y, w if weighted else None)
     np.testing.assert_allclose(steps(f[present]), theirs.predict(f[present]), rtol=0, atol=1e-12)
 
 
 def test_pool_adjacent_violators_by_hand():
-    assert IsotonicMap().fit([1, 2, 3], [1, 1, 0])([1, 2, 3]).tolist() == [2 / 3] * 3
-    fitted = IsotonicMap().fit([1, 2, 3, 4], [0, 1, 0, 1], [1, 1, 3, 1])
+    assert Isotonic().fit([1, 2, 3], [1, 1, 0])([1, 2, 3]).tolist() == [2 / 3] * 3
+    fitted = Isotonic().fit([1, 2, 3, 4], [0, 1, 0, 1], [1, 1, 3, 1])
     assert fitted.first.tolist() == [1, 2, 4]
     assert fitted.last.tolist() == [1, 3, 4]
     assert fitted.value.tolist() == [0, 0.25, 1]
@@ -169,7 +169,7 @@ def test_beta_scaling_equals_its_definition(seed, tuned):
 @pytest.mark.parametrize("seed", range(3))
 def test_one_against_all_equals_its_definition(seed):
     f, y, w = class_data([seed, 10])
-    for method, oracle in ((PlattMap(), naive.platt), (LinearMap(), naive.linear)):
+    for method, oracle in ((Platt(), naive.platt), (Sigma01(), naive.linear)):
         present = w > 0
         expected = naive.one_vs_all(oracle, f[present].tolist(), y[present].tolist(), w[present].tolist())
         found = OneVsAll(method).fit(f, y, w)(f)
@@ -178,7 +178,7 @@ def test_one_against_all_equals_its_definition(seed):
 
 def test_one_against_all_by_hand():
     scores = [[1.0, -2.0, -2.0], [-2.0, 0.0, -2.0], [-2.0, -2.0, -2.0]]
-    fitted = OneVsAll(LinearMap()).fit(scores, [0, 1, 0])
+    fitted = OneVsAll(Sigma01()).fit(scores, [0, 1, 0])
     # Below -1: of class 0 one of two, of class 1 none, of class 2 none.
     assert [m.below for m in fitted.maps] == [0.5, 0, 0]
     assert fitted([[0.0, 0.5, -3.0]]).tolist() == [[0.4, 0.6, 0.0]]
@@ -188,14 +188,14 @@ def test_one_against_all_by_hand():
 def test_linear_maps_by_hand():
     f = [-3, -2, -1.5, -1.1, -1, 0, 1, 1.1, 2, 3, 4, 5]
     y = [0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1]
-    fitted, clipped = LinearMap().fit(f, y), ClippedLinearMap().fit(f, y)
+    fitted, clipped = Sigma01().fit(f, y), SigmaPP().fit(f, y)
     assert (fitted.below, fitted.above) == (clipped.below, clipped.above) == (0.25, 0.8)
     assert fitted([-9, -1, -0.5, 0, 1, 9]).tolist() == [0.25, 0, 0.25, 0.5, 1, 0.8]
     assert clipped([-9, -1, -0.5, 0, 0.8, 1, 9]).tolist() == [0.25, 0.25, 0.25, 0.5, 0.8, 0.8, 0.8]
-    for method in (LinearMap(), ClippedLinearMap()):
+    for method in (Sigma01(), SigmaPP()):
         nothing = method.fit([-1.0, 0.5, 1.0], [1, 0, 0])
         assert (nothing.below, nothing.above) == (0, 1)
-    wrong = ClippedLinearMap().fit([-2.0, -2.0, 2.0, 2.0], [1, 1, 0, 1])
+    wrong = SigmaPP().fit([-2.0, -2.0, 2.0, 2.0], [1, 1, 0, 1])
     assert wrong([-3, 0, 3]).tolist() == [0.5] * 3
 
 
@@ -285,11 +285,11 @@ def test_beta_calibration_of_labels_that_only_touch():
 
 def test_bins_by_hand():
     """Of bins [0, 1), [1, 2), [2, 3) and [3, 4] the two in the middle are empty, then one of three."""
-    fitted = BinningMap(4).fit([0, 0, 4, 4, 4], [0, 1, 1, 1, 0])
+    fitted = Binning(4).fit([0, 0, 4, 4, 4], [0, 1, 1, 1, 0])
     assert fitted.cuts.tolist() == [1, 2, 3]
     assert fitted.rates.tolist() == [0.5, 0.5, 2 / 3, 2 / 3]
-    assert BinningMap(3, laplace=True).fit([0, 3, 3], [1, 0, 1]).rates.tolist() == [2 / 3, 2 / 3, 0.5]
-    assert BinningMap(2, EqualFrequency()).fit([0, 1, 2, 3], [0, 0, 1, 1], [3, 1, 1, 1]).cuts.tolist() == [1]
+    assert Binning(3, laplace=True).fit([0, 3, 3], [1, 0, 1]).rates.tolist() == [2 / 3, 2 / 3, 0.5]
+    assert Binning(2, EqualFrequency()).fit([0, 1, 2, 3], [0, 0, 1, 1], [3, 1, 1, 1]).cuts.tolist() == [1]
 
 
 @pytest.mark.parametrize(("bent", "dropped"), [(0.5, "b"), (2.0, "a")])
@@ -435,13 +435,13 @@ def test_maps_are_parameters_and_fitted_maps_frozen(name):
 
 
 def test_two_parameters_two_objects():
-    assert BinningMap(10) != BinningMap(11)
-    assert BinningMap(10, EqualWidth()) == BinningMap(10)
-    assert BinningMap(10, EqualFrequency()) != BinningMap(10)
-    assert IsotonicMap("linear") != IsotonicMap()
-    assert OneVsAll(PlattMap()) != OneVsAll(SoftmaxMap())
-    assert repr(OneVsAll(BinningMap(5))) == "OneVsAll(map=BinningMap(bins=5, edges=EqualWidth(), laplace=False))"
-    assert IsotonicMap().fit([1, 2], [0, 1]) != IsotonicMap().fit([1, 3], [0, 1])
+    assert Binning(10) != Binning(11)
+    assert Binning(10, EqualWidth()) == Binning(10)
+    assert Binning(10, EqualFrequency()) != Binning(10)
+    assert Isotonic("linear") != Isotonic()
+    assert OneVsAll(Platt()) != OneVsAll(Softmax())
+    assert repr(OneVsAll(Binning(5))) == "OneVsAll(map=Binning(bins=5, edges=EqualWidth(), laplace=False))"
+    assert Isotonic().fit([1, 2], [0, 1]) != Isotonic().fit([1, 3], [0, 1])
 
 
 BAD = {
@@ -494,20 +494,20 @@ def test_bad_new_scores_are_refused(name):
 def test_bad_parameters_are_refused():
     for bins in (0, -1):
         with pytest.raises(ValueError, match="bins must be an integer >= 1"):
-            BinningMap(bins)
+            Binning(bins)
     for bins in (True, 2.0, "10", None):
         with pytest.raises(TypeError, match="bins must be an integer >= 1"):
-            BinningMap(bins)
+            Binning(bins)
     for edges in (EqualWidth, "width", 3):
         with pytest.raises(TypeError, match="edges must be an object"):
-            BinningMap(10, edges)
+            Binning(10, edges)
     with pytest.raises(TypeError, match="laplace must be True or False"):
-        BinningMap(laplace=1)
+        Binning(laplace=1)
     with pytest.raises(TypeError, match="tuned must be True or False"):
         BetaScaling(1)
     with pytest.raises(ValueError, match="interpolation must be 'step' or 'linear'"):
-        IsotonicMap("cubic")
-    for method in (PlattMap, "Platt", None):
+        Isotonic("cubic")
+    for method in (Platt, "Platt", None):
         with pytest.raises(TypeError, match="map must be an object with a method 'fit'"):
             OneVsAll(method)
 
@@ -519,14 +519,14 @@ class Falling:
 
 def test_edges_that_fall_are_refused():
     with pytest.raises(ValueError, match="edges must give one row of 3 finite nondecreasing cuts"):
-        BinningMap(4, Falling()).fit([0.0, 1.0], [0, 1])
+        Binning(4, Falling()).fit([0.0, 1.0], [0, 1])
     with pytest.raises(ValueError, match="finite nondecreasing cuts"):
-        BinningMap(4).fit([-1.7e308, 1.7e308], [0, 1])
+        Binning(4).fit([-1.7e308, 1.7e308], [0, 1])
 
 
 def test_no_optimum_is_an_error():
     with pytest.raises(NotConverged, match="the sigmoid must converge"):
-        PlattMap().fit([-1e300, -1e299, 1e299, 1e300], [0, 1, 0, 1])
+        Platt().fit([-1e300, -1e299, 1e299, 1e300], [0, 1, 0, 1])
     with pytest.raises(NotConverged, match="beta calibration must converge"):
         BetaCalibration().fit([-1e200, -1.0, 2.0, 1e200], [0, 1, 0, 1])
 

@@ -123,7 +123,7 @@ class OneVsAll(Parameters):
     Parameters
     ----------
     map : ScoreMap
-        For (n,) scores and labels 0 and 1, such as `PlattMap()`.
+        For (n,) scores and labels 0 and 1, such as `Platt()`.
 
     References
     ----------
@@ -131,15 +131,15 @@ class OneVsAll(Parameters):
 
     Examples
     --------
-    >>> from venn.calibrators.maps import PlattMap
+    >>> from venn.calibrators.maps import Platt
     >>> scores = [[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
-    >>> OneVsAll(PlattMap()).fit(scores, [0, 1, 2])([[1.0, -1.0, -1.0]])  # 2/3, 1/4 and 1/4, divided by 7/6
+    >>> OneVsAll(Platt()).fit(scores, [0, 1, 2])([[1.0, -1.0, -1.0]])  # 2/3, 1/4 and 1/4, divided by 7/6
     array([[0.57142857, 0.21428571, 0.21428571]])
     """
 
     def __init__(self, map: ScoreMap) -> None:
         if isinstance(map, type) or not callable(getattr(map, "fit", None)):
-            raise TypeError(f"map must be an object with a method 'fit', such as PlattMap(), got {map!r}")
+            raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {map!r}")
         self.map = map
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedOneVsAll:

@@ -160,7 +160,7 @@ class FittedSigmoid:
             return logistic(-(self.slope * distance + self.offset))
 
 
-class PlattMap(Parameters):
+class Platt(Parameters):
     """Sigmoid p = 1 / (1 + exp(A f + B)), fitted by maximum likelihood to Platt's soft targets.
 
     With N+ and N- the weights of positives and negatives, the targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2):
@@ -178,7 +178,7 @@ class PlattMap(Parameters):
 
     Examples
     --------
-    >>> fitted = PlattMap().fit([-1.0, -1.0, 1.0, 1.0], [0, 0, 1, 1])
+    >>> fitted = Platt().fit([-1.0, -1.0, 1.0, 1.0], [0, 0, 1, 1])
     >>> fitted([-1.0, 0.0, 1.0]).round(6)  # targets 1/4 and 3/4
     array([0.25, 0.5 , 0.75])
     """
@@ -211,7 +211,7 @@ class PlattMap(Parameters):
         return FittedSigmoid(slope, offset, centre)
 
 
-class SoftmaxMap(Parameters):
+class Softmax(Parameters):
     """p = 1 / (1 + e^(-2 f)): nothing is fitted, so nothing is justified by the data.
 
     `fit` only checks the examples. The map takes decision values to be sure of their scale, and 0 to
@@ -223,7 +223,7 @@ class SoftmaxMap(Parameters):
 
     Examples
     --------
-    >>> SoftmaxMap().fit([-1.0, 1.0], [0, 1])([0.0, 1.0]).round(4)
+    >>> Softmax().fit([-1.0, 1.0], [0, 1])([0.0, 1.0]).round(4)
     array([0.5   , 0.8808])
     """
 
@@ -244,7 +244,7 @@ def _beyond_the_margin(scores: Any, labels: Any, weights: Any) -> tuple[float, f
 
 
 @dataclass(frozen=True)
-class FittedLinear:
+class FittedSigma01:
     """(1 + f) / 2 for |f| <= 1, `below` for f < -1, `above` for f > 1."""
 
     below: float
@@ -258,7 +258,7 @@ class FittedLinear:
 
 
 @dataclass(frozen=True)
-class FittedClippedLinear:
+class FittedSigmaPP:
     """min(above, max(below, (1 + f) / 2))."""
 
     below: float
@@ -270,7 +270,7 @@ class FittedClippedLinear:
         return p
 
 
-class LinearMap(Parameters):
+class Sigma01(Parameters):
     """Sigma-01: a straight line within the margin, the rate of positives beyond each of its sides.
 
     p = (1 + f) / 2 for |f| <= 1, p+ for f > 1 and p- for f < -1, where p+ and p- are the rates of positives
@@ -287,17 +287,17 @@ class LinearMap(Parameters):
 
     Examples
     --------
-    >>> fitted = LinearMap().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
+    >>> fitted = Sigma01().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
     >>> fitted([-5.0, -1.0, 0.0, 1.0, 5.0])
     array([0.5 , 0.  , 0.5 , 1.  , 0.75])
     """
 
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedLinear:
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigma01:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
-        return FittedLinear(*_beyond_the_margin(scores, labels, weights))
+        return FittedSigma01(*_beyond_the_margin(scores, labels, weights))
 
 
-class ClippedLinearMap(Parameters):
+class SigmaPP(Parameters):
     """Sigma-PP: the line (1 + f) / 2, clipped at the rates of positives beyond the margin.
 
     p = min(p+, max(p-, (1 + f) / 2)), where p+ and p- are the rates of positives among the examples with f > 1
@@ -313,11 +313,11 @@ class ClippedLinearMap(Parameters):
 
     Examples
     --------
-    >>> fitted = ClippedLinearMap().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
+    >>> fitted = SigmaPP().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
     >>> fitted([-5.0, -1.0, 0.25, 1.0, 5.0])
     array([0.5  , 0.5  , 0.625, 0.75 , 0.75 ])
     """
 
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedClippedLinear:
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmaPP:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
-        return FittedClippedLinear(*_beyond_the_margin(scores, labels, weights))
+        return FittedSigmaPP(*_beyond_the_margin(scores, labels, weights))

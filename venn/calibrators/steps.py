@@ -75,7 +75,7 @@ class FittedBins(Fitted):
         return p
 
 
-class BinningMap(Parameters):
+class Binning(Parameters):
     """Histogram binning: the rate of positives among the examples in the score's bin.
 
     Scores outside the range of the examples belong to the end bins; a bin without examples takes the rate of
@@ -97,7 +97,7 @@ class BinningMap(Parameters):
 
     Examples
     --------
-    >>> fitted = BinningMap(bins=2).fit([0.0, 0.2, 0.4, 0.6, 1.0], [0, 0, 1, 1, 1])
+    >>> fitted = Binning(bins=2).fit([0.0, 0.2, 0.4, 0.6, 1.0], [0, 0, 1, 1, 1])
     >>> fitted.cuts, fitted([-7.0, 0.5, 0.9]).round(3)
     (array([0.5]), array([0.333, 1.   , 1.   ]))
     """
@@ -163,7 +163,7 @@ class FittedIsotonic(Fitted):
         return p
 
 
-class IsotonicMap(Parameters):
+class Isotonic(Parameters):
     """The nondecreasing map of least weighted squared error: pool adjacent violators, equal scores pooled first.
 
     Below the smallest score and above the largest the map is constant. All scores equal: the rate of
@@ -182,7 +182,7 @@ class IsotonicMap(Parameters):
 
     Examples
     --------
-    >>> fitted = IsotonicMap("linear").fit([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1])
+    >>> fitted = Isotonic("linear").fit([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1])
     >>> fitted([-1.0, 0.5, 1.5, 9.0])
     array([0.  , 0.25, 0.5 , 1.  ])
     """
