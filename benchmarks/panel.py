@@ -28,9 +28,9 @@ from venn.predictors.conformal import Conformal
 
 READERS = {
     "conformal": lambda machine: Conformal(machine, Margin(deleted=False)),
-    "platt": venn.Platt,
-    "binning": venn.Binning,
-    "isotonic": venn.Isotonic,
+    "platt": lambda machine: venn.Scaler(machine, venn.Platt()),
+    "binning": lambda machine: venn.Scaler(machine, venn.Binning()),
+    "isotonic": lambda machine: venn.Scaler(machine, venn.Isotonic()),
 }
 
 

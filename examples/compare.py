@@ -11,9 +11,9 @@ stream = streams.load("car", shuffle=1).take(600)
 machine = venn.OneVsAllSVM(venn.RBF(0.1), C=10, classes=stream.classes)
 panel = venn.Panel(
     venn=venn.TransductiveVenn(machine, venn.Argmax()),
-    platt=venn.Platt(machine),
-    binning=venn.Binning(machine, bins=10),
-    isotonic=venn.Isotonic(machine),
+    platt=venn.Scaler(machine, venn.Platt()),
+    binning=venn.Scaler(machine, venn.Binning(bins=10)),
+    isotonic=venn.Scaler(machine, venn.Isotonic()),
 )
 record = venn.replay(stream, panel)
 print(record.table())

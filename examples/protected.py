@@ -16,7 +16,7 @@ from venn.predictors.protected import BrierLoss, LogLoss, Protected
 
 stream = streams.load("pima", shuffle=0)
 machine = venn.LeastSquaresSVM(venn.RBF(1 / 8), C=1, classes=stream.classes)
-bold, modest = venn.Platt(machine), venn.Platt(machine, deleted=True)
+bold, modest = venn.Scaler(machine, venn.Platt()), venn.Scaler(machine, venn.Platt(), venn.DeletedScores())
 panel = venn.Panel(
     bold=bold,
     protected=Protected(bold, LogLoss()),

@@ -26,7 +26,7 @@ def squares():
 
 def panel():
     shared = machine()
-    return venn.Panel(venn=venn.TransductiveVenn(shared, venn.Argmax()), platt=venn.Platt(shared))
+    return venn.Panel(venn=venn.TransductiveVenn(shared, venn.Argmax()), platt=venn.Scaler(shared, venn.Platt()))
 
 
 # How to make one of each; names that a version does not have are passed over.
@@ -64,6 +64,21 @@ PARAMETERS = {
     "BrierLoss": lambda: [venn.BrierLoss()],
     "EqualWidth": lambda: [venn.EqualWidth()],
     "EqualFrequency": lambda: [venn.EqualFrequency()],
+    "Platt": lambda: [venn.Platt()],
+    "Softmax": lambda: [venn.Softmax()],
+    "Sigma01": lambda: [venn.Sigma01()],
+    "SigmaPP": lambda: [venn.SigmaPP()],
+    "Binning": lambda: [venn.Binning(), venn.Binning(50, venn.EqualFrequency(), laplace=True)],
+    "Isotonic": lambda: [venn.Isotonic(), venn.Isotonic("linear")],
+    "Beta2": lambda: [venn.Beta2()],
+    "BetaScaling": lambda: [venn.BetaScaling(), venn.BetaScaling(tuned=True)],
+    "BetaCalibration": lambda: [venn.BetaCalibration()],
+    "Temperature": lambda: [venn.Temperature()],
+    "OneVsAll": lambda: [venn.OneVsAll(venn.Platt()), venn.OneVsAll(venn.Binning())],
+    "TrainingScores": lambda: [venn.TrainingScores()],
+    "DeletedScores": lambda: [venn.DeletedScores()],
+    "HeldOutScores": lambda: [venn.HeldOutScores(), venn.HeldOutScores(venn.RandomAssignment(0.5))],
+    "CrossFittedScores": lambda: [venn.CrossFittedScores(), venn.CrossFittedScores(5, 1, last=100)],
 }
 MACHINES = {
     "OneVsAllSVM": machine,
@@ -77,10 +92,8 @@ PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
     "Conformal": lambda: venn.Conformal(machine(), venn.Multiplier(), label_conditional=True, seed=1),
-    "Protected": lambda: venn.Protected(venn.Platt(machine())),
-    "Platt": lambda: venn.Platt(machine()),
-    "Binning": lambda: venn.Binning(machine(), bins=5),
-    "Isotonic": lambda: venn.Isotonic(machine()),
+    "Protected": lambda: venn.Protected(venn.Scaler(machine(), venn.Platt())),
+    "Scaler": lambda: venn.Scaler(machine(), venn.Platt()),
     "Panel": panel,
 }
 # These own their scorer and train it anew at set times, in the order of arrival.

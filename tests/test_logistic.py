@@ -305,8 +305,8 @@ def test_predictors_run_on_it_side_by_side():
         deleted=venn.TransductiveVenn(machine, venn.Deleted(venn.AdaptiveMarginBins())),
         abers=venn.TransductiveVennAbers(machine),
         conformal=venn.Conformal(machine, venn.Margin()),
-        platt=venn.Platt(machine),
-        isotonic=venn.Isotonic(machine),
+        platt=venn.Scaler(machine, venn.Platt()),
+        isotonic=venn.Scaler(machine, venn.Isotonic()),
     )
     record = venn.replay(list(zip(X, y.tolist(), strict=True)), panel)
     assert machine.n == 60

@@ -297,11 +297,11 @@ def examples(seed, n=40):
 
 
 BASES = {
-    "forecasts": lambda m: venn.Platt(m),
+    "forecasts": lambda m: venn.Scaler(m, venn.Platt()),
     "multiprobabilities": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
     "class intervals": lambda m: venn.TransductiveVennAbers(m),
     "own scorer": lambda m: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
-    "protected": lambda m: Protected(venn.Platt(m), BrierLoss()),
+    "protected": lambda m: Protected(venn.Scaler(m, venn.Platt()), BrierLoss()),
 }
 
 
@@ -316,7 +316,7 @@ def test_the_base_speaks_before_its_machine_learns(base):
     both = BASES[base](other := squares())
     panels = [
         venn.Panel(protected=inside, venn=venn.TransductiveVenn(shared, venn.Argmax())),
-        venn.Panel(protected=Protected(both), base=both, platt=venn.Platt(other)),
+        venn.Panel(protected=Protected(both), base=both, platt=venn.Scaler(other, venn.Platt())),
     ]
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         said = plain.predict_one(x).proba
@@ -342,7 +342,7 @@ def test_the_base_speaks_before_its_machine_learns(base):
 def test_the_base_is_copied_and_its_machine_shared():
     X, y = examples(12)
     machine = squares()
-    base = venn.Platt(machine)
+    base = venn.Scaler(machine, venn.Platt())
     model = Protected(base)
     assert model.machine is machine is model.predictor.machine
     assert model.predictor is not base
@@ -361,7 +361,7 @@ def test_the_base_is_copied_and_its_machine_shared():
 
 def test_a_base_may_have_learned_before():
     X, y = examples(13)
-    base = venn.Platt(squares())
+    base = venn.Scaler(squares(), venn.Platt())
     for x, label in zip(X[:20], y, strict=False):
         base.learn_one(x, label)
     said = base.predict_one(X[20]).proba
@@ -372,7 +372,7 @@ def test_a_base_may_have_learned_before():
 
 def test_a_machine_taught_by_hand_needs_the_forecast_first():
     X, y = examples(14)
-    whole, parts = Protected(venn.Platt(squares())), Protected(venn.Platt(squares()))
+    whole, parts = Protected(venn.Scaler(squares(), venn.Platt())), Protected(venn.Scaler(squares(), venn.Platt()))
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         whole.learn_one(x, label)
         (parts.check if i % 2 else lambda x, y: parts.predict_one(x))(x, label)
@@ -446,7 +446,7 @@ def test_a_training_that_fails_still_counts_the_step():
 @pytest.mark.parametrize("loss", [LogLoss(), BrierLoss()])
 def test_a_copy_goes_on_as_if_nothing_had_been(loss, copied):
     X, y = examples(15)
-    whole = Protected(venn.Platt(squares()), loss)
+    whole = Protected(venn.Scaler(squares(), venn.Platt()), loss)
     twin = copied(whole)
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         if i % 7 == 3:
@@ -459,7 +459,7 @@ def test_a_copy_goes_on_as_if_nothing_had_been(loss, copied):
 
 
 def test_repr_can_be_typed():
-    model = Protected(venn.Platt(squares()), BrierLoss(), rates=[0.1, np.float64(0.01)], passive=0.25)
+    model = Protected(venn.Scaler(squares(), venn.Platt()), BrierLoss(), rates=[0.1, np.float64(0.01)], passive=0.25)
     names = {**vars(venn), "Protected": Protected, "LogLoss": LogLoss, "BrierLoss": BrierLoss}
     again = eval(repr(model), names)
     assert repr(again) == repr(model)
@@ -490,7 +490,7 @@ def everything(model):
 
 @pytest.mark.parametrize("base", ["machine", "no machine"])
 def test_a_refused_example_leaves_no_trace(base):
-    model = Protected(venn.Platt(squares()) if base == "machine" else Given(3))
+    model = Protected(venn.Scaler(squares(), venn.Platt()) if base == "machine" else Given(3))
     good = [0.25, 0.25] if base == "machine" else [0.25, 0.25, 0.5]
     known = "a" if base == "machine" else 0
     model.learn_one(good, known)

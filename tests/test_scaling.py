@@ -17,9 +17,15 @@ from sklearn.isotonic import IsotonicRegression
 
 import venn
 from venn._compiled.scaling import sort_again
+from venn.calibrators.beta import Beta2, BetaScaling
+from venn.calibrators.beta_calibration import BetaCalibration
+from venn.calibrators.classes import OneVsAll, Temperature
+from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
+from venn.calibrators.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.machines.machine import Bag, NotConverged
 from venn.online.panel import Panel
-from venn.predictors.scaling import Binning, EqualFrequency, EqualWidth, Isotonic, Platt, Scaler
+from venn.predictors.scaling import Scaler
+from venn.predictors.score_sources import DeletedScores, TrainingScores
 
 
 class Known:
@@ -109,24 +115,36 @@ class FixedMachine:
 
 def binary(predictor, scores):
     """The map of the second class alone, before normalising."""
-    return np.array([predictor._apply(np.array([-s, s], float))[1] for s in scores])
+    return np.array([predictor.fitted(np.array([-s, s], float))[1] for s in scores])
+
+
+def platt(machine, **options):
+    return Scaler(machine, Platt(), **options)
+
+
+def isotonic(machine, interpolation="step", **options):
+    return Scaler(machine, Isotonic(interpolation), **options)
+
+
+def binning(machine, bins=10, edges=None, laplace=False, **options):
+    return Scaler(machine, Binning(bins, edges, laplace), **options)
 
 
 KINDS = {
-    "platt": (Platt, naive.platt),
-    "step": (Isotonic, partial(naive.isotonic, interpolation="step")),
-    "linear": (partial(Isotonic, interpolation="linear"), partial(naive.isotonic, interpolation="linear")),
-    "width": (partial(Binning, bins=5), partial(naive.binning, bins=5, frequency=False, laplace=False)),
+    "platt": (platt, naive.platt),
+    "step": (isotonic, partial(naive.isotonic, interpolation="step")),
+    "linear": (partial(isotonic, interpolation="linear"), partial(naive.isotonic, interpolation="linear")),
+    "width": (partial(binning, bins=5), partial(naive.binning, bins=5, frequency=False, laplace=False)),
     "fine": (
-        partial(Binning, bins=130, laplace=True),
+        partial(binning, bins=130, laplace=True),
         partial(naive.binning, bins=130, frequency=False, laplace=True),
     ),
     "frequency": (
-        partial(Binning, bins=4, edges=EqualFrequency()),
+        partial(binning, bins=4, edges=EqualFrequency()),
         partial(naive.binning, bins=4, frequency=True, laplace=False),
     ),
     "laplace": (
-        partial(Binning, laplace=True),
+        partial(binning, laplace=True),
         partial(naive.binning, bins=10, frequency=False, laplace=True),
     ),
 }
@@ -215,7 +233,7 @@ def platt_cases():
 
 @pytest.mark.parametrize(("f", "y"), [case[1:] for case in platt_cases()], ids=[case[0] for case in platt_cases()])
 def test_platt_minimises_its_objective(f, y):
-    predictor = Platt(FixedMachine(f, y))
+    predictor = platt(FixedMachine(f, y))
     p = binary(predictor, f)
     assert np.isfinite(p).all()
     assert ((p > 0) & (p < 1)).all() or f.max() > 10
@@ -230,9 +248,9 @@ def test_platt_minimises_its_objective(f, y):
     outlying = scale > 100 * np.median(abs(f - np.median(f)))  # too badly conditioned for the generic one
     if not outlying:
         np.testing.assert_allclose(p, 1 / (1 + np.exp(found.x[0] * z + found.x[1])), atol=1e-6, rtol=0)
-        A, B = predictor.coefficients[1]
+        A, B = predictor.fitted.coefficients[1]
         np.testing.assert_allclose([A * scale, B + A * f.mean()], found.x, rtol=2e-6, atol=1e-5)
-    slope, offset, centre = predictor._maps[1]
+    slope, offset, centre = predictor.fitted._maps[1]
     ours = naive.platt_objective(z, y, slope * scale, slope * (f.mean() - centre) + offset)[0]
     assert ours <= found.fun + 1e-9
 
@@ -243,37 +261,37 @@ def test_platt_is_scikit_learns_sigmoid(name):
     reference = _SigmoidCalibration().fit(f, y)
     grid = np.linspace(-3, 3, 50)
     # Theirs stops at a gradient of 1e-6 on half the objective, or earlier.
-    np.testing.assert_allclose(binary(Platt(FixedMachine(f, y)), grid), reference.predict(grid), atol=2e-4, rtol=0)
+    np.testing.assert_allclose(binary(platt(FixedMachine(f, y)), grid), reference.predict(grid), atol=2e-4, rtol=0)
 
 
 @pytest.mark.parametrize("y", [0, 1])
 @pytest.mark.parametrize("n", [1, 2, 50])
 def test_platt_of_one_class_is_its_target(n, y):
-    predictor = Platt(FixedMachine(np.arange(n), np.full(n, y)))
+    predictor = platt(FixedMachine(np.arange(n), np.full(n, y)))
     assert binary(predictor, [-1e6, 0, 3, 1e6]) == pytest.approx((n + 1) / (n + 2) if y else 1 / (n + 2), rel=1e-14)
 
 
 def test_platt_of_equal_scores_is_the_mean_target():
-    predictor = Platt(FixedMachine(np.full(5, 0.3), [1, 1, 0, 0, 0]))
+    predictor = platt(FixedMachine(np.full(5, 0.3), [1, 1, 0, 0, 0]))
     assert binary(predictor, [-9, 0.3, 9]) == pytest.approx((2 * 3 / 4 + 3 * 1 / 5) / 5, rel=1e-14)
 
 
 def test_platt_does_not_remember_where_it_started():
     rng = np.random.default_rng(2)
     machine = FixedMachine([0.0], [1])
-    followed = Platt(machine)
+    followed = platt(machine)
     for step in range(120):
         n = int(rng.integers(1, 40))
         f = rng.normal(size=n) * 10.0 ** rng.integers(-8, 7) + rng.choice([0, 3, 1e6])
         y = (f > np.median(f)) if step % 3 == 0 else rng.random(n) < 0.4
         machine.set(f, y)
         followed.after_learning(None, None)
-        np.testing.assert_allclose(binary(followed, f), binary(Platt(machine), f), atol=1e-10, rtol=0)
+        np.testing.assert_allclose(binary(followed, f), binary(platt(machine), f), atol=1e-10, rtol=0)
 
 
 def test_platt_says_when_it_does_not_converge():
     machine = FixedMachine([-1.0, 0.5, 1.0], [0, 1, 1])
-    predictor = Platt(machine)
+    predictor = platt(machine)
     for size in (1e200, 1e-200):  # squares overflow, squares vanish
         machine.set([-size, -size, size, size], [0, 0, 1, 0])
         with pytest.raises(NotConverged, match="class 0 must converge"):
@@ -282,19 +300,19 @@ def test_platt_says_when_it_does_not_converge():
             predictor.predict_one([0.0])
     machine.set([-1.0, 0.5, 1.0], [0, 1, 1])
     predictor.after_learning(None, None)
-    expected = Platt(machine).predict_one([0.2]).proba
+    expected = platt(machine).predict_one([0.2]).proba
     assert predictor.predict_one([0.2]).proba == pytest.approx(expected, abs=1e-12)
 
 
 def test_platt_coefficients_before_the_first_example():
-    assert np.isnan(Platt(FakeMachine()).coefficients).all()
+    assert np.isnan(platt(FakeMachine()).fitted.coefficients).all()
 
 
 # Isotonic
 
 
 def test_pool_adjacent_violators_averages_by_weight():
-    predictor = Isotonic(FixedMachine([1, 2, 3], [1, 1, 0]))
+    predictor = isotonic(FixedMachine([1, 2, 3], [1, 1, 0]))
     assert (binary(predictor, [1, 2, 3]) == 2 / 3).all()
 
 
@@ -307,7 +325,7 @@ def test_isotonic_is_the_weighted_reference(seed, interpolation):
     totals = rng.integers(1, 6, m)
     positives = rng.binomial(totals, 1 / (1 + np.exp(-f)))
     reference = IsotonicRegression(out_of_bounds="clip").fit(f, positives / totals, sample_weight=totals)
-    predictor = Isotonic(FixedMachine(f, positives, totals), interpolation)
+    predictor = isotonic(FixedMachine(f, positives, totals), interpolation)
     np.testing.assert_allclose(binary(predictor, f), reference.predict(f), atol=1e-12, rtol=0)
     grid = np.concatenate([rng.uniform(f.min() - 1, f.max() + 1, 50), [-1e6, 1e6]])
     if interpolation == "linear":
@@ -321,7 +339,7 @@ def test_isotonic_keeps_up_with_moving_scores():
     rng = np.random.default_rng(9)
     f, y = rng.normal(size=80), rng.integers(0, 2, 80)
     machine = FixedMachine(f, y)
-    predictor = Isotonic(machine)
+    predictor = isotonic(machine)
     for step in range(150):
         f = f + rng.normal(size=len(f)) * (3.0 if step % 25 == 0 else 0.01)
         if step % 3:
@@ -330,7 +348,7 @@ def test_isotonic_keeps_up_with_moving_scores():
             f, y = f[:50], y[:50]
         machine.set(f, y)
         predictor.after_learning(None, None)
-        assert (f[predictor._order[1]] == np.sort(f)).all()
+        assert (f[predictor.fitted._order[1]] == np.sort(f)).all()
         reference = IsotonicRegression().fit(f, y).predict(f)
         np.testing.assert_allclose(binary(predictor, f), reference, atol=1e-12, rtol=0)
 
@@ -357,26 +375,26 @@ def test_sorting_again_is_a_stable_sort(values, shape):
 
 
 def test_bins_hold_their_lower_edge():
-    predictor = Binning(FixedMachine([0, 1, 2, 3, 4], [0, 0, 1, 0, 1]), bins=4)
+    predictor = binning(FixedMachine([0, 1, 2, 3, 4], [0, 0, 1, 0, 1]), bins=4)
     # [0, 1) [1, 2) [2, 3) [3, 4]; outside: the end bins.
     assert list(binary(predictor, [-5, 0, 0.999, 1, 2, 2.5, 3, 4, 7])) == [0, 0, 0, 0, 1, 1, 0.5, 0.5, 0.5]
 
 
 def test_an_empty_bin_takes_the_nearest_the_lower_of_two():
     f, y = [0, 0, 0.5, 3.5, 8], [0, 1, 1, 0, 1]
-    predictor = Binning(FixedMachine(f, y), bins=8)
+    predictor = binning(FixedMachine(f, y), bins=8)
     rates = [2 / 3, 2 / 3, 0, 0, 0, 0, 1, 1]
     assert list(binary(predictor, np.arange(8) + 0.25)) == rates
-    laplace = Binning(FixedMachine(f, y), bins=8, laplace=True)
+    laplace = binning(FixedMachine(f, y), bins=8, laplace=True)
     assert list(binary(laplace, np.arange(8) + 0.25)) == [3 / 5, 3 / 5, *[1 / 3] * 4, 2 / 3, 2 / 3]
     # Bins 0 and 2 are equally near to bin 1.
-    tie = Binning(FixedMachine([0, 3], [0, 1]), bins=3)
+    tie = binning(FixedMachine([0, 3], [0, 1]), bins=3)
     assert list(binary(tie, [0.5, 1.5, 2.5])) == [0, 0, 1]
 
 
 @pytest.mark.parametrize("edges", [EqualWidth(), EqualFrequency()])
 def test_equal_scores_are_one_bin(edges):
-    predictor = Binning(FixedMachine([0.1] * 4, [1, 0, 0, 0]), edges=edges)
+    predictor = binning(FixedMachine([0.1] * 4, [1, 0, 0, 0]), edges=edges)
     assert list(binary(predictor, [-1, 0.1, 1])) == [0.25] * 3
 
 
@@ -390,7 +408,7 @@ def test_equal_frequency_shares_the_examples_out():
 
 def test_one_bin_is_the_rate_of_the_class():
     machine = FakeMachine(seed=1)
-    predictor = Binning(machine, bins=1)
+    predictor = binning(machine, bins=1)
     for x, y in stream(1, 30, 8, machine.classes):
         predictor.learn_one(x, y)
     rates = machine.counts.sum(axis=0) / 30
@@ -402,10 +420,10 @@ def test_own_edges():
         def cuts(self, scores, totals, bins):
             return np.zeros((len(scores), bins - 1))
 
-    predictor = Binning(FixedMachine([-1, -2, 3, 5], [0, 1, 1, 1]), bins=2, edges=AtZero())
+    predictor = binning(FixedMachine([-1, -2, 3, 5], [0, 1, 1, 1]), bins=2, edges=AtZero())
     assert list(binary(predictor, [-1, 0])) == [0.5, 1]
     with pytest.raises(ValueError, match="edges must give 2 rows of 2 nondecreasing cuts, got"):
-        Binning(FixedMachine([0, 1], [0, 1]), bins=3, edges=Falling())
+        binning(FixedMachine([0, 1], [0, 1]), bins=3, edges=Falling())
 
 
 class Falling:
@@ -428,7 +446,7 @@ def test_before_the_first_example_the_forecast_is_uniform(kind):
 
 def test_all_zero_is_uniform_and_ties_go_to_the_first_class():
     # Between the scores of the two classes both step functions are 0.
-    forecast = Isotonic(FixedMachine([-1, 1], [0, 1])).predict_one([0.0])
+    forecast = isotonic(FixedMachine([-1, 1], [0, 1])).predict_one([0.0])
     assert list(forecast.proba) == [0.5, 0.5]
     assert forecast.label == 0
 
@@ -557,44 +575,10 @@ def test_machine_must_be_one(kind, machine):
         KINDS[kind][0](machine)
 
 
-@pytest.mark.parametrize("bins", [True, np.True_, 2.0, "10", None])
-def test_bins_must_be_an_integer(bins):
-    with pytest.raises(TypeError, match=r"bins must be an integer >= 1, got"):
-        Binning(FakeMachine(), bins=bins)
-
-
-@pytest.mark.parametrize("bins", [0, -3, np.int64(0)])
-def test_bins_must_be_positive(bins):
-    with pytest.raises(ValueError, match=r"bins must be an integer >= 1, got"):
-        Binning(FakeMachine(), bins=bins)
-
-
-@pytest.mark.parametrize("edges", [EqualWidth, "width", 3])
-def test_edges_must_be_an_object(edges):
-    with pytest.raises(TypeError, match="edges must be an object with a method 'cuts', such as EqualWidth"):
-        Binning(FakeMachine(), edges=edges)
-
-
-@pytest.mark.parametrize("laplace", [1, None, "yes"])
-def test_laplace_must_be_a_truth_value(laplace):
-    with pytest.raises(TypeError, match="laplace must be True or False, got"):
-        Binning(FakeMachine(), laplace=laplace)
-
-
-@pytest.mark.parametrize("interpolation", ["cubic", "", None, 1, True, ["step"]])
-def test_interpolation_must_be_known(interpolation):
-    with pytest.raises(ValueError, match="interpolation must be 'step' or 'linear', got"):
-        Isotonic(FakeMachine(), interpolation=interpolation)
-
-
 def test_repr_shows_the_parameters():
     machine = venn.OneVsAllSVM(venn.RBF(0.5), C=2, classes=["a", "b"])
-    assert repr(Platt(machine)) == f"Platt({machine!r}, deleted=False)"
-    assert repr(Isotonic(machine, "linear")) == f"Isotonic({machine!r}, interpolation='linear', deleted=False)"
-    assert (
-        repr(Binning(machine, 5, EqualFrequency(), laplace=True))
-        == f"Binning({machine!r}, bins=5, edges=EqualFrequency(), laplace=True, deleted=False)"
-    )
+    shown = f"Scaler({machine!r}, map=Isotonic(interpolation='linear'), source=DeletedScores())"
+    assert repr(isotonic(machine, "linear", source=DeletedScores())) == shown
 
 
 def test_maps_may_be_fitted_to_deleted_scores():
@@ -610,24 +594,80 @@ def test_maps_may_be_fitted_to_deleted_scores():
         classes, n, bag = machine.classes, machine.n, machine.deleted_bag
         hypotheses = machine.hypotheses
 
-    for make in (Platt, Binning, Isotonic):
-        predictor = make(machine, deleted=True)
-        assert "deleted=True" in repr(predictor)
+    for make in (platt, binning, isotonic):
+        predictor = make(machine, source=DeletedScores())
         for x in rng.normal(size=(10, 2)):
             assert np.array_equal(predictor.predict_one(x).proba, make(TrainedOnThem()).predict_one(x).proba)
         assert not np.allclose(predictor.predict_one(X[0]).proba, make(machine).predict_one(X[0]).proba)
-    with pytest.raises(TypeError, match="deleted must be True or False"):
-        Platt(machine, deleted=1)
 
 
-def test_a_new_map_needs_two_methods():
-    class Clip(Scaler):
-        def _fit(self, scores, positives, totals):
-            self.steps = totals.sum()
+# Maps that are fitted from nothing each time
 
-        def _apply(self, test_scores):
-            return np.clip((1 + test_scores) / 2, 0, 1)
+OTHERS = {
+    "softmax": Softmax(),
+    "sigma-01": Sigma01(),
+    "sigma-PP": SigmaPP(),
+    "Beta": BetaScaling(),
+    "Beta-2": Beta2(),
+    "beta calibration": BetaCalibration(),
+    "temperature": Temperature(),
+    "of all": OneVsAll(Platt()),
+}
 
-    predictor = Clip(FixedMachine([-1, 1], [0, 1]))
-    assert predictor.steps == 2
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_map_is_fitted_after_every_example(name):
+    score_map, machine = OTHERS[name], FakeMachine("abc", seed=2, levels=0)
+    predictor = Scaler(machine, score_map)
+    for i, (x, y) in enumerate(stream(2, 25, 10, machine.classes)):
+        if i:
+            scores, codes = machine.examples()
+            test = machine.hypotheses(x).test_scores
+            whole = score_map if getattr(score_map, "of_all_classes", False) else OneVsAll(score_map)
+            expected = whole.fit(scores.T, codes)(test[None])[0]
+            np.testing.assert_allclose(predictor.predict_one(x).proba, expected, rtol=0, atol=1e-6)
+        predictor.learn_one(x, y)
+
+
+def test_a_new_map_needs_one_method():
+    class Clip:
+        def fit(self, scores, labels, weights=None):
+            self.steps = weights[labels == 1].sum()
+            return lambda s: np.clip((1 + s) / 2, 0, 1)
+
+    score_map = Clip()
+    predictor = Scaler(FixedMachine([-1, 1], [0, 1]), score_map)
+    assert score_map.steps == 1
     assert list(predictor.predict_one([0.5]).proba) == [0.25, 0.75]
+
+
+def test_a_map_that_cannot_be_fitted_leaves_the_example_learned():
+    class Moody(Softmax):
+        def fit(self, scores, labels, weights=None):
+            if weights.sum() == 2:
+                raise ArithmeticError("not today")
+            return super().fit(scores, labels, weights)
+
+    predictor = Scaler(FakeMachine("ab"), Moody())
+    predictor.learn_one([1.0], "a")
+    with pytest.raises(ArithmeticError, match="not today"):
+        predictor.learn_one([2.0], "b")
+    assert predictor.n == 2
+    with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a failed fit"):
+        predictor.predict_one([1.0])
+    with pytest.raises(ValueError, match="x must be finite"):
+        predictor.learn_one([np.nan], "a")
+    predictor.learn_one([3.0], "b")
+    assert predictor.predict_one([1.0]).proba.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("bad", [None, Platt, "platt", 3])
+def test_map_must_be_one(bad):
+    with pytest.raises(TypeError, match="map must be an object with a method 'fit', such as Platt"):
+        Scaler(FakeMachine(), bad)
+
+
+@pytest.mark.parametrize("bad", [TrainingScores, "train", True, 3])
+def test_source_must_be_one(bad):
+    with pytest.raises(TypeError, match="source must be an object with a method 'feed', such as TrainingScores"):
+        Scaler(FakeMachine(), Platt(), bad)

@@ -95,7 +95,7 @@ def deleted(machine):
     [
         deleted,
         lambda machine: deleted(machine.fresh()),
-        lambda machine: venn.Panel(abers=venn.TransductiveVennAbers(machine), platt=venn.Platt(machine)),
+        lambda machine: venn.Panel(abers=venn.TransductiveVennAbers(machine), platt=venn.Scaler(machine, venn.Platt())),
         venn.InductiveVenn,
         venn.CrossVenn,
     ],

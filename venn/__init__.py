@@ -19,6 +19,11 @@ from venn.calibrators import (
     cross_venn_abers,
     venn_abers,
 )
+from venn.calibrators.beta import Beta2, BetaScaling
+from venn.calibrators.beta_calibration import BetaCalibration
+from venn.calibrators.classes import OneVsAll, Temperature
+from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
+from venn.calibrators.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.machines.distances import NeighbourDistances
 from venn.machines.frozen import FrozenScorer
 from venn.machines.kernels import RBF, Linear, Polynomial
@@ -61,8 +66,9 @@ from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.protected import BrierLoss, LogLoss, Protected
-from venn.predictors.scaling import Binning, EqualFrequency, EqualWidth, Isotonic, Platt
+from venn.predictors.scaling import Scaler
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
+from venn.predictors.score_sources import CrossFittedScores, DeletedScores, HeldOutScores, TrainingScores
 from venn.predictors.transductive import TransductiveVenn
 from venn.taxonomies import (
     AdaptiveMarginBins,
@@ -85,7 +91,10 @@ __all__ = [
     "AdaptiveMarginBins",
     "Alarm",
     "Argmax",
+    "Beta2",
+    "BetaCalibration",
     "BetaPlugIn",
+    "BetaScaling",
     "BettingBound",
     "Binning",
     "BrierLoss",
@@ -94,8 +103,10 @@ __all__ = [
     "ClassIntervals",
     "CompositeJumper",
     "Conformal",
+    "CrossFittedScores",
     "CrossVenn",
     "Deleted",
+    "DeletedScores",
     "DeviationBand",
     "Dissent",
     "DistanceRatio",
@@ -109,6 +120,7 @@ __all__ = [
     "FrozenScorer",
     "Gap",
     "Grouped",
+    "HeldOutScores",
     "InductiveConformal",
     "InductiveVenn",
     "InductiveVennAbers",
@@ -129,6 +141,7 @@ __all__ = [
     "NeighbourDistances",
     "NoTraining",
     "NotConverged",
+    "OneVsAll",
     "OneVsAllAbers",
     "OneVsAllSVM",
     "OneVsOneAbers",
@@ -145,15 +158,21 @@ __all__ = [
     "Record",
     "RowMean",
     "RunnerUp",
+    "Scaler",
     "ScoreBins",
     "ShiryaevRoberts",
+    "Sigma01",
+    "SigmaPP",
     "SimpleJumper",
     "SimpleMixture",
     "Sleeper",
+    "Softmax",
     "StitchedBound",
+    "Temperature",
     "Threshold",
     "TopScoreBins",
     "TopTwo",
+    "TrainingScores",
     "TransductiveVenn",
     "TransductiveVennAbers",
     "Tuning",

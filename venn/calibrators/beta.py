@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from heapq import heappop, heappush
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaincc, betaincinv, betaln
 
+from venn._compiled.beta import squared_error
 from venn.calibrators.abers import numbers
 from venn.calibrators.maps import (
     Fitted,
@@ -21,12 +23,13 @@ from venn.calibrators.maps import (
     soft_targets,
     softmax,
 )
-from venn.prediction import Floats, Parameters
+from venn.prediction import Floats, Integers, Parameters
 
 Shapes = tuple[float, float]
 
-GROUPS = 2048  # for the choice of a dispersion, more examples than these are put together with their neighbours
-GRID = 41  # dispersions tried before the search between two of them
+LOG_TINY = np.log(1e-11)  # relative error to which the tails of a Beta law are powers
+NODES = 48  # memberships at which a law is inverted while a dispersion is sought; log-odds between are interpolated
+FACTOR = 4.0  # between neighbours on the grid of dispersions where the search begins, at most
 SMALLEST, LARGEST = 2.0**-6, 2.0**20  # dispersions of the Beta-2 map
 ONE_POINT = 2.0**30  # a moment estimate beyond it: memberships that differ by less than what their law can be told by
 ONE_MEMBERSHIP = 1e-4  # variance below which the memberships of a predicted class count as one
@@ -43,17 +46,21 @@ def tails(shapes: Shapes, membership: Floats, rest: Floats) -> tuple[Floats, Flo
 
 
 def quantiles(shapes: Shapes, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Return the q with F(q) = lower, 1 - F(q) = upper, and 1 - q."""
+    """Return ln q and ln(1 - q) of the q with F(q) = lower, 1 - F(q) = upper."""
     a: Any
     b: Any
     a, b = shapes
     low = lower <= upper
     a, b, tail = np.where(low, a, b), np.where(low, b, a), np.where(low, lower, upper)
-    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(b q); the general inverse may be wrong by half below some 1e-16.
+    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(b q); the general inverse may be wrong by half below some 1e-16,
+    # or NaN. So near 1 too, where q has no digits left for 1 - q.
+    both = betaln(a, b)
     with np.errstate(divide="ignore"):
-        power = np.exp((np.log(tail) + np.log(a) + betaln(a, b)) / a)
-    q = np.where(b * power < 1e-11, power, betaincinv(a, b, tail))
-    return np.where(low, q, 1 - q), np.where(low, 1 - q, q)
+        near, far = (np.log(tail) + np.log(a) + both) / a, (np.log1p(-tail) + np.log(b) + both) / b
+        near_0, near_1 = near < LOG_TINY - np.log(b), far < LOG_TINY - np.log(a)
+        q = np.where(near_0, np.exp(np.minimum(near, 0.0)), betaincinv(a, b, np.where(near_0, 0.5, tail)))
+        log_q, log_rest = np.where(near_0, near, np.log(q)), np.where(near_1, far, np.log1p(-q))
+    return np.where(low, log_q, log_rest), np.where(low, log_rest, log_q)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class BetaTransform:
 
     def __call__(self, membership: Floats, rest: Floats) -> tuple[Floats, Floats]:
         """Return the scaled membership and 1 minus it, from a membership and 1 minus it."""
-        return quantiles(self.outer, *tails(self.inner, membership, rest))
+        scaled, left = quantiles(self.outer, *tails(self.inner, membership, rest))
+        return np.exp(scaled), np.exp(left)
 
 
 @dataclass(frozen=True)
@@ -79,50 +87,103 @@ class Shift:
         return np.clip(membership + self.by, 0, 1), np.clip(rest - self.by, 0, 1)
 
 
-def _moments(membership: Floats, rest: Floats, weights: Floats) -> tuple[float, float, float]:
-    """Return mean, 1 - mean and variance (divided by the weight, so never above mean (1 - mean))."""
-    mean, rest_mean = (float(np.average(m, weights=weights)) for m in (membership, rest))
-    deviation = membership - mean if mean < rest_mean else rest - rest_mean
-    return mean, rest_mean, float(np.average(deviation * deviation, weights=weights))
+class _Memberships(NamedTuple):
+    """Memberships of examples of which some are right, by distinct membership: so their order leaves no trace."""
+
+    log_odds: Floats  #: (m,) increasing
+    weights: Floats  #: (m,) of all examples there
+    right: Floats  #: (m,) of those that are right
+
+    @classmethod
+    def of(cls, log_odds: Floats, right: Any, weights: Floats) -> _Memberships:
+        """Gather (n,) examples of positive weight."""
+        distinct, where = np.unique(log_odds, return_inverse=True)
+        m = len(distinct)
+        return cls(distinct, np.bincount(where, weights, m), np.bincount(where, weights * right, m))
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return mean, 1 - mean and variance (divided by the weight, so never above mean (1 - mean))."""
+        membership, rest = logistic(self.log_odds), logistic(-self.log_odds)
+        mean, rest_mean = (float(np.average(m, weights=self.weights)) for m in (membership, rest))
+        deviation = membership - mean if mean < rest_mean else rest - rest_mean
+        return mean, rest_mean, float(np.average(deviation * deviation, weights=self.weights))
 
 
-def _dispersion(
-    inner: Shapes,
-    mean: float,
-    membership: Floats,
-    rest: Floats,
-    target: Floats,
-    weights: Floats,
-    low: float,
-    high: float,
-) -> tuple[float, Callable[[float], float]]:
-    """Return the N in [low, high] of least squared error of Q_{mean N, (1 - mean) N}(F_inner(m)), and that error.
+class _SquaredError:
+    """The squared error of Q_{mean N, (1 - mean) N}(F_inner(m)) against targets, less a constant, as N varies.
 
-    The best of a grid is improved between its neighbours. Of more than `GROUPS` examples, neighbours in order
-    of membership are put together.
+    Of more than `NODES` memberships the law is inverted at some that are evenly spread in weight and log-odds alike.
+    Between them the log-odds that come out are interpolated by cubics. As a function of the log-odds that go in they
+    have the ratio of the densities for a slope, and run straight in the tails.
     """
-    if len(membership) > GROUPS:
-        order = np.lexsort((-rest, membership))
-        starts = np.arange(GROUPS) * len(order) // GROUPS
-        middle = order[(starts + np.append(starts[1:], len(order))) // 2]
-        target = np.add.reduceat((weights * target)[order], starts)
-        weights = np.add.reduceat(weights[order], starts)
-        target = target / weights
-        membership, rest = membership[middle], rest[middle]
-    lower, upper = tails(inner, membership, rest)
 
-    def error(n: float) -> float:
-        scaled, _ = quantiles((mean * n, (1 - mean) * n), lower, upper)
-        return float(weights @ (scaled - target) ** 2)
+    def __init__(self, inner: Shapes, mean: float, memberships: _Memberships, targets: Floats) -> None:
+        z, weights, _ = memberships
+        m, rest = logistic(z), logistic(-z)
+        nodes = _nodes(z, weights, np.flatnonzero((m > 0) & (rest > 0)))
+        lower, upper = tails(inner, m[nodes], rest[nodes])
+        moved = (lower > 0) & (upper > 0)  # the others stay 0 or 1, whatever N
+        nodes, self._tails = nodes[moved], (lower[moved], upper[moved])
+        within = slice(nodes[0], nodes[-1] + 1) if len(nodes) else slice(0)
+        self._mean = mean
+        self._weights, self._targets = weights[within] / weights.max(), targets[within]
+        self._widths = np.append(np.diff(z[nodes]), 1.0)
+        self._cell = np.repeat(np.arange(len(nodes)), np.append(np.diff(nodes), 1))
+        self._share = (z[within] - z[nodes][self._cell]) / self._widths[self._cell]
+        self._density = _log_density(inner, np.log(m[nodes]), np.log(rest[nodes]))
 
-    grid = np.geomspace(low, high, GRID)
-    errors = [error(n) for n in grid]
-    best = int(np.argmin(errors))
-    around = np.log(grid[max(best - 1, 0)]), np.log(grid[min(best + 1, GRID - 1)])
-    if around[0] == around[1]:
-        return low, error
-    found = minimize_scalar(lambda x: error(np.exp(x)), bounds=around, method="bounded", options={"xatol": 1e-9})
-    return (float(np.exp(found.x)) if found.fun < errors[best] else float(grid[best])), error
+    def __call__(self, dispersion: float) -> float:
+        """Return the error at N."""
+        outer = (self._mean * dispersion, (1 - self._mean) * dispersion)
+        log_q, log_rest = quantiles(outer, *self._tails)
+        slope = np.exp(self._density - _log_density(outer, log_q, log_rest))
+        found = squared_error(
+            self._cell, self._share, self._widths, log_q - log_rest, slope, self._weights, self._targets
+        )
+        return float(found)
+
+
+def _nodes(z: Floats, weights: Floats, among: Integers) -> Integers:
+    """Return at most `NODES` of some indices of increasing z, close where there is much weight and none far apart."""
+    if len(among) <= NODES:
+        return among
+    z, before = z[among], np.cumsum(weights[among]) - weights[among]
+
+    def cell(first: int, last: int) -> tuple[float, int, int]:
+        inside = before[last] - before[first + 1]
+        return float(-inside * (z[last] - z[first])), first, last
+
+    cells = [cell(0, len(z) - 1)]
+    while len(cells) < NODES - 1:
+        _, first, last = heappop(cells)
+        middle = int(np.searchsorted(z, 0.5 * (z[first] + z[last])))
+        middle = min(max(middle, first + 1), last - 1)
+        heappush(cells, cell(first, middle))
+        heappush(cells, cell(middle, last))
+    chosen: Integers = among[np.append(sorted(first for _, first, _ in cells), len(z) - 1)]
+    return chosen
+
+
+def _log_density(shapes: Shapes, log_q: Floats, log_rest: Floats) -> Floats:
+    """Return the logarithms of the density that the log-odds of a Beta law have."""
+    density: Floats = shapes[0] * log_q + shapes[1] * log_rest - betaln(*shapes)
+    return density
+
+
+def _least(error: Callable[[float], float], low: float, high: float) -> float:
+    """Return the N in [low, high] of least error: each minimum on a grid is improved between its neighbours."""
+    grid = np.linspace(np.log(low), np.log(high), 2 + int(np.log(high / low) / np.log(FACTOR)))
+    found = [(error(np.exp(x)), x) for x in grid]
+    errors = np.array([value for value, _ in found])
+    padded = np.concatenate([[np.inf], errors, [np.inf]])
+    for i in np.flatnonzero((errors < padded[:-2]) & (errors <= padded[2:])).tolist():
+        around = grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)]
+        at_end = i in (0, len(grid) - 1)
+        if at_end and error(np.exp(grid[i] + 1e-3 * (sum(around) / 2 - grid[i]))) >= errors[i]:
+            continue
+        least = minimize_scalar(lambda x: error(np.exp(x)), bounds=around, method="bounded", options={"xatol": 1e-7})
+        found.append((float(least.fun), float(least.x)))
+    return float(np.clip(np.exp(min(found)[1]), low, high))
 
 
 @dataclass(frozen=True)
@@ -180,16 +241,17 @@ class Beta2(Parameters):
         of_negative, of_positive = soft_targets(positive, negative)
         if positive == 0 or negative == 0:
             return FittedConstant(of_negative if positive == 0 else of_positive)
-        m, rest = _softmax_memberships(f)
-        mean, rest_mean, variance = _moments(m, rest, w)
+        with np.errstate(over="ignore"):
+            memberships = _Memberships.of(2 * f, y, w)
+        mean, rest_mean, variance = memberships.moments()
         rate = positive / (positive + negative)
         product = mean * rest_mean
         if variance == 0 or variance * ONE_POINT < product:
             return FittedConstant(rate)
         spread = max(product / variance - 1, SMALLEST)
         inner = (mean * spread, rest_mean * spread)
-        target = np.where(y == 1, of_positive, of_negative)
-        n, _ = _dispersion(inner, rate, m, rest, target, w / w.max(), SMALLEST, LARGEST)
+        target = of_negative + (of_positive - of_negative) * memberships.right / memberships.weights
+        n = _least(_SquaredError(inner, rate, memberships, target), SMALLEST, LARGEST)
         return FittedBeta2(inner, (rate * n, (1 - rate) * n))
 
 
@@ -263,6 +325,8 @@ class BetaScaling(Parameters):
     array([[0.36, 0.48, 0.16]])
     """
 
+    of_all_classes: ClassVar = True
+
     def __init__(self, tuned: bool = False) -> None:
         if not isinstance(tuned, bool | np.bool_):
             raise TypeError(f"tuned must be True or False, got {tuned!r}")
@@ -278,30 +342,32 @@ class BetaScaling(Parameters):
         """
         f, y, w = class_examples(scores, labels, weights)
         c = f.shape[1]
-        memberships = softmax(f)
+        p = softmax(f)
         predicted = f.argmax(axis=1)
         transforms = []
         for k in range(c):
             rows = predicted == k
-            m, others = memberships[rows, k], np.delete(memberships[rows], k, axis=1)
-            transforms.append(self._transform(m, others.sum(axis=1), y[rows] == k, w[rows]))
+            membership, others = p[rows, k], np.delete(p[rows], k, axis=1)
+            with np.errstate(divide="ignore"):
+                log_odds = np.log(membership) - np.log(others.sum(axis=1))
+            transforms.append(self._transform(_Memberships.of(log_odds, y[rows] == k, w[rows])))
         return FittedBetaScaling(tuple(transforms), np.bincount(y, w, c) / w.sum())
 
-    def _transform(self, m: Floats, rest: Floats, right: Any, w: Floats) -> BetaTransform | Shift | None:
-        if not right.any():
+    def _transform(self, memberships: _Memberships) -> BetaTransform | Shift | None:
+        n, right = float(memberships.weights.sum()), float(memberships.right.sum())
+        if right == 0:
             return None
-        n = float(w.sum())
-        correct = float(w[right].sum()) / n
-        mean, rest_mean, variance = _moments(m, rest, w)
-        if variance < ONE_MEMBERSHIP or right.all():
+        correct = right / n
+        mean, rest_mean, variance = memberships.moments()
+        if variance < ONE_MEMBERSHIP or (memberships.right == memberships.weights).all():
             return Shift(correct - mean)
         spread = mean * rest_mean / variance - 1
         inner = (mean * spread, rest_mean * spread)
         low, high = (float(np.floor(size)) for size in sorted((n, spread)))
         if self.tuned:
             low = max(low, 1.0)
-            high = max(low, high)
-            near, error = _dispersion(inner, correct, m, rest, right.astype(np.float64), w / w.max(), low, high)
+            error = _SquaredError(inner, correct, memberships, memberships.right / memberships.weights)
+            near = _least(error, low, max(low, high))
             low = min((float(np.floor(near)), float(np.ceil(near))), key=error)
         if low == 0:
             return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
-from venn.calibrators.maps import FittedMap, ScoreMap, class_examples, class_scores, softmax
+from venn.calibrators.maps import FittedMap, ScoreMap, checked_map, class_examples, class_scores, softmax
 from venn.prediction import Floats, Parameters
 
 HALVINGS = 60
@@ -53,6 +53,8 @@ class Temperature(Parameters):
     >>> fitted([[2.0, 0.0]]).round(3)
     array([[0.75, 0.25]])
     """
+
+    of_all_classes: ClassVar = True
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedTemperature:
         """Return the map fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.
@@ -137,10 +139,10 @@ class OneVsAll(Parameters):
     array([[0.57142857, 0.21428571, 0.21428571]])
     """
 
+    of_all_classes: ClassVar = True
+
     def __init__(self, map: ScoreMap) -> None:
-        if isinstance(map, type) or not callable(getattr(map, "fit", None)):
-            raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {map!r}")
-        self.map = map
+        self.map = checked_map(map)
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedOneVsAll:
         """Return the maps fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.

@@ -5,6 +5,7 @@ A map is a small object of parameters; `fit` leaves it as it is and returns the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,8 +13,9 @@ import numpy as np
 
 from venn._compiled.scaling import newton
 from venn.calibrators.abers import binary_labels, numbers
+from venn.calibrators.followers import FollowingPlatt
 from venn.machines.machine import NotConverged
-from venn.prediction import Floats, Integers, Parameters
+from venn.prediction import Floats, Integers, Label, Parameters
 
 
 class FittedMap(Protocol):
@@ -26,15 +28,27 @@ class FittedMap(Protocol):
 class ScoreMap(Protocol):
     """A way to turn scores into probabilities.
 
-    Binary maps take (n,) scores and labels 0 and 1; those for several classes (n, c) scores and labels
-    0 .. c - 1, positions of columns. None of them carries a guarantee.
+    Binary maps take (n,) scores and labels 0 and 1; those for several classes, which say so by an attribute
+    `of_all_classes` that is true, (n, c) scores and labels 0 .. c - 1, positions of columns. None of them carries
+    a guarantee.
 
     An example with weight w counts as w equal examples, one with weight 0 as none. All refuse scores that are not
     finite, weights that are negative, not finite or 0 altogether, and lengths that differ.
+
+    Online a map is fitted anew after every example, unless it has a method `follower(classes)` that returns a
+    `Follower`.
     """
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
         """Return the map fitted to the examples."""
+
+
+def checked_map(score_map: Any) -> ScoreMap:
+    """Return the map, or say what is wrong with it."""
+    if isinstance(score_map, type) or not callable(getattr(score_map, "fit", None)):
+        raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {score_map!r}")
+    known: ScoreMap = score_map
+    return known
 
 
 class Fitted:
@@ -209,6 +223,10 @@ class Platt(Parameters):
         if not done:
             raise NotConverged(f"the sigmoid must converge, got no optimum for scores from {low} to {high}")
         return FittedSigmoid(slope, offset, centre)
+
+    def follower(self, classes: Sequence[Label]) -> FollowingPlatt:
+        """Return what keeps the sigmoids of all classes fitted online."""
+        return FollowingPlatt(classes)
 
 
 class Softmax(Parameters):

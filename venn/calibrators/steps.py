@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,8 +11,9 @@ import numpy as np
 from venn._compiled.pav import pool
 from venn._compiled.scaling import ranges
 from venn.calibrators.abers import numbers
+from venn.calibrators.followers import FollowingBins, FollowingIsotonic
 from venn.calibrators.maps import Fitted, binary_examples
-from venn.prediction import Floats, Parameters
+from venn.prediction import Floats, Label, Parameters
 
 
 class Edges(Protocol):
@@ -139,6 +141,10 @@ class Binning(Parameters):
         extra = int(self.laplace)
         return FittedBins(cuts[0], (of_class[near] + extra) / (of_all[near] + 2 * extra))
 
+    def follower(self, classes: Sequence[Label]) -> FollowingBins:
+        """Return what keeps the bins of all classes counted online."""
+        return FollowingBins(self.bins, self.edges, self.laplace)
+
 
 @dataclass(frozen=True, eq=False)
 class FittedIsotonic(Fitted):
@@ -210,3 +216,7 @@ class Isotonic(Parameters):
         f = f[distinct]
         last = np.append(first[1:], len(f)) - 1
         return FittedIsotonic(f[first], f[last], value, self.interpolation)
+
+    def follower(self, classes: Sequence[Label]) -> FollowingIsotonic:
+        """Return what keeps the fits of all classes online."""
+        return FollowingIsotonic(self.interpolation == "linear")

@@ -9,13 +9,11 @@ from typing import Any
 
 import click
 
-from venn.cli.setting import INDUCTIVE, PREDICTORS, Learning, learning, names, one_line_errors, seed
+from venn.cli.setting import PREDICTORS, USUAL, Learning, learning, names, one_line_errors, seed
 from venn.cli.words import plain_words
 from venn.machines.tuning import Tuning
 from venn.online.record import Record
 from venn.online.replay import replay as run
-
-USUAL = ",".join(name for name in PREDICTORS if name not in INDUCTIVE)
 
 
 @click.command()

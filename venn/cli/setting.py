@@ -14,6 +14,11 @@ from typing import Any, TypeVar
 import click
 
 import streams
+from venn.calibrators.beta import Beta2, BetaScaling
+from venn.calibrators.beta_calibration import BetaCalibration
+from venn.calibrators.classes import Temperature
+from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
+from venn.calibrators.steps import Binning, Isotonic
 from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
@@ -24,7 +29,7 @@ from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.scaling import Binning, Isotonic, Platt
+from venn.predictors.scaling import Scaler
 from venn.predictors.schedules import PrefixRestart
 from venn.predictors.transductive import TransductiveVenn
 from venn.show.terminal import Progress
@@ -42,9 +47,16 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "abers": ("squares", TransductiveVennAbers),
     "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
     "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
-    "platt": ("hinge", Platt),
-    "binning": ("hinge", Binning),
-    "isotonic": ("hinge", Isotonic),
+    "platt": ("hinge", lambda machine: Scaler(machine, Platt())),
+    "binning": ("hinge", lambda machine: Scaler(machine, Binning())),
+    "isotonic": ("hinge", lambda machine: Scaler(machine, Isotonic())),
+    "softmax": ("hinge", lambda machine: Scaler(machine, Softmax())),
+    "sigma01": ("hinge", lambda machine: Scaler(machine, Sigma01())),
+    "sigma_pp": ("hinge", lambda machine: Scaler(machine, SigmaPP())),
+    "beta": ("hinge", lambda machine: Scaler(machine, BetaScaling())),
+    "beta2": ("hinge", lambda machine: Scaler(machine, Beta2())),
+    "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
+    "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
     "conformal": ("squares", Conformal),
     "inductive": (
         "squares",
@@ -55,7 +67,8 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
         lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
     ),
 }
-INDUCTIVE = ("inductive", "inductive_conformal")
+# What is shown unless asked otherwise: one of a kind.
+USUAL = "abers,deleted,venn,platt,binning,isotonic,conformal"
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
 # width and print no value: these are ours.

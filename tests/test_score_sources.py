@@ -1,0 +1,227 @@
+"""Where a scaler's scores come from: equal to their definitions after every step."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from naive import scaling as naive
+from sklearn.svm import LinearSVC
+
+import venn
+
+CLASSES = ("a", "b", "c")
+SOURCES = {
+    "training": venn.TrainingScores(),
+    "deleted": venn.DeletedScores(),
+    "restart": venn.HeldOutScores(venn.PrefixRestart(first=5, growth=1.5)),
+    "assigned": venn.HeldOutScores(venn.RandomAssignment(0.4, seed=3, first=4)),
+    "fresh": venn.HeldOutScores(venn.FreshSplit(0.4, seed=1)),
+    "cross": venn.CrossFittedScores(3, seed=2, first=4, growth=1.5, last=20),
+}
+every_source = pytest.mark.parametrize("name", SOURCES)
+
+
+def squares():
+    return venn.LeastSquaresSVM(venn.RBF(0.7), C=5, classes=CLASSES)
+
+
+def examples(n=36, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n, 2)) / 2
+    y = np.where(rng.random(n) < 0.7, X.sum(axis=1).astype(int), rng.integers(0, 3, n))
+    return X, [CLASSES[k % 3] for k in y]
+
+
+def trained(X, y, rows):
+    machine = squares()
+    for i in rows:
+        machine.learn_one(X[i], y[i])
+    return machine
+
+
+def expected_forecast(rows, y, test_scores):
+    """Platt scaling by definition, of rows (score, example); uniform without any."""
+    if not rows:
+        return np.full(3, 1 / 3)
+    scores = np.array([score for score, _ in rows]).T
+    return naive.forecast(naive.platt, scores, [CLASSES.index(y[i]) for _, i in rows], test_scores)
+
+
+def test_scores_held_out_by_a_fixed_assignment():
+    """Each example is drawn into the calibration set once; the machine is trained at 4, 8, 16 and 32."""
+    X, y = examples()
+    model = venn.Scaler(squares(), venn.Platt(), SOURCES["assigned"])
+    calibrates = np.random.default_rng(3).random(len(X)) < 0.4
+    for n in range(len(X)):
+        size = max((t for t in (0, 4, 8, 16, 32) if t <= n), default=0)
+        machine = trained(X, y, [i for i in range(size) if not calibrates[i]])
+        rows = [(machine.scores(X[i]), i) for i in range(n) if calibrates[i]] if machine.n else []
+        expected = expected_forecast(rows, y, machine.scores(X[n]))
+        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
+        model.learn_one(X[n], y[n])
+
+
+def test_scores_held_out_after_each_training():
+    X, y = examples()
+    model = venn.Scaler(squares(), venn.Platt(), SOURCES["restart"])
+    for n in range(len(X)):
+        size = max((t for t in (0, 5, 7, 10, 15, 22, 33) if t <= n), default=0)
+        machine = trained(X, y, range(size))
+        rows = [(machine.scores(X[i]), i) for i in range(size, n)] if size else []
+        expected = expected_forecast(rows, y, machine.scores(X[n]))
+        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
+        model.learn_one(X[n], y[n])
+
+
+def test_cross_fitted_scores():
+    """Held-out scores of every fold, pooled; the new object's score by the machine that knows all."""
+    X, y = examples()
+    model = venn.Scaler(squares(), venn.Platt(), SOURCES["cross"])
+    fold = np.floor(np.random.default_rng(2).random(len(X)) * 3)
+    for n in range(len(X)):
+        size = max((t for t in (0, 4, 6, 9, 13, 19) if t <= n), default=0)  # 28 is beyond the last
+        rows = []
+        for k in range(3):
+            machine = trained(X, y, [i for i in range(size) if fold[i] != k])
+            rows += [(machine.scores(X[i]), i) for i in range(n) if fold[i] == k and machine.n]
+        expected = expected_forecast(rows, y, trained(X, y, range(n)).scores(X[n]))
+        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
+        model.learn_one(X[n], y[n])
+
+
+def test_a_scorer_fitted_elsewhere():
+    X, y = examples()
+    scorer = venn.FrozenScorer(LinearSVC().fit(X[:15], y[:15]))
+    model = venn.Scaler(scorer, venn.Platt(), venn.HeldOutScores())
+    for n in range(15, len(X)):
+        rows = [(scorer.scores(X[i]), i) for i in range(15, n)]
+        expected = expected_forecast(rows, y, scorer.scores(X[n]))
+        np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
+        model.learn_one(X[n], y[n])
+    with pytest.raises(TypeError, match="machine must be"):
+        venn.Scaler(scorer, venn.Platt())
+
+
+def test_the_same_map_on_all_sources_in_one_panel():
+    """Alone or in a panel, with the machine shared where it can be, the forecasts are the same."""
+    X, y = examples()
+    shared = squares()
+    panel = venn.Panel(
+        **{name: venn.Scaler(shared, venn.Isotonic("linear"), source) for name, source in SOURCES.items()}
+    )
+    alone = {name: venn.Scaler(squares(), venn.Isotonic("linear"), source) for name, source in SOURCES.items()}
+    seen = {name: [] for name in SOURCES}
+    for x, label in zip(X, y, strict=True):
+        for name, forecast in panel.predict_one(x).items():
+            np.testing.assert_array_equal(forecast.proba, alone[name].predict_one(x).proba)
+            seen[name].append(forecast.proba)
+        panel.learn_one(x, label)
+        for model in alone.values():
+            model.learn_one(x, label)
+    assert shared.n == len(X)
+    assert len({np.array(values).tobytes() for values in seen.values()}) == len(SOURCES)
+    assert {name for name, model in panel.items() if model.machine is None} == {"restart", "assigned", "fresh"}
+
+
+@every_source
+def test_saved_and_continued_equals_never_stopped(name):
+    X, y = examples()
+    model = venn.Scaler(squares(), venn.Platt(), SOURCES[name])
+    for i in range(18):
+        model.learn_one(X[i], y[i])
+    twins = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    for i in range(18, 36):
+        proba = model.predict_one(X[i]).proba
+        model.predict_one(X[i] + 0.1)
+        for twin in twins:
+            np.testing.assert_array_equal(twin.predict_one(X[i]).proba, proba)
+            twin.learn_one(X[i], y[i])
+        model.learn_one(X[i], y[i])
+
+
+@every_source
+@pytest.mark.parametrize(("x", "y"), [([np.nan, 0.0], "a"), ([0.0, 0.0], "z"), ([1.0], "a"), (["u", "v"], "a")])
+def test_a_refused_example_changes_nothing(name, x, y):
+    X, labels = examples(20)
+    model, untouched = (venn.Scaler(squares(), venn.Platt(), SOURCES[name]) for _ in range(2))
+    for i in range(10):
+        model.learn_one(X[i], labels[i])
+        untouched.learn_one(X[i], labels[i])
+    for teach in (model.learn_one, venn.Panel(model=model).learn_one):
+        with pytest.raises((ValueError, TypeError), match=r"[xy] must"):
+            teach(x, y)
+    for i in range(10, 20):
+        np.testing.assert_array_equal(model.predict_one(X[i]).proba, untouched.predict_one(X[i]).proba)
+        model.learn_one(X[i], labels[i])
+        untouched.learn_one(X[i], labels[i])
+
+
+@pytest.mark.parametrize("name", ["restart", "assigned", "fresh", "cross"])
+def test_machines_that_have_learned_are_refused(name):
+    machine = squares()
+    machine.learn_one([0.0, 0.0], "a")
+    with pytest.raises(ValueError, match="machine must have learned nothing"):
+        venn.Scaler(machine, venn.Platt(), SOURCES[name])
+
+
+def test_cross_fitted_scores_need_every_example():
+    machine = squares()
+    model = venn.Scaler(machine, venn.Platt(), venn.CrossFittedScores())
+    model.learn_one([0.0, 0.0], "a")
+    machine.learn_one([1.0, 0.0], "b")
+    with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a fit to 1: share a machine"):
+        model.predict_one([0.0, 0.0])
+    with pytest.raises(RuntimeError, match="told of all 3 examples of its machine, got 2"):
+        model.learn_one([0.0, 1.0], "b")
+
+
+class Failing(venn.LeastSquaresSVM):
+    """Its second training fails."""
+
+    trained = 0
+
+    def fresh(self):
+        return self
+
+    def learn_one(self, x, y):
+        if self.n == 3:
+            raise venn.NotConverged("not today")
+        super().learn_one(x, y)
+
+
+def test_a_failed_training_is_reported_and_the_example_learned():
+    machine = Failing(venn.RBF(1.0), C=1, classes=CLASSES)
+    model = venn.Scaler(machine, venn.Platt(), venn.HeldOutScores(venn.PrefixRestart(first=2)))
+    X, y = examples(8)
+    for i in range(3):
+        model.learn_one(X[i], y[i])
+    assert not np.allclose(model.predict_one(X[0]).proba, 1 / 3)
+    with pytest.raises(venn.NotConverged, match="not today"):
+        model.learn_one(X[3], y[3])
+    assert model.n == 4
+    np.testing.assert_array_equal(model.predict_one(X[0]).proba, 1 / 3)  # no scorer: nothing is said
+
+
+@pytest.mark.parametrize("schedule", ["prefix", 3, venn.PrefixRestart])
+def test_schedule_must_be_one(schedule):
+    with pytest.raises(TypeError, match="schedule must be a schedule object"):
+        venn.HeldOutScores(schedule)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"folds": 1}, ValueError, "folds must be an integer >= 2"),
+        ({"folds": 2.0}, TypeError, "folds must be an integer >= 2"),
+        ({"first": 0}, ValueError, "first must be an integer >= 1"),
+        ({"growth": 1.0}, ValueError, "growth must be above 1"),
+        ({"last": 3}, ValueError, "last must be an integer >= 32"),
+        ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
+    ],
+)
+def test_parameters_of_cross_fitting(options, error, match):
+    with pytest.raises(error, match=match):
+        venn.CrossFittedScores(**options)

@@ -1,0 +1,146 @@
+"""Maps that are kept fitted while examples join and all their scores move: one fit for each learned example.
+
+Arrays by class: `scores` (c, m) float64, `positives` (c, m) int64, the examples of class k at each distinct object,
+and `totals` (m,) int64, all examples there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from venn._compiled.scaling import apply_bins, apply_isotonic, apply_platt, fit_bins, fit_isotonic, fit_platt
+from venn.machines.machine import NotConverged
+from venn.prediction import Floats, Integers, Label
+
+if TYPE_CHECKING:
+    from venn.calibrators.maps import FittedMap, ScoreMap
+    from venn.calibrators.steps import Edges
+
+
+class Follower(Protocol):
+    """A map for every class, fitted again and again.
+
+    What it answers is a function of the last fit's examples: an earlier fit may make the next one faster,
+    and is not to be seen in it beyond the last digits.
+    """
+
+    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
+        """Fit to the examples there are now, at least one; the arrays are read only."""
+
+    def __call__(self, test_scores: Floats) -> Floats:
+        """Return (c,) numbers >= 0, in proportion to the probabilities, at the (c,) scores of one object."""
+
+
+class Refitting:
+    """Follows by fitting the map anew each time, as many maps as it takes."""
+
+    def __init__(self, score_map: ScoreMap) -> None:
+        self._map = score_map
+        self._of_all = bool(getattr(score_map, "of_all_classes", False))
+        self.fitted: tuple[FittedMap, ...] = ()  # one for each class, or one for all
+
+    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
+        """Fit to the examples there are now."""
+        if self._of_all:
+            at, labels = positives.T.nonzero()
+            self.fitted = (self._map.fit(scores.T[at], labels, positives[labels, at]),)
+            return
+        m = len(totals)
+        labels = np.repeat([1, 0], m)
+        self.fitted = tuple(
+            self._map.fit(np.tile(f, 2), labels, np.append(positive, totals - positive))
+            for f, positive in zip(scores, positives, strict=True)
+        )
+
+    def __call__(self, test_scores: Floats) -> Floats:
+        """Return (c,) probabilities, each by the map of its class, or all by the one map."""
+        if self._of_all:
+            p: Floats = self.fitted[0](test_scores[None])[0]
+            return p
+        return np.array([one(test_scores[k : k + 1])[0] for k, one in enumerate(self.fitted)])
+
+
+class FollowingPlatt:
+    """Sigmoids by Newton's method from the last optimum."""
+
+    _maps: Floats | None = None  # (c, 3) slope, offset, centre: u = slope * (f - centre) + offset
+
+    def __init__(self, classes: Sequence[Label]) -> None:
+        self._classes = tuple(classes)
+
+    @property
+    def coefficients(self) -> Floats:
+        """(c, 2) A and B of p = 1 / (1 + exp(A f + B)) of each class; NaN before the first fit."""
+        if self._maps is None:
+            return np.full((len(self._classes), 2), np.nan)
+        slope, offset, centre = self._maps.T
+        return np.column_stack([slope, offset - slope * centre])
+
+    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
+        """Fit to the examples there are now."""
+        start = np.full((len(scores), 3), np.nan) if self._maps is None else self._maps
+        maps, failed = fit_platt(scores, positives, totals, start)
+        if failed >= 0:
+            raise NotConverged(
+                f"the sigmoid of class {self._classes[failed]!r} must converge, got no optimum for scores "
+                f"from {scores[failed].min()} to {scores[failed].max()}"
+            )
+        self._maps = maps
+
+    def __call__(self, test_scores: Floats) -> Floats:
+        """Return (c,) probabilities, each by the sigmoid of its class."""
+        p: Floats = apply_platt(self._maps, test_scores)
+        return p
+
+
+class FollowingBins:
+    """Bins counted anew each time, in compiled code."""
+
+    def __init__(self, bins: int, edges: Edges, laplace: bool) -> None:
+        self._bins, self._edges, self._laplace = bins, edges, laplace
+
+    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
+        """Fit to the examples there are now."""
+        cuts = np.ascontiguousarray(self._edges.cuts(scores, totals, self._bins), np.float64)
+        increasing = cuts.shape == (len(scores), self._bins - 1)
+        if increasing:
+            rates, increasing = fit_bins(scores, positives, totals, cuts, self._laplace)
+        if not increasing:
+            raise ValueError(f"edges must give {len(scores)} rows of {self._bins - 1} nondecreasing cuts, got {cuts!r}")
+        self._cuts, self._rates = cuts, rates
+
+    def __call__(self, test_scores: Floats) -> Floats:
+        """Return (c,) rates, each of its class in the bin of its score."""
+        p: Floats = apply_bins(self._cuts, self._rates, test_scores)
+        return p
+
+
+class FollowingIsotonic:
+    """Isotonic fits that remember the order of the scores: from fit to fit they hardly move past each other."""
+
+    _order: Integers | None = None  # (c, m) sorts the scores of the last fit
+
+    def __init__(self, linear: bool) -> None:
+        self._linear = linear
+
+    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
+        """Fit to the examples there are now."""
+        # Objects join at the end; were there fewer than before, the last order would mean nothing.
+        order = self._order
+        if order is None or order.shape[1] > scores.shape[1]:
+            order = np.zeros((len(scores), 0), np.int64)
+        self._order, self._first, self._last, self._value = fit_isotonic(scores, positives, totals, order)
+
+    def __call__(self, test_scores: Floats) -> Floats:
+        """Return (c,) values, each of the fit of its class."""
+        p: Floats = apply_isotonic(self._first, self._last, self._value, self._linear, test_scores)
+        return p
+
+
+def follower_of(score_map: ScoreMap, classes: Sequence[Label]) -> Follower:
+    """Return what keeps the map fitted online: its own way, where it has one."""
+    own = getattr(score_map, "follower", None)
+    return Refitting(score_map) if own is None else own(classes)

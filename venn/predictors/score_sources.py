@@ -1,0 +1,374 @@
+"""Where a scaler's scores come from: which machine scored which examples, and which scores a new object.
+
+A source is a small object of parameters. `feed(machine)` attaches it to a machine and returns what holds the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from venn._compiled.scaling import totals_of
+from venn.machines.machine import Machine, checked_machine, grown
+from venn.prediction import Floats, Integers, Label, Parameters
+from venn.predictors.counts import Bools
+from venn.predictors.cross import Fold
+from venn.predictors.inductive import Inductive, checked_scorer
+from venn.predictors.schedules import Schedule, whole
+
+
+class Examples(NamedTuple):
+    """Scored examples, by distinct object."""
+
+    scores: Floats  #: (c, m) finite, by the machine of each class
+    positives: Integers  #: (c, m) examples of each class
+    totals: Integers  #: (m,) examples of all
+
+
+class Feed(Protocol):
+    """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
+
+    One that keeps machines of its own also has `check(x, y)`, which raises what learning would raise.
+    """
+
+    @property
+    def machine(self) -> Any:
+        """What a panel teaches and shares; None where there is no such machine."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+
+    def test_scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of an object; leaves no trace."""
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example that the machine has not learned."""
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example that the machine has already learned."""
+
+    def examples(self, reader: object) -> Examples | None:
+        """Return the scored examples as they are now; None where there are none.
+
+        Other readers may be given the same arrays: read them only. Without a reader they are read anew.
+        """
+
+
+class ScoreSource(Protocol):
+    """A way to come by scores."""
+
+    def feed(self, machine: Any) -> Feed:
+        """Attach to a machine, or say what is wrong with it."""
+
+
+def checked_source(source: Any) -> ScoreSource:
+    """Return the source, by default `TrainingScores()`, or say what is wrong with it."""
+    if source is None:
+        return TrainingScores()
+    if isinstance(source, type | str) or not callable(getattr(source, "feed", None)):
+        raise TypeError(f"source must be an object with a method 'feed', such as TrainingScores(), got {source!r}")
+    known: ScoreSource = source
+    return known
+
+
+# Of a machine's own bag ------------------------------------------------------------------------------------------
+
+#: Readers of one machine read the same bag after an example: the number of examples, the bag and who has read
+#: it, for training and for deleted scores.
+_last_read: WeakKeyDictionary[Any, dict[bool, tuple[int, Examples, set[int]]]] = WeakKeyDictionary()
+
+
+class MachineFeed:
+    """The scores of the examples that a machine has learned, by that machine."""
+
+    def __init__(self, machine: Machine, deleted: bool) -> None:
+        self.machine = machine
+        self._deleted = deleted
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self.machine.classes
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return self.machine.n
+
+    def test_scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of an object by the machine, which has not learned it."""
+        scores: Floats = np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
+        return scores
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Teach the machine."""
+        self.machine.learn_one(x, y)
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Do nothing: the machine has learned."""
+
+    def _read(self) -> Examples:
+        bag = self.machine.deleted_bag if self._deleted else self.machine.bag
+        return checked_examples(np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T))
+
+    def examples(self, reader: object) -> Examples | None:
+        """Return the bag; one already read by another after the same example will do."""
+        n = self.machine.n
+        if n == 0:
+            return None
+        if reader is None:
+            return self._read()
+        try:
+            reads = _last_read.setdefault(self.machine, {})
+        except TypeError:  # the machine has no hash, or cannot be referred to weakly
+            return self._read()
+        last = reads.get(self._deleted)
+        # Who comes again has reason to: the bag has changed.
+        if last is None or last[0] != n or id(reader) in last[2]:
+            last = reads[self._deleted] = (n, self._read(), set())
+        last[2].add(id(reader))
+        return last[1]
+
+
+def checked_examples(scores: Floats, positives: Integers) -> Examples:
+    """Return contiguous scores and counts (c, m) as examples, or say that a score is not finite."""
+    totals, finite = totals_of(scores, positives)
+    if not finite:
+        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+    return Examples(scores, positives, totals)
+
+
+class TrainingScores(Parameters):
+    """The score of each example by the machine that has learned it.
+
+    What the published comparisons use. It is optimistic: a machine fits its own examples better than new ones, and a
+    flexible one separates them, so that maps become too bold.
+
+    References
+    ----------
+    Lambrou, Papadopoulos & Gammerman (2012); Platt (1999) warns of it.
+    """
+
+    def feed(self, machine: Any) -> MachineFeed:
+        """Attach to a machine, which others may share."""
+        return MachineFeed(checked_machine(machine), False)
+
+
+class DeletedScores(Parameters):
+    """The score of each example by the machine as it would be without it: leave-one-out, for one training.
+
+    Exact where the machine's `deletes_exactly` says so. Each score is then drawn as that of a new object is, by a
+    machine of one example fewer; but the scores of different examples depend on one another, so a map fitted to them
+    carries no guarantee either.
+    """
+
+    def feed(self, machine: Any) -> MachineFeed:
+        """Attach to a machine, which others may share."""
+        return MachineFeed(checked_machine(machine), True)
+
+
+# Of machines that have not learned the example -------------------------------------------------------------------
+
+
+class Kept:
+    """Reader of an inductive predictor that hands scores on: those of calibration examples, and of new objects."""
+
+    def __init__(self, c: int) -> None:
+        self._c = c
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._n = 0
+        self._scores = np.zeros((0, self._c))
+        self._codes = np.zeros(0, np.int64)
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Keep calibration examples of (n, c) scores and (n,) class codes."""
+        start, self._n = self._n, self._n + len(scores)
+        if self._n > len(self._scores):
+            self._scores, self._codes = grown(self._scores, 2 * self._n, self._c), grown(self._codes, 2 * self._n)
+        self._scores[start : self._n], self._codes[start : self._n] = scores, codes
+
+    @property
+    def examples(self) -> tuple[Floats, Integers]:
+        """(n, c) scores and (n,) class codes of the calibration examples."""
+        return self._scores[: self._n], self._codes[: self._n]
+
+    def predict(self, scores: Floats) -> Floats:
+        """Return the scores."""
+        return scores
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Floats:
+        """Keep those that calibrate; return the scores."""
+        self.add(scores[calibrates], codes[calibrates])
+        return scores
+
+    def nothing(self, n: int) -> Floats:
+        """Return the scores of n objects before there is a scorer: 0, which no map is asked about."""
+        return np.zeros((n, self._c))
+
+    def join(self, blocks: list[Floats]) -> Floats:
+        """Return the scores of all, in order."""
+        return np.concatenate(blocks)
+
+
+def _pooled(parts: Sequence[Kept]) -> Examples | None:
+    """Return the calibration examples of all parts."""
+    both = [part.examples for part in parts]
+    scores = np.ascontiguousarray(np.concatenate([scores for scores, _ in both]).T)
+    codes = np.concatenate([codes for _, codes in both])
+    if not len(codes):
+        return None
+    return checked_examples(scores, (codes == np.arange(len(scores))[:, None]).astype(np.int64))
+
+
+class HeldOutFeed:
+    """Scores of calibration examples by a machine that trains on others."""
+
+    #: None: no machine that a panel would teach or share.
+    machine = None
+
+    def __init__(self, machine: Any, schedule: Schedule) -> None:
+        self._kept = Kept(len(machine.classes))
+        self._inductive: Inductive[Floats] = Inductive(machine, self._kept, schedule)
+        self.classes: tuple[Label, ...] = tuple(machine.classes)
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return self._inductive.n
+
+    def test_scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of an object by the machine as trained last."""
+        scores: Floats = self._inductive.predict_block(x)[0]
+        return scores
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what learning would raise for a bad example, and learn nothing."""
+        self._inductive.check(x, y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Take the example in as the schedule says, and train if it is time to."""
+        self._inductive.learn_one(x, y)
+
+    after_learning = learn_one
+
+    def examples(self, reader: object) -> Examples | None:
+        """Return the calibration examples."""
+        return _pooled([self._kept])
+
+
+class HeldOutScores(Parameters):
+    """The scores of calibration examples by a machine that trains on other examples.
+
+    Calibration examples and new objects are scored alike by one machine that has seen neither, so they are
+    exchangeable. A scaled probability still carries no guarantee: the map is fitted, and may be of the wrong shape.
+    Of a `FrozenScorer` all examples calibrate.
+
+    Parameters
+    ----------
+    schedule : Schedule, optional
+        When the machine trains and on what, as in `InductiveVenn`. By default `PrefixRestart()` for a machine,
+        `NoTraining()` for a `FrozenScorer`.
+    """
+
+    def __init__(self, schedule: Schedule | None = None) -> None:
+        if schedule is not None and not isinstance(schedule, Schedule):
+            raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
+        self.schedule = schedule
+
+    def feed(self, machine: Any) -> HeldOutFeed:
+        """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` ones are taught."""
+        return HeldOutFeed(machine, checked_scorer(machine, self.schedule))
+
+
+class CrossFittedFeed(MachineFeed):
+    """Scores of each fold's examples by a machine trained on the other folds; of new objects by one that knows all."""
+
+    def __init__(self, machine: Machine, folds: list[Fold]) -> None:
+        super().__init__(machine, False)
+        self._kept = [Kept(len(machine.classes)) for _ in folds]
+        self._parts: list[Inductive[Floats]] = [
+            Inductive(machine, kept, fold) for kept, fold in zip(self._kept, folds, strict=True)
+        ]
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what learning would raise for a bad example, and learn nothing."""
+        for part in self._parts:
+            part.check(x, y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Teach the machine, then the folds."""
+        self.check(x, y)
+        self.machine.learn_one(x, y)
+        self.after_learning(x, y)
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Teach the folds; each trains its machine if it is time to."""
+        failure: Exception | None = None
+        for part in self._parts:
+            try:
+                part.learn_one(x, y)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def examples(self, reader: object) -> Examples | None:
+        """Return the examples of all folds that have a machine."""
+        if self._parts[0].n != self.machine.n:
+            raise RuntimeError(
+                f"CrossFittedScores needs to be told of all {self.machine.n} examples of its machine, got "
+                f"{self._parts[0].n}: share a machine in a Panel"
+            )
+        return _pooled(self._kept)
+
+
+class CrossFittedScores(Parameters):
+    """The scores of each fold's examples by a machine trained on the other folds.
+
+    Every example is assigned at random, for good, to one of K folds, and machine k trains on all but fold k at
+    growing numbers of examples. One map is fitted to the pooled scores and read at the new object's score by
+    the machine that has learned everything. That machine is a better one than those that the map was fitted on, so
+    its scores lie somewhat further out.
+
+    Costs K machines besides the one that is shared; their memory, too.
+
+    Parameters
+    ----------
+    folds : int >= 2, default 3
+    seed : int >= 0, default 0
+        Of the assignment to folds.
+    first : int >= 1, default 32
+        Examples at the first training; before it there are no scores.
+    growth : float > 1, default 2
+        Ratio of the numbers of examples at two trainings.
+    last : int >= first, optional
+        No training beyond that many examples. By default there is always a next one.
+
+    References
+    ----------
+    Platt (1999), who takes 3 folds.
+    """
+
+    def __init__(
+        self, folds: int = 3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
+    ) -> None:
+        self.folds = whole("folds", folds, 2)
+        fold = Fold(0, self.folds, seed, first, growth, last)
+        self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
+
+    def feed(self, machine: Any) -> CrossFittedFeed:
+        """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
+        folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
+        checked_scorer(machine, folds[0])
+        return CrossFittedFeed(checked_machine(machine), folds)
