@@ -642,11 +642,11 @@ def test_a_new_map_needs_one_method():
 
 
 def test_a_map_that_cannot_be_fitted_leaves_the_example_learned():
-    class Moody(Softmax):
+    class Moody:
         def fit(self, scores, labels, weights=None):
             if weights.sum() == 2:
                 raise ArithmeticError("not today")
-            return super().fit(scores, labels, weights)
+            return Softmax().fit(scores, labels, weights)
 
     predictor = Scaler(FakeMachine("ab"), Moody())
     predictor.learn_one([1.0], "a")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn._compiled.maps import log_memberships, logistic_loss, logistic_pass, reach_of
 from venn.calibrators.abers import numbers
 from venn.calibrators.maps import FittedConstant, binary_examples, logistic, soft_targets
 from venn.machines.machine import NotConverged
@@ -19,10 +20,9 @@ RIDGE = 1e-14
 
 
 def _features(f: Floats) -> Floats:
-    """Return (n, 2): ln s and -ln(1 - s) of s = 1 / (1 + e^(-2 f))."""
-    with np.errstate(over="ignore"):
-        tail = np.log1p(np.exp(-2 * np.abs(f)))
-        both: Floats = np.nan_to_num(np.column_stack([2 * np.minimum(f, 0) - tail, 2 * np.maximum(f, 0) + tail]))
+    """Return (2, n): ln s and -ln(1 - s) of s = 1 / (1 + e^(-2 f))."""
+    both = np.empty((2, len(f)))
+    log_memberships(f, both)
     return both
 
 
@@ -42,25 +42,24 @@ def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[
     factor e, and a full step decreases the loss by more than a quarter of what its slope promises; longer steps are
     halved until they decrease it, too.
     """
-    n, k = features.shape
-    centre = np.average(features, axis=0, weights=weights)
-    scale = np.abs(features - centre).max(axis=0)
-    # Centred and scaled: scores far from 0, or close together, lose no digits.
-    x = np.column_stack([(features - centre) / np.where(scale > 0, scale, 1.0), np.ones(n)])
     weights = weights / weights.sum()
-    ridge = np.append(np.full(k, RIDGE), 0.0)
-    beta = np.append(np.zeros(k), np.log(weights @ target) - np.log(weights @ (1 - target)))
+    # Centred and scaled: scores far from 0, or close together, lose no digits.
+    centre = features @ weights
+    x = features - centre[:, None]
+    scale = np.abs(x).max(axis=1)
+    scale[scale == 0] = np.inf  # one value only: its slope stays 0
+    x /= scale[:, None]
+    ridge = np.array([RIDGE, RIDGE, 0.0])
+    mean = float(weights @ target)
+    beta = np.array([0.0, 0.0, np.log(mean) - np.log1p(-mean)])
+    curvature = np.empty((3, 3))
 
     def loss(beta: Floats) -> float:
-        u = x @ beta
-        return float(weights @ (np.maximum(u, 0) - target * u + np.log1p(np.exp(-np.abs(u)))) + ridge @ beta**2 / 2)
+        return float(logistic_loss(x, target, weights, beta) + ridge @ beta**2 / 2)
 
     for _ in range(ITERATIONS):
-        u = x @ beta
-        p, q = logistic(u), logistic(-u)
-        # p - target, without the loss of digits where p is nearly 0 or 1.
-        gradient = (weights * ((1 - target) * p - target * q)) @ x + ridge * beta
-        curvature = (x.T * (weights * p * q)) @ x + np.diag(ridge)
+        gradient = logistic_pass(x, target, weights, beta, curvature) + ridge * beta
+        curvature += np.diag(ridge)
         free = (beta > 0) | (gradient < 0)
         free[-1] = True
         try:
@@ -70,7 +69,7 @@ def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[
                 step = _newton_step(gradient, curvature, free)
         except np.linalg.LinAlgError:
             break
-        reach = float(np.abs(x @ step).max())
+        reach = reach_of(x, step)
         if not np.isfinite(reach):
             break
         falling = step[:-1] < 0
@@ -83,7 +82,7 @@ def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[
         beta = beta + length * step
         beta[:-1][length >= to_bound] = 0.0
         if reach <= LAST_STEP:
-            slopes = np.where(scale > 0, beta[:-1] / np.where(scale > 0, scale, 1.0), 0.0)
+            slopes = beta[:-1] / scale
             return slopes, float(beta[-1] - slopes @ centre)
     raise NotConverged(f"beta calibration must converge within {ITERATIONS} steps, got no optimum of its log loss")
 
@@ -99,7 +98,7 @@ class FittedBetaCalibration:
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
         with np.errstate(over="ignore"):
-            return logistic(_features(numbers("scores", scores)) @ np.array([self.a, self.b]) + self.c)
+            return logistic(np.array([self.a, self.b]) @ _features(numbers("scores", scores)) + self.c)
 
 
 class BetaCalibration(Parameters):
@@ -141,11 +140,17 @@ class BetaCalibration(Parameters):
             500 steps do not reach the optimum: scores of some 1e150 beside ordinary ones.
         """
         f, y, w = binary_examples(scores, labels, weights)
-        positive, negative = float(w[y == 1].sum()), float(w[y == 0].sum())
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedBetaCalibration | FittedConstant:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        positive = float(of_class.sum())
+        negative = float(of_all.sum()) - positive
         if positive == 0 or negative == 0:
             return FittedConstant(soft_targets(positive, negative)[int(negative == 0)])
-        target = y.astype(np.float64)
-        if f[y == 0].max() <= f[y == 1].min() and f.min() < f.max():
-            target = np.where(y == 1, *reversed(soft_targets(positive, negative)))
-        (a, b), c = _least_log_loss(_features(f), target, w)
+        target = of_class / of_all
+        if scores[of_class < of_all].max() <= scores[of_class > 0].min() and scores.min() < scores.max():
+            of_negative, of_positive = soft_targets(positive, negative)
+            target = of_negative + target * (of_positive - of_negative)
+        (a, b), c = _least_log_loss(_features(scores), target, of_all)
         return FittedBetaCalibration(float(a), float(b), c)

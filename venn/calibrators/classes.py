@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
+from venn._compiled.maps import softmax_moments
 from venn.calibrators.maps import FittedMap, ScoreMap, checked_map, class_examples, class_scores, softmax
 from venn.prediction import Floats, Parameters
 
-HALVINGS = 60
+ITERATIONS = 200
+LAST_STEP = 1e-9  # share by which a last step moves 1 / T: Newton's method leaves about its square
 
 
 @dataclass(frozen=True)
@@ -66,37 +67,54 @@ class Temperature(Parameters):
         """
         f, y, w = class_examples(scores, labels, weights)
         n, c = f.shape
-        total = w.sum()
+        counts = np.zeros((c, n))
+        counts[y, np.arange(n)] = w
+        return self.fit_counts(np.ascontiguousarray(f.T), counts)
+
+    def fit_counts(self, scores: Floats, counts: Floats) -> FittedTemperature:
+        """Return the map fitted to counts, or weights, of each class (c, n) at (c, n) scores; some in each column."""
+        c = len(scores)
         with np.errstate(over="ignore"):
-            f = f - f.max(axis=1, keepdims=True)
+            f = scores - scores.max(axis=0)
         scale = float(-f.min())
         if scale == 0:
             return FittedTemperature(1.0, c)
         if scale == np.inf:
             raise ValueError("scores of one example must differ by a finite number, got inf")
         f /= scale
-        w /= w.max()
-        own = f[np.arange(n), y]
-        if (own == 0).all():
-            own = (total * own + f.sum(axis=1)) / (total + c)
+        weights = counts.sum(axis=0)
+        total = float(weights.sum())
+        own = float((counts * f).sum())  # what the mean score by the softmax shall be, in all
+        if own == 0:
+            own = float(weights @ f.sum(axis=0)) / (total + c)
+        unit = weights / total  # the optimum does not depend on the unit, overflow does
+        inverse = _inverse_temperature(f, unit, own / total)
+        return FittedTemperature(np.inf if inverse == 0 else scale / inverse, c)
 
-        def derivative(inverse: float) -> float:
-            """Return the derivative of the log loss by 1 / T."""
-            return float(w @ ((softmax(inverse * f) * f).sum(axis=1) - own))
 
-        low, high = 0.0, 1.0
-        if derivative(high) < 0:
-            while derivative(high) < 0:
-                low, high = high, 2 * high
+def _inverse_temperature(f: Floats, weights: Floats, own: float) -> float:
+    """Return the 1 / T at which the mean score by softmax(f / T) is `own`; 0 where it is larger at once.
+
+    The mean grows with 1 / T, and its slope is the variance: Newton's method, within the bracket known so far.
+    """
+    low, high, inverse = 0.0, np.inf, 0.0
+    for _ in range(ITERATIONS):
+        mean, variance = softmax_moments(f, weights, inverse)
+        if mean >= own:
+            high = inverse
+            if inverse == 0:
+                return 0.0
         else:
-            for _ in range(HALVINGS):
-                low = high / 2
-                if derivative(low) < 0:
-                    break
-                high = low
-            else:
-                return FittedTemperature(np.inf, c)
-        return FittedTemperature(scale / float(brentq(derivative, low, high, xtol=1e-15 * high, rtol=1e-15)), c)
+            low = inverse
+        with np.errstate(divide="ignore"):
+            following = inverse + float(np.divide(own - mean, variance))
+        if not low < following < high:
+            following = 2 * low + 1 if high == np.inf else (low + high) / 2
+        moved = abs(following - inverse)
+        inverse = following
+        if moved <= LAST_STEP * inverse:
+            return inverse
+    return inverse
 
 
 @dataclass(frozen=True)

@@ -44,16 +44,17 @@ class Refitting:
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
-        if self._of_all:
+        rows = [scores] if self._of_all else scores
+        counts = [(positives,)] if self._of_all else [(positive, totals) for positive in positives]
+        from_counts = getattr(self._map, "fit_counts", self._from_counts)
+        self.fitted = tuple(from_counts(f, *numbers) for f, numbers in zip(rows, counts, strict=True))
+
+    def _from_counts(self, scores: Floats, positives: Integers, totals: Integers | None = None) -> FittedMap:
+        if totals is None:
             at, labels = positives.T.nonzero()
-            self.fitted = (self._map.fit(scores.T[at], labels, positives[labels, at]),)
-            return
-        m = len(totals)
-        labels = np.repeat([1, 0], m)
-        self.fitted = tuple(
-            self._map.fit(np.tile(f, 2), labels, np.append(positive, totals - positive))
-            for f, positive in zip(scores, positives, strict=True)
-        )
+            return self._map.fit(scores.T[at], labels, positives[labels, at])
+        labels = np.repeat([1, 0], len(totals))
+        return self._map.fit(np.tile(scores, 2), labels, np.append(positives, totals - positives))
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) probabilities, each by the map of its class, or all by the one map."""

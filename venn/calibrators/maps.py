@@ -36,7 +36,8 @@ class ScoreMap(Protocol):
     finite, weights that are negative, not finite or 0 altogether, and lengths that differ.
 
     Online a map is fitted anew after every example, unless it has a method `follower(classes)` that returns a
-    `Follower`.
+    `Follower`. It may have `fit_counts`, which fits to counts at distinct scores without a check: `(scores, of_class,
+    of_all)`, each (n,), or `(scores, counts)`, each (c, n), for a map of all classes.
     """
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
@@ -250,14 +251,17 @@ class Softmax(Parameters):
         binary_examples(scores, labels, weights)
         return FittedSigmoid(-2.0, 0.0)
 
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmoid:
+        """Return the sigmoid of slope -2."""
+        return FittedSigmoid(-2.0, 0.0)
 
-def _beyond_the_margin(scores: Any, labels: Any, weights: Any) -> tuple[float, float]:
+
+def _beyond_the_margin(scores: Floats, of_class: Floats, of_all: Floats) -> tuple[float, float]:
     """Return the rates of positives below -1 and above 1; 0 and 1 where there are no examples."""
-    f, y, w = binary_examples(scores, labels, weights)
     rates = [0.0, 1.0]
-    for i, beyond in enumerate((f < -1, f > 1)):
+    for i, beyond in enumerate((scores < -1, scores > 1)):
         if beyond.any():
-            rates[i] = float((w * y)[beyond].sum() / w[beyond].sum())
+            rates[i] = float(of_class[beyond].sum() / of_all[beyond].sum())
     return rates[0], rates[1]
 
 
@@ -312,7 +316,12 @@ class Sigma01(Parameters):
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigma01:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
-        return FittedSigma01(*_beyond_the_margin(scores, labels, weights))
+        f, y, w = binary_examples(scores, labels, weights)
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigma01:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        return FittedSigma01(*_beyond_the_margin(scores, of_class, of_all))
 
 
 class SigmaPP(Parameters):
@@ -338,4 +347,9 @@ class SigmaPP(Parameters):
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmaPP:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
-        return FittedSigmaPP(*_beyond_the_margin(scores, labels, weights))
+        f, y, w = binary_examples(scores, labels, weights)
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmaPP:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        return FittedSigmaPP(*_beyond_the_margin(scores, of_class, of_all))

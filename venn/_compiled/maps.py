@@ -1,0 +1,96 @@
+"""Passes over all examples for maps from scores to probabilities; arrays as in `scaling`."""
+
+import numpy as np
+
+from venn._compiled.jit import compiled, in_lanes
+from venn._compiled.scaling import falling_exp
+
+
+@in_lanes
+def softmax_moments(scores, weights, inverse):  # type: ignore[no-untyped-def]
+    """Return the sums, over all objects, of mean and variance of an object's scores by softmax(inverse * scores).
+
+    `scores` (c, m) have largest value 0 at each object, `weights` are (m,).
+    """
+    c, m = scores.shape
+    total = np.zeros(m)
+    first = np.zeros(m)
+    second = np.zeros(m)
+    for k in range(c):
+        f = scores[k]
+        for i in range(m):
+            e = falling_exp(inverse * f[i])
+            total[i] += e
+            first[i] += e * f[i]
+            second[i] += e * f[i] * f[i]
+    mean = 0.0
+    variance = 0.0
+    for i in range(m):
+        at = first[i] / total[i]
+        mean += weights[i] * at
+        variance += weights[i] * (second[i] / total[i] - at * at)
+    return mean, variance
+
+
+@compiled
+def log_memberships(f, out):  # type: ignore[no-untyped-def]
+    """Set `out` (2, m) to ln s and -ln(1 - s) of s = 1 / (1 + e^(-2 f)), for finite results."""
+    for i in range(f.shape[0]):
+        tail = np.log1p(np.exp(-2.0 * abs(f[i])))
+        both = 2.0 * max(-8e307, min(8e307, f[i]))
+        out[0, i] = min(both, 0.0) - tail
+        out[1, i] = max(both, 0.0) + tail
+
+
+@in_lanes
+def logistic_pass(x, target, weights, beta, curvature):  # type: ignore[no-untyped-def]
+    """Return the gradient (3,) of the log loss of logits beta[0] x[0] + beta[1] x[1] + beta[2]; add to the curvature.
+
+    `target` in [0, 1] and `weights`, (m,); `curvature` (3, 3), of which the upper triangle is set.
+    """
+    g0 = g1 = g2 = 0.0
+    h00 = h01 = h02 = h11 = h12 = h22 = 0.0
+    first, second = x[0], x[1]
+    for i in range(target.shape[0]):
+        u = beta[0] * first[i] + beta[1] * second[i] + beta[2]
+        e = falling_exp(-abs(u))
+        q = 1.0 / (1.0 + e)
+        # p and 1 - p, neither of which loses digits near 0: nor does the residual.
+        small = e * q
+        p = q if u >= 0.0 else small
+        r = small if u >= 0.0 else q
+        g = weights[i] * ((1.0 - target[i]) * p - target[i] * r)
+        d = weights[i] * small * q
+        g0 += g * first[i]
+        g1 += g * second[i]
+        g2 += g
+        h00 += d * first[i] * first[i]
+        h01 += d * first[i] * second[i]
+        h02 += d * first[i]
+        h11 += d * second[i] * second[i]
+        h12 += d * second[i]
+        h22 += d
+    gradient = np.array([g0, g1, g2])
+    curvature[0, 0], curvature[0, 1], curvature[0, 2] = h00, h01, h02
+    curvature[1, 0], curvature[1, 1], curvature[1, 2] = h01, h11, h12
+    curvature[2, 0], curvature[2, 1], curvature[2, 2] = h02, h12, h22
+    return gradient
+
+
+@compiled
+def logistic_loss(x, target, weights, beta):  # type: ignore[no-untyped-def]
+    """Return the log loss of those logits."""
+    value = 0.0
+    for i in range(target.shape[0]):
+        u = beta[0] * x[0, i] + beta[1] * x[1, i] + beta[2]
+        value += weights[i] * (max(u, 0.0) - target[i] * u + np.log1p(np.exp(-abs(u))))
+    return value
+
+
+@in_lanes
+def reach_of(x, step):  # type: ignore[no-untyped-def]
+    """Return the largest |step[0] x[0] + step[1] x[1] + step[2]|."""
+    largest = 0.0
+    for i in range(x.shape[1]):
+        largest = max(largest, abs(step[0] * x[0, i] + step[1] * x[1, i] + step[2]))
+    return largest
