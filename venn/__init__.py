@@ -10,6 +10,9 @@
 Multiprobability('no': [0.333, 1.000])
 """
 
+from typing import TYPE_CHECKING, Any
+
+from venn.adapters.cross_fitting import CrossVennAbers
 from venn.calibrators import (
     BrierMerge,
     LogMerge,
@@ -85,6 +88,9 @@ from venn.taxonomies import (
     TopTwo,
 )
 
+if TYPE_CHECKING:
+    from venn.adapters.svc import ProbabilitySVC
+
 __all__ = [
     "CUSUM",
     "RBF",
@@ -105,6 +111,7 @@ __all__ = [
     "Conformal",
     "CrossFittedScores",
     "CrossVenn",
+    "CrossVennAbers",
     "Deleted",
     "DeletedScores",
     "DeviationBand",
@@ -153,6 +160,7 @@ __all__ = [
     "PredictionSet",
     "Prefix",
     "PrefixRestart",
+    "ProbabilitySVC",
     "Protected",
     "RandomAssignment",
     "Record",
@@ -185,3 +193,12 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # Whoever uses no estimator does not pay for the import of scikit-learn's.
+    if name == "ProbabilitySVC":
+        from venn.adapters.svc import ProbabilitySVC
+
+        return ProbabilitySVC
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Adapters: what users of other libraries type."""

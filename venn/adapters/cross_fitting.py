@@ -1,0 +1,248 @@
+"""SVMs trained on folds, and what becomes of their held-out scores: one kind of answers for each kind of method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.sparse import issparse
+
+from venn.calibrators.abers import Table
+from venn.calibrators.classes import OneVsAll
+from venn.calibrators.maps import ScoreMap
+from venn.calibrators.merges import Merge, checked_merge
+from venn.prediction import NOTHING, Floats, Integers, Parameters, RowMean
+from venn.predictors.counts import Multiprobabilities, counter
+from venn.predictors.inductive import checked_taxonomy
+from venn.taxonomies import ByScores
+
+FINEST = 1e6  # steps in a unit of scores, at most: those of taxonomies
+
+
+class CrossVennAbers(Parameters):
+    """Venn-Abers in every fold, merged over the folds: the method that `ProbabilitySVC` uses by default.
+
+    Each fold's SVM scores the new object, and that fold's calibration set answers with p0 and p1 for every class
+    against all others. `merge` makes one probability of all folds' pairs.
+
+    Parameters
+    ----------
+    merge : merge object, default LogMerge()
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of
+    validity", arXiv:1511.00213, section 4; Manokhin (2017) for several classes.
+
+    Examples
+    --------
+    >>> CrossVennAbers()
+    CrossVennAbers(merge=LogMerge())
+    """
+
+    def __init__(self, merge: Merge | None = None) -> None:
+        self.merge = checked_merge(merge)
+
+
+def _scale(X: Any, weights: Floats) -> float:
+    """Return gamma="scale" with each row as often as its weight says; `SVC` counts it once."""
+    share = weights / weights.sum()
+    if issparse(X):
+        variance = float(share @ X.multiply(X).mean(axis=1) - (share @ X.mean(axis=1)) ** 2)
+    else:
+        mean = share @ X.mean(axis=1)
+        variance = float(share @ ((X - mean) ** 2).mean(axis=1))
+    return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+class Scorer:
+    """SVMs of each class against all others, trained on some rows; for two classes one SVM.
+
+    A class that none or all of these rows belong to has the score -1 or 1 everywhere: the SVM of one class only.
+    """
+
+    def __init__(self, svc: Any, X: Any, codes: Integers, c: int, weights: Floats | None, rows: Integers) -> None:
+        self._pairwise = svc.kernel == "precomputed"
+        self._rows = rows
+        own = self._columns(X[rows])
+        w = None if weights is None else weights[rows]
+        if w is not None and svc.gamma == "scale" and not self._pairwise:
+            svc.gamma = _scale(own, w)
+        self._classes = c
+        self._steps = min(max(np.rint(0.1 / svc.tol), 1.0), FINEST)
+        self._machines: list[Any] = []
+        for k in _events(c):
+            y = codes[rows] == k
+            lone = y.all() or not y.any()
+            self._machines.append((1.0 if y[0] else -1.0) if lone else copy(svc).fit(own, y, w))
+
+    def _columns(self, X: Any) -> Any:
+        return X[:, self._rows] if self._pairwise else X
+
+    @property
+    def iterations(self) -> int:
+        """Largest number of steps of a solver."""
+        return max((int(m.n_iter_.max()) for m in self._machines if not isinstance(m, float)), default=0)
+
+    def __call__(self, X: Any) -> Floats:
+        """Return (n, c) scores on the grid."""
+        own = self._columns(X)
+        f = np.empty((len(self._machines), X.shape[0]))
+        for row, machine in zip(f, self._machines, strict=True):
+            row[:] = machine if isinstance(machine, float) else machine.decision_function(own)
+        # Free support vectors of one SVM score 1 or -1 but for its tolerance: in another fold they are to be ties.
+        f = np.rint(f * self._steps) / self._steps + 0.0
+        scores: Floats = np.concatenate([-f, f]).T if self._classes == 2 else f.T
+        return np.ascontiguousarray(scores)
+
+
+class Fold(NamedTuple):
+    """A scorer, and the examples that calibrate it: (k, c) scores, (k,) codes and weights."""
+
+    scorer: Scorer
+    scores: Floats
+    codes: Integers
+    weights: Floats
+
+
+class Answers(Protocol):
+    """What a method says of n objects, once it is calibrated."""
+
+    def scores(self, X: Any) -> Floats:
+        """Return (n, c) scores."""
+
+    def proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities."""
+
+    def interval(self, X: Any) -> Floats:
+        """Return (n, c, 2) lower and upper probabilities; not asked of maps."""
+
+
+def _events(c: int) -> Sequence[int]:
+    """Return the classes that are told from all others; of two the second, which settles the first."""
+    return (1,) if c == 2 else range(c)
+
+
+def _of_classes(p: Floats) -> Floats:
+    """Return (n, c) probabilities from those (n, events) of each event: complement, or share of the sum."""
+    if p.shape[1] == 1:
+        return np.column_stack([1 - p, p])
+    total = p.sum(axis=1, keepdims=True)
+    share: Floats = np.divide(p, total, out=np.full(p.shape, 1 / p.shape[1]), where=total > 0)
+    return share
+
+
+class Mapped:
+    """One map, fitted to the held-out scores of all folds, on the scores of an SVM trained on everything."""
+
+    def __init__(self, score_map: ScoreMap, folds: Sequence[Fold], scorer: Scorer, c: int) -> None:
+        self._scorer = scorer
+        of_all = bool(getattr(score_map, "of_all_classes", False))
+        self._binary = c == 2 and not of_all
+        f = np.concatenate([fold.scores for fold in folds])
+        y = np.concatenate([fold.codes for fold in folds])
+        w = np.concatenate([fold.weights for fold in folds])
+        several = score_map if of_all else OneVsAll(score_map)
+        self._fitted = score_map.fit(f[:, 1], y, w) if self._binary else several.fit(f, y, w)
+
+    def scores(self, X: Any) -> Floats:
+        """Return (n, c) scores."""
+        return self._scorer(X)
+
+    def proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities."""
+        f = self._scorer(X)
+        return _of_classes(self._fitted(f[:, 1])[:, None]) if self._binary else self._fitted(f)
+
+    def interval(self, X: Any) -> Floats:
+        """Raise: a map gives no bounds. Met where a Venn method was set after the fit."""
+        raise AttributeError("method was a map when fit was called, which gives no interval: call fit again")
+
+
+class _EveryFold:
+    """Base of answers that each fold gives by its own scorer."""
+
+    def __init__(self, folds: Sequence[Fold]) -> None:
+        self._scorers = [fold.scorer for fold in folds]
+
+    def scores(self, X: Any) -> Floats:
+        """Return (n, c) scores, means over the folds."""
+        mean: Floats = np.mean([scorer(X) for scorer in self._scorers], axis=0)
+        return mean
+
+    @staticmethod
+    def _counted(fold: Fold) -> tuple[Floats, Integers]:
+        """Return scores and codes, each example as often as its weight, a whole number, says."""
+        times = fold.weights.astype(np.int64)
+        return fold.scores.repeat(times, axis=0), fold.codes.repeat(times)
+
+
+class Abers(_EveryFold):
+    """Venn-Abers of each fold, class against all others."""
+
+    def __init__(self, method: CrossVennAbers | None, folds: Sequence[Fold], c: int) -> None:
+        super().__init__(folds)
+        self._merge = checked_merge(None) if method is None else method.merge
+        self._events = _events(c)
+        self._tables = []
+        for fold in folds:
+            f, y = self._counted(fold)
+            self._tables.append([Table(f[:, k], (y == k).astype(np.int64)) for k in self._events])
+
+    def _pairs(self, X: Any) -> tuple[Floats, Floats]:
+        """Return p0 and p1, both (folds, n, events)."""
+        pairs = np.empty((2, len(self._tables), X.shape[0], len(self._events)))
+        for m, (scorer, tables) in enumerate(zip(self._scorers, self._tables, strict=True)):
+            f = scorer(X)
+            for i, (k, table) in enumerate(zip(self._events, tables, strict=True)):
+                pairs[:, m, :, i] = table.read(f[:, k]).T
+        return pairs[0], pairs[1]
+
+    def _merged(self, p0: Floats, p1: Floats) -> Floats:
+        """Return (n, events) merged probabilities."""
+        return np.column_stack([self._merge.merge_folds(p0[..., k], p1[..., k]) for k in range(len(self._events))])
+
+    def proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities."""
+        p0, p1 = self._pairs(X)
+        return _of_classes(self._merge.merge(p0[0], p1[0]) if len(p0) == 1 else self._merged(p0, p1))
+
+    def interval(self, X: Any) -> Floats:
+        """Return (n, c, 2): p0 and p1, or both merged over the folds."""
+        p0, p1 = self._pairs(X)
+        low, high = (p0[0], p1[0]) if len(p0) == 1 else (self._merged(p0, p0), self._merged(p1, p1))
+        if len(self._events) == 1:
+            low, high = np.column_stack([1 - high, low]), np.column_stack([1 - low, high])
+        return np.stack([low, high], axis=2)
+
+
+class Categories(_EveryFold):
+    """Counts of each fold in the object's category, averaged."""
+
+    def __init__(self, taxonomy: ByScores, folds: Sequence[Fold], c: int) -> None:
+        super().__init__(folds)
+        checked_taxonomy(taxonomy, c)
+        self._counters = []
+        for fold in folds:
+            self._counters.append(counter(taxonomy, tuple(range(c)), RowMean()))
+            self._counters[-1].add(*self._counted(fold))
+
+    def _block(self, X: Any) -> Multiprobabilities:
+        blocks = [c.predict(scorer(X)) for c, scorer in zip(self._counters, self._scorers, strict=True)]
+        counts = np.mean([block.counts for block in blocks], axis=0)
+        return Multiprobabilities(counts, blocks[0].classes, RowMean(), None, NOTHING)
+
+    def proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities: means of the rows of the multiprobabilities."""
+        block = self._block(X)
+        # Not the mean of the rows, which may tell equal counts apart in the last bit.
+        p: Floats = (block.counts + 1 / len(block.classes)) / (block.sizes + 1)[:, None]
+        return p
+
+    def interval(self, X: Any) -> Floats:
+        """Return (n, c, 2): [m_k, m_k + 1] / (m + 1) of mean counts m_k and their sum m."""
+        block = self._block(X)
+        ends: Floats = np.stack([block.counts, block.counts + 1], axis=2) / (block.sizes + 1)[:, None, None]
+        return ends

@@ -1,0 +1,369 @@
+"""For scikit-learn: a support vector machine with probabilities, and bounds on them."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.svm import SVC
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from venn.adapters.cross_fitting import Abers, Answers, Categories, CrossVennAbers, Fold, Mapped, Scorer
+from venn.prediction import Floats, Integers
+from venn.taxonomies import ByScores
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # scikit-learn < 1.6
+
+    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+        """Do what the function of later versions does."""
+        return estimator._validate_data(X, y, **checks)
+
+
+def _is_map(method: Any) -> bool:
+    """Whether the method is a map, and no Venn predictor; or say what is wrong with it."""
+    if method is None or isinstance(method, CrossVennAbers | ByScores):
+        return False
+    if not isinstance(method, type) and callable(getattr(method, "fit", None)):
+        return True
+    raise TypeError(
+        "method must be CrossVennAbers(), a taxonomy on scores, such as Argmax(), or a map from scores to "
+        f"probabilities, such as Platt(), got {method!r}"
+    )
+
+
+def _gives_intervals(estimator: ProbabilitySVC) -> bool:
+    try:
+        a_map = _is_map(estimator.method)
+    except TypeError as error:
+        raise AttributeError(str(error)) from error
+    if a_map:
+        raise AttributeError(
+            f"method {estimator.method!r} gives a probability and no interval; CrossVennAbers() and taxonomies, "
+            "such as Argmax(), give intervals"
+        )
+    return True
+
+
+class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Support vector classifier with calibrated probabilities and Venn bounds, for scikit-learn.
+
+    What to use for `SVC(probability=True)`, which scikit-learn deprecated in version 1.9. Scores come from
+    scikit-learn's `SVC`, one for each class against all others (for two classes, one), cross-fitted: those that
+    calibrate come from SVMs that were not trained on the example. What `method` makes of them:
+
+    - `CrossVennAbers()`: every fold's SVM scores the new object and its calibration set gives p0 and p1 for each
+      class; these are merged over the folds, and for more than two classes divided by their sum.
+    - a taxonomy on scores, such as `Argmax()` or `AdaptiveMarginBins()`: every fold counts the classes in the
+      category of the new object, and the counts are averaged, as by `CrossVenn`.
+    - a map, such as `Platt()`, `Isotonic()` or `Temperature()`: one map, fitted to the held-out scores of all
+      folds, is applied to the scores of an SVM trained on all examples, as in Platt (1999). Binary maps go
+      class by class and are divided by their sum.
+
+    What is proved: with one split drawn without a look at the labels, as by `ShuffleSplit(1)`, the two Venn
+    methods are the inductive predictors, and valid if the examples are exchangeable and have no weights. For
+    Venn-Abers, the end of the interval of class k that belongs to the truth (the upper one if the label is k,
+    else the lower one) is a perfectly calibrated probability of k; for a taxonomy, the row of the true label of the
+    multiprobability is. Not proved, but heuristics that work well: the merge over several folds, stratified
+    splits (an integer `cv` makes such), the point forecast of any method, and all maps.
+
+    Parameters
+    ----------
+    C, kernel, degree, gamma, coef0, shrinking, cache_size, max_iter
+        As in `sklearn.svm.SVC`. Each SVM computes gamma="scale" from the examples it is trained on, here with their
+        weights. With kernel="precomputed", X holds kernel values.
+    tol : float, default 1e-5
+        As in `SVC`, where it is 1e-3. Calibration goes by the order of scores: they are rounded to steps of about
+        10 tol (at least 1e-6, at most 1), so that what differs by the solver's tolerance alone is a tie.
+    method : object, optional
+        `CrossVennAbers()`, which is the default, a taxonomy on scores, or a map.
+    cv : int, splitter or iterable of (training, calibration) indices, default 5
+        As in `sklearn.model_selection.cross_val_score`. An example may calibrate in several folds, and counts in
+        each of them, or in none.
+
+    Attributes
+    ----------
+    classes_ : (c,) array
+        Labels in sorted order: the order of columns.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        Where X had names.
+    n_iter_ : int
+        Largest number of steps that a solver took.
+
+    Notes
+    -----
+    `predict` gives the class of largest `predict_proba`: the two never disagree, as those of
+    `SVC(probability=True)` may (scikit-learn issue 13211). There is no `decision_function`, for it would have to
+    order objects as the probabilities do: `svm_scores` has the scores.
+
+    An example with weight w counts as w equal examples, in the SVM and in the calibration; one with weight 0 as
+    none, though a splitter or an iterable as `cv`, unlike an integer, splits them too. Venn methods count, so they
+    refuse weights that are not whole numbers. There is no `class_weight`: it would give the probabilities of a
+    population with other rates of the classes, which is for `sample_weight` to say; the costs of errors
+    belong in the decision.
+
+    Every fold of a Venn method allows for one more example of any class, which keeps its probabilities from the
+    extremes: on nearly separable data maps have the lower log loss, on noisy data Venn-Abers may well have.
+
+    In a fold whose training set lacks a class, its score is -1 everywhere. An integer `cv` needs a class with
+    at least that many examples, and scikit-learn warns if the smallest has fewer.
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines"; Vovk, Petej & Fedorova (2015),
+    arXiv:1511.00213.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = ProbabilitySVC(C=10, gamma=0.01).fit(X[:400], y[:400])
+    >>> p, ends = model.predict_proba(X[400:]), model.predict_interval(X[400:])
+    >>> p.shape, ends.shape
+    ((169, 2), (169, 2, 2))
+    >>> bool((ends[..., 0] <= p).all() and (p <= ends[..., 1]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-5,
+        cache_size: float = 200,
+        max_iter: int = -1,
+        method: Any = None,
+        cv: Any = 5,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.method = method
+        self.cv = cv
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
+        return {"pairwise": self.kernel == "precomputed"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ProbabilitySVC:
+        """Train and calibrate.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+            (n, n) kernel values with kernel="precomputed".
+        y : (n,) labels of at least two classes
+        sample_weight : (n,) numbers >= 0, optional
+            Whole numbers for Venn methods.
+
+        Returns
+        -------
+        ProbabilitySVC
+            The object itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter, X, y or weights are not that, or a fold is without examples that train or that calibrate,
+            or has some that do both. What was fitted before stays.
+        NotConverged
+            By a map, where it says so.
+        """
+        fitted = copy(self)  # a refused fit leaves no trace
+        fitted._fit(X, y, sample_weight)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        a_map = _is_map(self.method)
+        self._svc()._validate_params()
+        sparse = False if self.kernel == "precomputed" else "csr"
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse=sparse, accept_large_sparse=False)
+        check_classification_targets(y)
+        weights = self._weights(sample_weight, X.shape[0], a_map)
+        present = weights > 0
+        classes = np.unique(y[present])
+        c = len(classes)
+        if c < 2:
+            raise ValueError(f"y must hold at least 2 classes of examples with weight > 0, got {c} class")
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square matrix for kernel='precomputed', got shape {X.shape}")
+        codes = classes.searchsorted(y)  # of examples with weight > 0; others are not looked at
+        given = None if sample_weight is None else weights
+
+        def scorer(rows: Integers) -> Scorer:
+            return Scorer(self._svc(), X, codes, c, given, rows)
+
+        folds = []
+        for training, calibration in self._splits(X, y, present):
+            fitted = scorer(training)
+            scores = fitted(X[calibration])
+            folds.append(Fold(fitted, scores, codes[calibration], weights[calibration]))
+        scorers = [fold.scorer for fold in folds]
+        if a_map:
+            scorers.append(scorer(np.flatnonzero(present)))
+            self._answers: Answers = Mapped(self.method, folds, scorers[-1], c)
+        else:
+            kind: Any = Categories if isinstance(self.method, ByScores) else Abers
+            self._answers = kind(self.method, folds, c)
+        self.classes_ = classes
+        self.n_iter_ = max(scorer.iterations for scorer in scorers)
+
+    def _svc(self) -> Any:
+        return SVC(
+            C=self.C,
+            kernel=self.kernel,
+            degree=self.degree,
+            gamma=self.gamma,
+            coef0=self.coef0,
+            shrinking=self.shrinking,
+            tol=self.tol,
+            cache_size=self.cache_size,
+            max_iter=self.max_iter,
+        )
+
+    def _weights(self, sample_weight: Any, n: int, any_number: bool) -> Floats:
+        """Return (n,) weights, 1 each by default, or say what is wrong with them."""
+        if sample_weight is None:
+            return np.ones(n)
+        w: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+        if w.shape != (n,):
+            raise ValueError(f"sample_weight must have shape ({n},), one weight for each example, got {w.shape}")
+        if (w < 0).any():
+            i = int((w < 0).argmax())
+            raise ValueError(f"sample_weight must be >= 0, got {w[i]} at {i}")
+        if not w.any():
+            raise ValueError(f"sample_weight must be > 0 for some example, got zero for all {n}")
+        broken = w != np.floor(w)
+        if broken.any() and not any_number:
+            i = int(broken.argmax())
+            raise ValueError(
+                "sample_weight must hold whole numbers for Venn methods, which count examples (maps, such as Platt(), "
+                f"take other ones), got {w[i]} at {i}"
+            )
+        return w
+
+    def _splits(self, X: Any, y: Any, present: Any) -> list[tuple[Integers, Integers]]:
+        """Return training and calibration indices of each fold, of examples with weight > 0."""
+        every = np.arange(X.shape[0])
+        if self.cv is None or isinstance(self.cv, Integral):
+            every = every[present]
+        splits = []
+        for m, parts in enumerate(check_cv(self.cv, y[every], classifier=True).split(every, y[every])):
+            training, calibration = (every[part] for part in parts)
+            training, calibration = training[present[training]], calibration[present[calibration]]
+            for name, part in ("train", training), ("calibrate", calibration):
+                if len(part) == 0:
+                    raise ValueError(f"cv must leave examples that {name} in each fold, got none in fold {m}")
+            both = np.intersect1d(training, calibration)
+            if len(both) > 0:
+                raise ValueError(
+                    f"cv must keep examples that calibrate out of training, got {len(both)} that do both in fold {m}"
+                )
+            splits.append((training, calibration))
+        if not splits:
+            raise ValueError(f"cv must give at least one fold, got none from {self.cv!r}")
+        return splits
+
+    def _objects(self, X: Any) -> Any:
+        check_is_fitted(self, "classes_")
+        return validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            order="C",
+            accept_sparse=False if self.kernel == "precomputed" else "csr",
+            accept_large_sparse=False,
+            reset=False,
+        )
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities of the classes of n objects; each row sums to 1.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+            (n, n of training) kernel values with kernel="precomputed".
+        """
+        X = self._objects(X)
+        return self._answers.proba(X)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return (n, c) natural logarithms of `predict_proba`, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : as for `predict_proba`
+        """
+        with np.errstate(divide="ignore"):
+            log: Floats = np.log(self.predict_proba(X))
+        return log
+
+    def predict(self, X: Any) -> Any:
+        """Return (n,) labels: of each object the class of largest `predict_proba`, the first of equal ones.
+
+        Parameters
+        ----------
+        X : as for `predict_proba`
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    @available_if(_gives_intervals)  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any) -> Floats:
+        """Return (n, c, 2): lower and upper probability of each class, of n objects. Venn methods only.
+
+        With one fold, the interval of the inductive predictor. With several: by Venn-Abers, the ends p0 and p1 are
+        merged over the folds each for itself, as the merge would merge pairs of equal numbers; for two classes
+        the probability lies between them (for more it is divided by a sum, and need not). By a taxonomy,
+        [m_k, m_k + 1] / (m + 1) with mean counts m_k and their sum m, which contains the probability.
+
+        Parameters
+        ----------
+        X : as for `predict_proba`
+
+        Raises
+        ------
+        AttributeError
+            `method` is a map: it gives a probability, and no bounds.
+        """
+        X = self._objects(X)
+        return self._answers.interval(X)
+
+    def svm_scores(self, X: Any) -> Floats:
+        """Return (n, c) scores: decision values of each class against all others, rounded as `tol` says.
+
+        For two classes the columns are -f and f. By a map they are those of the SVM trained on all examples, by
+        Venn methods the mean over the folds' SVMs.
+
+        Parameters
+        ----------
+        X : as for `predict_proba`
+        """
+        X = self._objects(X)
+        return self._answers.scores(X)
