@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects
 from naive import conformal as naive
+from naive import logistic
 
 import venn
 from venn.machines.machine import ScoreTable
@@ -25,6 +26,10 @@ def hinge(c=3, C=1.0):
 
 def squares(c=3, C=1.0):
     return venn.LeastSquaresSVM(RBF, C, range(c))
+
+
+def logits(c=3, C=1.0):
+    return venn.KernelLogisticRegression(RBF, C, range(c))
 
 
 def centroids(c=3, C=1.0):
@@ -62,6 +67,10 @@ def naive_from_median(bag, y, c, kernel, C):
     return [abs(value - np.median(own)) for value in own]
 
 
+def naive_logistic_multiplier(bag, y, c, kernel, C):
+    return logistic.multipliers(kernel(bag, bag), y, c, C)
+
+
 CASES = {  # machine, measure, its definition, steps
     "margin": (hinge, Margin(deleted=False), naive.margin, 12),
     "span-deleted margin": (hinge, Margin(), naive.span_margin, 12),
@@ -69,6 +78,7 @@ CASES = {  # machine, measure, its definition, steps
     "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 16),
     "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 12),
     "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 16),
+    "logits, multiplier": (logits, Multiplier(), naive_logistic_multiplier, 10),
     "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 16),
     "squares, softmax": (squares, Denied(), naive_denied, 10),
     "squares, median": (squares, FromMedian(), naive_from_median, 14),
@@ -216,7 +226,7 @@ def test_multipliers_of_distinct_objects_are_the_signed_coefficients():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 2))
     y = labels("noise", rng, X, 3)
-    for machine in (hinge(C=2.0), squares(C=2.0)):
+    for machine in (hinge(C=2.0), squares(C=2.0), logits(C=2.0)):
         answer = learned(machine, X, y).hypotheses([0.1, 0.2])
         for j in range(3):
             codes = np.append(y, j)
@@ -246,8 +256,9 @@ def test_p_values_by_hand():
 
 def test_the_first_p_values_are_the_random_number():
     for seed in (0, 1, 7):
+        tau = Smoothing(seed).at(0)
+        assert Conformal(logits(), Multiplier(), seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
         for measure in (Margin(), Multiplier(), Margin(deleted=False)):
-            tau = Smoothing(seed).at(0)
             assert Conformal(hinge(), measure, seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
     assert Conformal(hinge(), smoothed=False).predict_one([1.0]).p_values.tolist() == [1.0] * 3
 
@@ -414,7 +425,8 @@ def test_multipliers_need_a_machine_that_has_them():
     for kernel in (venn.Linear(), venn.Polynomial(2)):
         with pytest.raises(ValueError, match="kernel must be strictly positive definite"):
             Conformal(venn.OneVsAllSVM(kernel, 1.0, range(3)), Multiplier())
-        Conformal(venn.LeastSquaresSVM(kernel, 1.0, range(3)), Multiplier())
+        for machine in (venn.LeastSquaresSVM, venn.KernelLogisticRegression):
+            Conformal(machine(kernel, 1.0, range(3)), Multiplier())
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from venn._compiled.nonconformity import rank_beside_rivals, rank_own, start_counts, tally
 from venn.machines.kernels import Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
+from venn.machines.logistic import KernelLogisticRegression
+from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.machine import Hypotheses, Machine, ScoreTable
 from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
@@ -294,9 +298,11 @@ def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:
 class Multiplier(Parameters):
     """The Lagrange multiplier of the example in the machine of its own class: the push that it takes to fit it.
 
-    0 beyond the margin, C where the margin is violated, between them on it. So most examples tie: smoothed
-    p-values. Multipliers are compared in units of C, on the grid of 1e-6. For `LeastSquaresSVM` they are
-    C (t - f) t = C (1 - f), with f the score by the own machine, and may be negative.
+    For `OneVsAllSVM` 0 beyond the margin, C where the margin is violated, between them on it. So most examples tie:
+    smoothed p-values. With f the score by the own machine, the multiplier is C (t - f) t = C (1 - f) for
+    `LeastSquaresSVM`, which may be negative, and C / (1 + e^f), C times the probability that the machine denies the own
+    class, for `KernelLogisticRegression`. 0 where all examples are of one class. Multipliers are compared in
+    units of C, on the grid of 1e-6.
 
     There is no deleted form beside it: the multiplier that an example gets on joining the bag without it is its
     multiplier in the bag.
@@ -344,10 +350,10 @@ class Multiplier(Parameters):
 
     def check_machine(self, machine: Machine) -> None:
         """Raise where the machine has no multipliers, or none that are unique."""
-        if not isinstance(machine, OneVsAllSVM | LeastSquaresSVM):
+        if not isinstance(machine, OneVsAllSVM | LeastSquaresSVM | KernelLogisticRegression):
             raise TypeError(
-                f"machine must have Lagrange multipliers, as OneVsAllSVM and LeastSquaresSVM have, for {self!r}, "
-                f"got {machine!r}: Margin() goes with every machine"
+                "machine must have Lagrange multipliers, as OneVsAllSVM, LeastSquaresSVM and KernelLogisticRegression "
+                f"have, for {self!r}, got {machine!r}: Margin() goes with every machine"
             )
         if isinstance(machine, OneVsAllSVM) and isinstance(machine.kernel, Linear | Polynomial):
             raise ValueError(
@@ -357,16 +363,10 @@ class Multiplier(Parameters):
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
-        if isinstance(hypotheses, OneVsAllHypotheses):
-            own = _of_hinge_loss(hypotheses)
-        elif isinstance(hypotheses, LeastSquaresHypotheses):
-            own = _of_squared_loss(hypotheses)
-        else:
-            raise TypeError(f"hypotheses must be those of a machine with multipliers, got {hypotheses!r}")
-        return Ranks(*rank_own(*own))
+        return Ranks(*rank_own(*own_multipliers(hypotheses)))
 
 
-class _OwnMultipliers(NamedTuple):
+class OwnMultipliers(NamedTuple):
     """Multipliers in units of C, by distinct example."""
 
     of_not: Floats  #: (m,) where the new example is supposed not of the example's class
@@ -376,7 +376,14 @@ class _OwnMultipliers(NamedTuple):
     weights: Integers  #: (m,)
 
 
-def _of_hinge_loss(answer: OneVsAllHypotheses) -> _OwnMultipliers:
+@singledispatch
+def own_multipliers(answer: Any) -> OwnMultipliers:
+    """Return the multiplier of every example in the machine of its own class, in units of C."""
+    raise TypeError(f"hypotheses must be those of a machine with multipliers, got {answer!r}")
+
+
+@own_multipliers.register
+def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
     # `answer.duals(j)` would do, but not by distinct object: it costs O(n c) for each of c hypotheses.
     machine = answer._buffers()
     C, p = machine.C, answer.test
@@ -391,7 +398,7 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> _OwnMultipliers:
     of_class = counts[codes, objects]
     others = total[objects] - of_class
     here = objects == p  # the new example stands here, with the class or the others
-    return _OwnMultipliers(
+    return OwnMultipliers(
         share(negative[codes, objects], of_class, others + here),
         share(positive[codes, objects], of_class + here, others),
         share(positive[:, p], counts[:, p] + 1, total[p] - counts[:, p]),
@@ -400,13 +407,27 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> _OwnMultipliers:
     )
 
 
-def _of_squared_loss(answer: LeastSquaresHypotheses) -> _OwnMultipliers:
-    table = answer.table
+@own_multipliers.register
+def _of_squared_loss(answer: LeastSquaresHypotheses) -> OwnMultipliers:
+    return _of_own_scores(answer.table, lambda f: 1.0 - f)
+
+
+@own_multipliers.register
+def _of_logistic_loss(answer: LogisticHypotheses) -> OwnMultipliers:
+    own = _of_own_scores(answer.table, lambda f: expit(-f))
+    sizes = np.bincount(own.codes, own.weights, len(own.of_test))
+    only = sizes == sizes.sum()  # nothing has to be pushed where the new example is of the only class, too
+    own.of[only[own.codes]] = 0.0
+    own.of_test[only] = 0.0
+    return own
+
+
+def _of_own_scores(table: ScoreTable, multiplier: Callable[[Floats], Floats]) -> OwnMultipliers:
     columns = np.arange(len(table.labels))
-    return _OwnMultipliers(
-        1.0 - table.negative[table.labels, columns],
-        1.0 - table.positive[table.labels, columns],
-        1.0 - table.positive[:, table.test],
+    return OwnMultipliers(
+        multiplier(table.negative[table.labels, columns]),
+        multiplier(table.positive[table.labels, columns]),
+        multiplier(table.positive[:, table.test]),
         table.labels,
         table.weights,
     )

@@ -1,5 +1,7 @@
 """Kernel logistic regression by definition: a generic minimiser on explicit features; deletion by whole matrices."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -17,6 +19,12 @@ def fit(K, t, C):
     t = np.asarray(t, float)
     if len(set(t.tolist())) == 1:
         return t.copy()
+    return _minimum(np.asarray(K, float).tobytes(), tuple(t.tolist()), C).copy()
+
+
+@lru_cache(maxsize=200)  # the same problem stands behind several hypotheses and steps
+def _minimum(gram, t, C):
+    K, t = np.frombuffer(gram).reshape(len(t), len(t)), np.array(t)
     Z = np.column_stack([features(K), np.ones(len(t))])
     ridge = np.append(np.ones(Z.shape[1] - 1), 0.0)
 
@@ -31,7 +39,14 @@ def fit(K, t, C):
         return np.diag(ridge) + C * (Z.T * (p * (1 - p))) @ Z
 
     start = np.zeros(Z.shape[1])
-    w = minimize(value, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-6 * C}).x
+    w = minimize(
+        value,
+        start,
+        jac=gradient,
+        hess=hessian,
+        method="trust-exact",
+        options={"gtol": 1e-3 * C, "initial_trust_radius": 10.0},
+    ).x
     for _ in range(6):  # what is left is beyond the resolution of the value
         w = w - np.linalg.solve(hessian(w), gradient(w))
     assert abs(gradient(w)).max() <= 1e-10 * max(C, 1.0)
@@ -76,3 +91,11 @@ def one_step(K, t, score, C):
 def deleted(K, y, c, C, scores):
     """Return (n, c) deleted scores, from training scores."""
     return np.column_stack([one_step(K, signs(y, k), scores[:, k], C) for k in range(c)])
+
+
+def multipliers(K, y, c, C):
+    """Return each example's multiplier in the machine of its own class, in units of C; 0 for one class in all."""
+    if len(set(np.asarray(y).tolist())) == 1:
+        return [0.0] * len(y)
+    scores = training(K, y, c, C)
+    return [1 / (1 + np.exp(scores[i, label])) for i, label in enumerate(y)]

@@ -1,11 +1,11 @@
-"""Kernel logistic regression: one machine with one more example, both ways, by Newton's method; and pairwise descent.
+"""Kernel logistic regression: one machine with one more example, both ways, by Newton's method.
 
 A machine over m distinct objects, object i with n_i examples of which P_i are of the class, has coefficients
 beta = C (P - n p), with p = 1 / (1 + exp(-f)) and f = K beta + b; they sum to 0. Newton's matrix is
-A = K + 1 / W with W = C n p (1 - p). What is kept is G = (K + 1 / V)^-1, symmetric, packed by rows of its lower
-triangle (row i has i + 1 numbers and starts at i (i + 1) / 2), where V are the weights W rounded to powers of two.
-So G changes only where a weight crosses to the next power, by few ranks a step; and it preconditions A so well that
-conjugate gradients need few passes over it. H = G - g g' / (1' g), g = G 1, makes coefficients sum to 0.
+A = K + 1 / W with W = C n p (1 - p). What is kept is G = (K + 1 / V)^-1, packed (see `packed`), where V are the
+weights W rounded to powers of sqrt 2. So G changes only where a weight crosses to the next power, by
+few ranks a step; and it preconditions A so well that conjugate gradients need few passes over it.
+H = G - g g' / (1' g), g = G 1, makes coefficients sum to 0.
 
 No product with K is needed inside: (K + 1 / V) G r = r, so A G r = r + (1 / W - 1 / V) G r.
 """
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled.dense import add_rows, dot
-from venn._compiled.jit import compiled, in_lanes
+from venn._compiled.jit import compiled
+from venn._compiled.packed import columns_of, multiply, multiply_one
 
 LOWEST = -30  # power of two, below which weights are not told apart: its probability is 2^-32
 NEWTON = 100  # steps
@@ -60,162 +61,6 @@ def levels(score, m, out):  # type: ignore[no-untyped-def]
     """Set out[:m] to the levels of the scores."""
     for i in range(m):
         out[i] = level(score[i])
-
-
-@in_lanes
-def multiply(G, m, v, out):  # type: ignore[no-untyped-def]
-    """Set out[:, :m] to G v[:, :m] for two vectors, reading the lower triangle once, four rows at a time."""
-    a, b, x, y = v[0], v[1], out[0], out[1]
-    for i in range(m):
-        x[i] = 0.0
-        y[i] = 0.0
-    whole = m - m % 4
-    for r in range(0, whole, 4):
-        s0 = r * (r + 1) // 2
-        s1 = s0 + r + 1
-        s2 = s1 + r + 2
-        s3 = s2 + r + 3
-        g0, g1, g2, g3 = G[s0 : s0 + r + 1], G[s1 : s1 + r + 2], G[s2 : s2 + r + 3], G[s3 : s3 + r + 4]
-        a0, a1, a2, a3 = a[r], a[r + 1], a[r + 2], a[r + 3]
-        b0, b1, b2, b3 = b[r], b[r + 1], b[r + 2], b[r + 3]
-        c0, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0
-        d0, d1, d2, d3 = 0.0, 0.0, 0.0, 0.0
-        for i in range(r):
-            p, q = a[i], b[i]
-            c0 += g0[i] * p
-            c1 += g1[i] * p
-            c2 += g2[i] * p
-            c3 += g3[i] * p
-            d0 += g0[i] * q
-            d1 += g1[i] * q
-            d2 += g2[i] * q
-            d3 += g3[i] * q
-            x[i] += (a0 * g0[i] + a1 * g1[i]) + (a2 * g2[i] + a3 * g3[i])
-            y[i] += (b0 * g0[i] + b1 * g1[i]) + (b2 * g2[i] + b3 * g3[i])
-        e, f = r + 1, r + 2
-        x[r] += c0 + (g0[r] * a0 + g1[r] * a1) + (g2[r] * a2 + g3[r] * a3)
-        y[r] += d0 + (g0[r] * b0 + g1[r] * b1) + (g2[r] * b2 + g3[r] * b3)
-        x[e] += c1 + (g1[r] * a0 + g1[e] * a1) + (g2[e] * a2 + g3[e] * a3)
-        y[e] += d1 + (g1[r] * b0 + g1[e] * b1) + (g2[e] * b2 + g3[e] * b3)
-        x[f] += c2 + (g2[r] * a0 + g2[e] * a1) + (g2[f] * a2 + g3[f] * a3)
-        y[f] += d2 + (g2[r] * b0 + g2[e] * b1) + (g2[f] * b2 + g3[f] * b3)
-        x[r + 3] += c3 + (g3[r] * a0 + g3[e] * a1) + (g3[f] * a2 + g3[r + 3] * a3)
-        y[r + 3] += d3 + (g3[r] * b0 + g3[e] * b1) + (g3[f] * b2 + g3[r + 3] * b3)
-    for r in range(whole, m):
-        start = r * (r + 1) // 2
-        g = G[start : start + r + 1]
-        c, d = 0.0, 0.0
-        for i in range(r):
-            c += g[i] * a[i]
-            d += g[i] * b[i]
-            x[i] += g[i] * a[r]
-            y[i] += g[i] * b[r]
-        x[r] += c + g[r] * a[r]
-        y[r] += d + g[r] * b[r]
-
-
-@in_lanes
-def multiply_one(G, m, a, x):  # type: ignore[no-untyped-def]
-    """Set x[:m] to G a[:m]."""
-    for i in range(m):
-        x[i] = 0.0
-    whole = m - m % 4
-    for r in range(0, whole, 4):
-        s0 = r * (r + 1) // 2
-        s1 = s0 + r + 1
-        s2 = s1 + r + 2
-        s3 = s2 + r + 3
-        g0, g1, g2, g3 = G[s0 : s0 + r + 1], G[s1 : s1 + r + 2], G[s2 : s2 + r + 3], G[s3 : s3 + r + 4]
-        a0, a1, a2, a3 = a[r], a[r + 1], a[r + 2], a[r + 3]
-        c0, c1, c2, c3 = 0.0, 0.0, 0.0, 0.0
-        for i in range(r):
-            p = a[i]
-            c0 += g0[i] * p
-            c1 += g1[i] * p
-            c2 += g2[i] * p
-            c3 += g3[i] * p
-            x[i] += (a0 * g0[i] + a1 * g1[i]) + (a2 * g2[i] + a3 * g3[i])
-        e, f = r + 1, r + 2
-        x[r] += c0 + (g0[r] * a0 + g1[r] * a1) + (g2[r] * a2 + g3[r] * a3)
-        x[e] += c1 + (g1[r] * a0 + g1[e] * a1) + (g2[e] * a2 + g3[e] * a3)
-        x[f] += c2 + (g2[r] * a0 + g2[e] * a1) + (g2[f] * a2 + g3[f] * a3)
-        x[r + 3] += c3 + (g3[r] * a0 + g3[e] * a1) + (g3[f] * a2 + g3[r + 3] * a3)
-    for r in range(whole, m):
-        start = r * (r + 1) // 2
-        g = G[start : start + r + 1]
-        c = 0.0
-        for i in range(r):
-            c += g[i] * a[i]
-            x[i] += g[i] * a[r]
-        x[r] += c + g[r] * a[r]
-
-
-@in_lanes
-def add_products(G, m, left, right, rank):  # type: ignore[no-untyped-def]
-    """Subtract left' right from G, both (>= rank, >= m) and their product symmetric; eight ranks at a time."""
-    shares = np.zeros(8)
-    for j in range(0, rank, 8):
-        for i in range(m):
-            start = i * (i + 1) // 2
-            row = G[start : start + i + 1]
-            for a in range(8):
-                shares[a] = left[j + a, i] if j + a < rank else 0.0
-            w0, w1, w2, w3 = shares[0], shares[1], shares[2], shares[3]
-            w4, w5, w6, w7 = shares[4], shares[5], shares[6], shares[7]
-            last = rank - 1
-            r0, r1, r2, r3 = right[j], right[min(j + 1, last)], right[min(j + 2, last)], right[min(j + 3, last)]
-            if rank - j <= 4:
-                for k in range(i + 1):
-                    row[k] -= (w0 * r0[k] + w1 * r1[k]) + (w2 * r2[k] + w3 * r3[k])
-            else:
-                r4, r5 = right[min(j + 4, last)], right[min(j + 5, last)]
-                r6, r7 = right[min(j + 6, last)], right[min(j + 7, last)]
-                for k in range(i + 1):
-                    row[k] -= (w0 * r0[k] + w1 * r1[k] + w2 * r2[k] + w3 * r3[k]) + (
-                        w4 * r4[k] + w5 * r5[k] + w6 * r6[k] + w7 * r7[k]
-                    )
-
-
-@compiled
-def append(G, m, u, pivot):  # type: ignore[no-untyped-def]
-    """Set row m of G to that of an object of bordering column `u` and pivot; the rows above are corrected already."""
-    start = m * (m + 1) // 2
-    for i in range(m):
-        G[start + i] = -u[i] / pivot
-    G[start + m] = 1.0 / pivot
-
-
-@compiled
-def columns_of(G, m, chosen, out):  # type: ignore[no-untyped-def]
-    """Set out[a, :m] to column chosen[a] of G."""
-    for a in range(chosen.size):
-        j = chosen[a]
-        start = j * (j + 1) // 2
-        for i in range(j + 1):
-            out[a, i] = G[start + i]
-        for i in range(j + 1, m):
-            out[a, i] = G[i * (i + 1) // 2 + j]
-
-
-@compiled
-def pack(full, m, G):  # type: ignore[no-untyped-def]
-    """Copy the lower triangle of a matrix (m, m) into the packed G."""
-    for i in range(m):
-        start = i * (i + 1) // 2
-        for j in range(i + 1):
-            G[start + j] = full[i, j]
-
-
-@compiled
-def unpack(G, m):  # type: ignore[no-untyped-def]
-    """Return the (m, m) matrix of a packed lower triangle."""
-    full = np.empty((m, m))
-    for i in range(m):
-        start = i * (i + 1) // 2
-        for j in range(i + 1):
-            full[i, j] = G[start + j]
-            full[j, i] = G[start + j]
-    return full
 
 
 @compiled
@@ -517,73 +362,3 @@ def start_both(bordered, V, base, C, todo, betas, scores):  # type: ignore[no-un
                 scores[s, i] -= delta / V[i]
             betas[s, m] = beta
             scores[s, m] = base + pull * beta
-
-
-@compiled
-def imbalance(taken, left, many, i_sign, j_sign, C, bend, gap, move):  # type: ignore[no-untyped-def]
-    """Return how much two optimality values differ, and the derivative, after a transfer of `move`."""
-    a, not_a = taken[0] + i_sign * move / many[0], left[0] - i_sign * move / many[0]
-    b, not_b = taken[1] - j_sign * move / many[1], left[1] + j_sign * move / many[1]
-    found = gap + move * bend + i_sign * math.log(a / not_a) - j_sign * math.log(b / not_b)
-    return found, bend + C / (a * not_a * many[0]) + C / (b * not_b * many[1])
-
-
-@compiled
-def descend_pairs(K, where, sign, multiplicity, C, gap, rounds, alpha, rest):  # type: ignore[no-untyped-def]
-    """Minimise the dual by moves of pairs, in place; return how far the optimality values lie apart in the end.
-
-    Variable v is the multiplier, strictly between 0 and C, of each of `multiplicity[v]` examples of label `sign[v]`
-    (+1 or -1) at object `where[v]`; `rest` is C - alpha, kept beside it for its own relative precision. The optimality
-    value is sum_j alpha_j y_j K_ij + y_i ln(alpha_i / (C - alpha_i)), at the optimum -b for all. The pair that lies
-    farthest apart moves.
-    """
-    size = where.size
-    output = np.zeros(size)
-    for v in range(size):
-        force = sign[v] * multiplicity[v] * alpha[v]
-        for w in range(size):
-            output[w] += force * K[where[v], where[w]]
-    taken, left, many = np.empty(2), np.empty(2), np.empty(2)
-    apart = np.inf
-    for _ in range(rounds):
-        i, j = 0, 0
-        low, high = np.inf, -np.inf
-        for v in range(size):
-            found = output[v] + sign[v] * math.log(alpha[v] / rest[v])
-            if found < low:
-                low = found
-                i = v
-            if found > high:
-                high = found
-                j = v
-        apart = high - low
-        if apart <= gap:
-            break
-        taken[0], taken[1], left[0], left[1] = alpha[i], alpha[j], rest[i], rest[j]
-        many[0], many[1] = multiplicity[i], multiplicity[j]
-        a, b = where[i], where[j]
-        # The move raises y_i alpha_i and lowers y_j alpha_j, each summed over its examples.
-        room_i = many[0] * (rest[i] if sign[i] > 0 else alpha[i])
-        room_j = many[1] * (alpha[j] if sign[j] > 0 else rest[j])
-        least, most = 0.0, min(room_i, room_j)
-        bend = K[a, a] + K[b, b] - 2.0 * K[a, b]
-        move = 0.0
-        for _ in range(100):
-            found, steepness = imbalance(taken, left, many, sign[i], sign[j], C, bend, output[i] - output[j], move)
-            if found > 0.0:
-                most = move
-            else:
-                least = move
-            step = move - found / steepness
-            if not least < step < most:
-                step = 0.5 * (least + most)
-            if abs(step - move) <= 1e-13 * step:
-                break
-            move = step
-        alpha[i] += sign[i] * move / many[0]
-        rest[i] -= sign[i] * move / many[0]
-        alpha[j] -= sign[j] * move / many[1]
-        rest[j] += sign[j] * move / many[1]
-        for v in range(size):
-            output[v] += move * (K[a, where[v]] - K[b, where[v]])
-    return apart

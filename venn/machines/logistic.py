@@ -7,23 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from venn._compiled import logistic as compiled
+from venn._compiled import packed
 from venn._compiled.dense import dot
 from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
 from venn.machines.logistic_batch import LogisticProblem, newton
+from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Deletion, Standing, dense_inverse
-from venn.machines.machine import (
-    Answer,
-    Bag,
-    NotConverged,
-    ScoreTable,
-    Tuned,
-    clean_object,
-    code_of,
-    grown,
-)
+from venn.machines.machine import Bag, NotConverged, Tuned, clean_object, code_of, grown
 from venn.prediction import Floats, Integers, Label, class_codes
 
 TOLERANCE = 1e-9  # largest error of a probability
@@ -44,7 +36,7 @@ class KernelLogisticRegression:
     infinite. Equal objects share one coefficient, so that equal examples have equal scores.
 
     A step solves by Newton's method. Its matrix changes with all weights p (1 - p), so that no factor of it can be
-    kept. What is kept, for each machine, is the inverse with the weights rounded to powers of two: it changes by few
+    kept. What is kept, for each machine, is the inverse with the weights rounded to powers of sqrt 2: it changes by few
     ranks a step, and conjugate gradients preconditioned by it need few passes. A step costs O(c n^2).
 
     Memory: 4 (c + 1) n^2 bytes for n distinct objects and little more. When room doubles, the old buffers stand beside
@@ -173,7 +165,7 @@ class KernelLogisticRegression:
             if 0 < self._sizes[k] < self.n:
                 beta = self._beta[k, :m]
                 two[0] = beta
-                compiled.multiply(self._kernel, m, two, out)
+                packed.multiply(self._kernel, m, two, out)
                 out[0] += self._bias[k]
                 error = compiled.errors(beta, out[0], self._counts[k], total, self.C, m, out[1], two[1])
                 worst = max(worst, error, abs(beta.sum()) / self.C)
@@ -189,7 +181,7 @@ class KernelLogisticRegression:
         """Score of each example by the machines without it, to one Newton step, by distinct example.
 
         Without the example, the others' coefficients are taken to move as the weights p (1 - p) have it, each rounded
-        to the nearest power of two: f_i moves by -v a, where a is the multiplier of the example and v the variance
+        to the nearest power of sqrt 2: f_i moves by -v a, where a is the multiplier of the example and v the variance
         that the others leave to f_i in the Gaussian approximation. That is a function of the bag and the example that
         treats all alike, and so makes valid taxonomies; it is not the score of a machine solved without the example.
         Of a machine, the only example of its sign has the other sign's constant score. One class in all
@@ -296,8 +288,6 @@ class KernelLogisticRegression:
         for k in range(len(self.classes)):
             size = int(self._sizes[k])
             todo = np.array([size > 0, size < n])
-            if n == 0:
-                todo[:] = False
             positives = np.repeat(self._counts[k, None, :count], 2, axis=0)
             positives[1, p] += 1
             betas, scores = self._betas[:, k], self._scores[:, k]
@@ -313,19 +303,9 @@ class KernelLogisticRegression:
                 for _ in range(4):
                     finest = self._finest(betas, count)
                     compiled.descend_both(
-                        bordered,
-                        V,
-                        positives,
-                        total,
-                        self.C,
-                        count,
-                        todo,
-                        finest,
-                        betas,
-                        scores,
-                        self._work,
-                        self._columns_kept,
-                    )
+                        bordered, V, positives, total, self.C, count, todo, finest, betas, scores,
+                        self._work, self._columns_kept,
+                    )  # fmt: skip
                     worst = self._certify(k, todo, positives, total, count)
                     todo &= ~(worst <= max(AGAIN, 4 * finest))
                     if not todo.any():
@@ -337,7 +317,7 @@ class KernelLogisticRegression:
                     betas[side, :count], scores[side, :count], self._biases[side, k] = 0, constant, constant
 
     def _finest(self, betas: Floats, count: int) -> float:
-        # Rounding of the sums K beta.
+        """Return the error of a probability to aim at: what rounding of the sums K beta allows."""
         scale = max(self._scale, float(self._row(count - 1)[-1]))
         largest = min(float(np.abs(betas[:, :count]).sum(axis=1).max()), self.C * (self.n + 1))
         aim = compiled.FINEST / max(1.0, 0.1 * self.C * scale)  # a score moves by up to C K of it
@@ -350,7 +330,7 @@ class KernelLogisticRegression:
         if new:
             two, out = np.zeros((2, m)), np.empty((2, m))
             two[0] = row[:m]
-            compiled.multiply(G, m, two, out)
+            packed.multiply(G, m, two, out)
             u, kappa = self._joined[k, :m], 0.0
             u[:] = out[0]
             kappa = float(row[m] - dot(row, u, m))
@@ -360,7 +340,7 @@ class KernelLogisticRegression:
         """Compute the scores of both branches afresh; return their largest errors."""
         betas, scores = self._betas[:, k], self._scores[:, k]
         outputs = np.empty((2, count))
-        compiled.multiply(self._kernel, count, betas, outputs)
+        packed.multiply(self._kernel, count, betas, outputs)
         worst = np.zeros(2)
         for side in np.flatnonzero(todo).tolist():
             bias = float((scores[side, :count] - outputs[side]).mean())
@@ -375,7 +355,7 @@ class KernelLogisticRegression:
     def _solve_afresh(self, k: int, side: int, positives: Integers, total: Integers, count: int) -> None:
         """Solve one branch from nothing."""
         try:
-            fit = newton(LogisticProblem(compiled.unpack(self._kernel, count), positives, total, self.C))
+            fit = newton(LogisticProblem(packed.unpack(self._kernel, count), positives, total, self.C))
             if not fit.residual <= TOLERANCE:
                 raise NotConverged(f"residual must be at most {TOLERANCE}, got {fit.residual:.3g}")
         except NotConverged as error:
@@ -426,11 +406,11 @@ class KernelLogisticRegression:
             self._bias[k] = self._biases[side, k]
             self._levels[k, :count] = change.levels
             if change.full is not None:
-                compiled.pack(change.full, count, self._inverse[k])
+                packed.pack(change.full, count, self._inverse[k])
             else:
-                compiled.add_products(self._inverse[k], self._count, change.left, change.right, len(change.left))
+                packed.add_products(self._inverse[k], self._count, change.left, change.right, len(change.left))
                 if p == self._count:
-                    compiled.append(self._inverse[k], p, change.right[-1], change.pivot)
+                    packed.append(self._inverse[k], p, change.right[-1], change.pivot)
             self._sums[k, :count], self._diagonals[k, :count] = change.sums, change.diagonal
         self._count = count
         self._scale = max(self._scale, float(self._row(p)[-1]))
@@ -444,15 +424,15 @@ class KernelLogisticRegression:
         probe = np.array([(self.n // REFRESH) % m])
         for k in range(len(self.classes)):
             checked[0] = self._sums[k, :m]
-            compiled.columns_of(self._inverse[k], m, probe, checked[1:])
-            compiled.multiply(self._kernel, m, checked, out)
+            packed.columns_of(self._inverse[k], m, probe, checked[1:])
+            packed.multiply(self._kernel, m, checked, out)
             V = self._weights(self._total[:m], self._levels[k, :m])
             out += checked / V
             out[0] -= 1.0
             out[1, probe] -= 1.0
             if not np.abs(out).max() <= DRIFT:
                 full = self._dense_inverse(V, m)
-                compiled.pack(full, m, self._inverse[k])
+                packed.pack(full, m, self._inverse[k])
                 self._sums[k, :m], self._diagonals[k, :m] = full.sum(axis=1), full.diagonal()
 
     def _dense_inverse(self, V: Floats, m: int) -> Floats:
@@ -490,91 +470,3 @@ class KernelLogisticRegression:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._make_scratch()
-
-
-class LogisticHypotheses(Answer["KernelLogisticRegression"]):
-    """What the machines would look like if the new object had each of the labels.
-
-    Attributes
-    ----------
-    test : int
-        The object among the distinct ones.
-    """
-
-    def __init__(
-        self, machine: KernelLogisticRegression, key: bytes, test_scores: Floats, test: int, count: int
-    ) -> None:
-        super().__init__(machine, key, test_scores)
-        self.test = test
-        self.count = count
-        self._training: ScoreTable | None = None
-        self._deleted: ScoreTable | None = None
-
-    @property
-    def labels(self) -> Integers:
-        """(n,) class codes of the examples, in order of arrival."""
-        machine = self._buffers()
-        labels: Integers = machine._places[1, machine._history[: machine.n]]
-        return labels
-
-    @property
-    def table(self) -> ScoreTable:
-        """Scores of all examples by the machines that have learned them all."""
-        machine = self._buffers()
-        if self._training is None:
-            objects = np.append(machine._places[0], self.test)
-            self._training = self._table(*machine._scores[:, :, objects])
-        return self._training
-
-    @property
-    def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machines without it, to one Newton step: see `deleted_bag`.
-
-        The new example is treated like the others. Its scores may depend on the hypothesis.
-        """
-        machine = self._buffers()
-        if self._deleted is None:
-            objects = np.append(machine._places[0], self.test)
-            scores = np.empty((2, len(machine.classes), objects.size))
-            total = machine._total[: self.count].copy()
-            total[self.test] += 1
-            for side in range(2):
-                for k, row in enumerate(scores[side]):
-                    change = machine._change(k, side, self.test, self.count)
-                    branch = Deletion(
-                        machine._scores[side, k, : self.count], total, int(machine._sizes[k]) + side,
-                        machine.n + 1, change.weights / total, change.diagonal, change.sums,
-                    )  # fmt: skip
-                    row[:] = branch.deleted(machine.C, objects, np.append(machine._places[1] == k, side == 1))
-            self._deleted = self._table(*scores)
-        return self._deleted
-
-    def _table(self, negative: Floats, positive: Floats) -> ScoreTable:
-        machine = self._machine
-        objects, codes, weights = machine._places
-        columns = np.append(objects, self.test)
-        return ScoreTable(
-            negative, positive, np.append(codes, 0), np.append(weights, 0), objects.size, machine._columns[:, columns]
-        )
-
-    def scores(self, j: int) -> Floats:
-        """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._in_order(self.table, j)
-
-    def deleted(self, j: int) -> Floats:
-        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-        return self._in_order(self.deleted_table, j)
-
-    def _in_order(self, table: ScoreTable, j: int) -> Floats:
-        machine = self._machine
-        columns = np.append(machine._history[: machine.n], table.test)
-        return self._under(j, table.negative, table.positive, columns)
-
-    def duals(self, j: int) -> Floats:
-        """Return (n + 1, c) signed coefficients C ((t + 1) / 2 - p) under hypothesis j; 0 for one class in all."""
-        machine, scores = self._buffers(), self.scores(j)
-        codes = np.append(self.labels, j)
-        own = codes[:, None] == np.arange(scores.shape[1])
-        duals: Floats = machine.C * np.where(own, expit(-scores), -expit(scores))
-        duals[:, own.all(axis=0) | ~own.any(axis=0)] = 0.0
-        return duals

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit
 
-from venn._compiled.logistic import LOWEST, descend_pairs
+from venn._compiled.logistic import LOWEST
+from venn._compiled.logistic_pairs import descend_pairs
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
 
@@ -124,7 +125,7 @@ def newton(problem: LogisticProblem, tolerance: float = 1e-12) -> LogisticFit:
 
 
 def sequential(problem: LogisticProblem, tolerance: float = 1e-8) -> LogisticFit:
-    """Solve by sequential minimal optimisation on the dual: pairs of multipliers, the farthest apart first.
+    """Solve by sequential minimal optimisation on the dual: pairs of multipliers, each pair by Newton's method.
 
     The dual is min 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij + C sum_i G(alpha_i / C) with
     G(d) = d ln d + (1 - d) ln(1 - d), 0 < alpha_i < C and sum_i alpha_i y_i = 0. At the optimum
@@ -163,5 +164,6 @@ def sequential(problem: LogisticProblem, tolerance: float = 1e-8) -> LogisticFit
     beta = np.zeros(len(total))
     np.add.at(beta, where, sign * many * alpha)
     outputs = K @ beta
-    bias = float(-(outputs[where] + sign * np.log(alpha / rest)).mean())
+    # Not the mean: where a score is beyond 138 the multiplier is not that small.
+    bias = float(-np.median(outputs[where] + sign * np.log(alpha / rest)))
     return fitted(problem, beta, outputs + bias)

@@ -1,6 +1,6 @@
 """The inverse that a logistic machine keeps, as a bag changes it; and what it says of a bag without an example.
 
-It is G = (K + 1 / V)^-1 with rounded weights V, packed: see `venn._compiled.logistic`.
+It is G = (K + 1 / V)^-1 with rounded weights V, packed: see `venn._compiled.logistic` and `packed`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit
 
-from venn._compiled.logistic import columns_of, unpack
+from venn._compiled.packed import columns_of, unpack
 from venn.prediction import Floats, Integers
 
 
