@@ -59,6 +59,8 @@ def numbers(name: str, values: Any, dimensions: int = 1) -> Floats:
 
 def binary_labels(name: str, labels: Any, n: int) -> Integers:
     """Return (n,) labels 0 and 1, or say what is wrong with them."""
+    if np.ma.isMaskedArray(labels):
+        raise TypeError(f"{name} must have no masked values, got {labels!r}")
     array = np.asarray(labels)
     if array.ndim != 1 or len(array) != n:
         raise ValueError(f"{name} must have shape ({n},), one label for each score, got {array.shape}")

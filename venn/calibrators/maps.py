@@ -102,6 +102,8 @@ def class_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Inte
     n, c = f.shape
     if c < 2:
         raise ValueError(f"scores must have at least 2 columns, one for each class, got {c}")
+    if np.ma.isMaskedArray(labels):
+        raise TypeError(f"labels must have no masked values, got {labels!r}")
     y = np.asarray(labels)
     if y.ndim != 1 or len(y) != n:
         raise ValueError(f"labels must have shape ({n},), one label for each row of scores, got {y.shape}")
