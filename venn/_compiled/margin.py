@@ -12,7 +12,7 @@ NEARLY = 1e-14  # a squared distance from the margin's span below this, in units
 
 
 @compiled
-def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
+def place(p, examples, sizes, K, mass, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
     """Set the base entries of the new object p: no examples, coefficient 0, score by every machine.
 
     Returns 0, or NaN when its kernel row is not finite.
@@ -23,8 +23,8 @@ def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # ty
         K[i, p] = row[i]
         doubt += 0.0 * row[i]
     total[p] = 0
-    for k in range(counts.shape[0]):
-        counts[k, p] = 0
+    for k in range(mass.shape[0]):
+        mass[k, p] = 0
         beta[k, p] = 0.0
         state[k, p] = MIDDLE
         if sizes[k] == 0:
@@ -159,7 +159,7 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
     the margin: their coefficient is moved along the null direction, which changes no score, until
     somebody reaches the end of its segment.
     """
-    K, total, positive = objects.kernel, objects.total, objects.counts[k]
+    K, total, positive = objects.kernel, objects.total, objects.mass[k]
     beta, state, members, B = solved.beta[k], solved.state[k], solved.members[k], solved.inverse[k]
     wanted = np.empty(count, np.int64)
     width = B.shape[0]
@@ -228,8 +228,8 @@ def settle_members(k, count, C, objects, solved):  # type: ignore[no-untyped-def
 
 
 @compiled
-def commit_step(label, count, objects, solved, branches):  # type: ignore[no-untyped-def]
-    """Keep, in every machine, the branch of the revealed label.
+def commit_step(sides, count, objects, solved, branches):  # type: ignore[no-untyped-def]
+    """Keep, in every machine, the branch of the revealed label: (c,) `sides` says which.
 
     Returns how many margins are marked REBUILD and left to the caller.
     """
@@ -238,7 +238,7 @@ def commit_step(label, count, objects, solved, branches):  # type: ignore[no-unt
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
     anew = 0
     for k in range(size.shape[0]):
-        side = 1 if k == label else 0
+        side = sides[k]
         for i in range(count):
             beta[k, i] = betas[side, k, i]
             score[k, i] = scores[side, k, i]
@@ -316,7 +316,7 @@ def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
 @compiled
 def worst_residual(count, examples, sizes, scale, C, objects, solved):  # type: ignore[no-untyped-def]
     """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
-    K, counts, total = objects
+    K, mass, total = objects
     beta, score, bias = solved.beta, solved.score, solved.bias
     fresh = np.empty(count)
     worst = 0.0
@@ -327,9 +327,9 @@ def worst_residual(count, examples, sizes, scale, C, objects, solved):  # type: 
         balance = 0.0
         for i in range(count):
             balance += beta[k, i]
-            negative = total[i] - counts[k, i]
-            rise, fall = levels(beta[k, i], counts[k, i], negative, C, resolution(C, scale))
+            negative = total[i] - mass[k, i]
+            rise, fall = levels(beta[k, i], mass[k, i], negative, C, resolution(C, scale))
             worst = max(worst, rise - fresh[i], fresh[i] - fall, abs(fresh[i] - score[k, i]))
-            worst = max(worst, (beta[k, i] - C * counts[k, i]) / C, (-C * negative - beta[k, i]) / C)
+            worst = max(worst, (beta[k, i] - C * mass[k, i]) / C, (-C * negative - beta[k, i]) / C)
         worst = max(worst, abs(balance) / C)
     return worst

@@ -21,6 +21,9 @@ from venn.machines.machine import (
     NotConverged,
     ScoreTable,
     Tuned,
+    check_code,
+    checked_class_weights,
+    checked_weight,
     clean_object,
     code_of,
     grown,
@@ -53,9 +56,13 @@ class OneVsAllSVM:
     kernel : Kernel
         `RBF(gamma)`, `Linear()`, `Polynomial(degree, gamma, coef0)`, or an object with the same method.
     C : float > 0
-        Bound on the coefficient of one example.
+        Bound on the coefficient of one example of weight 1.
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    class_weights : sequence of c numbers > 0, optional
+        Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
+        on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
+        weights, and a step solves that many problems more.
 
     Attributes
     ----------
@@ -91,11 +98,17 @@ class OneVsAllSVM:
     deletes_exactly = False
     tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
-    def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
+    def __init__(
+        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | None = None
+    ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
+        self.class_weights = checked_class_weights(class_weights, self.classes)
+        # Negative examples weigh alike within a group of classes.
+        self._values, self._group = np.unique(self.class_weights, return_inverse=True)
+        sides = len(self._values) + 1
         self.n = 0
         c = len(self.classes)
         self._features: int | None = None
@@ -103,37 +116,44 @@ class OneVsAllSVM:
         self._where: dict[bytes, int] = {}
         self._asked: OneVsAllHypotheses | None = None
         self._history = np.zeros((2, 64), np.int64)  # object and class of each example
-        self._extras: dict[tuple[int, int], int] = {}  # examples of classes beyond the first at an object
+        self._weights = np.zeros(64)  # of each example, without that of its class
+        # Examples at an object that differ from the first in class or weight, and their number.
+        self._extras: dict[tuple[int, int, float], int] = {}
         self._sizes = np.zeros(c, np.int64)  # examples of each class
         self._scale = 0.0  # largest K(x, x)
         # Buffers: `_make_room` and `_make_margin_room` replace them by larger ones.
         self._room = self._margin_room = 0
         self._columns = np.zeros((0, 0))  # objects by feature
-        self._first = np.zeros(0, np.int64)  # class first seen at each object
-        counters = np.zeros((3, c, 2), np.int64)
-        self._objects = Objects(np.zeros((0, 0)), np.zeros((c, 0), np.int64), np.zeros(0, np.int64))
+        self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object
+        # Class and weight of the first example at each object, and the number of those equal to it.
+        self._first, self._first_weight, self._equal = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        counters = np.zeros((3, c, sides), np.int64)
+        self._objects = Objects(np.zeros((0, 0)), np.zeros((c, 0)), np.zeros(0))
         self._solved = Solved(
             np.zeros((c, 0)), np.zeros((c, 0)), np.zeros((c, 0), np.int8), np.zeros(c),
             np.zeros((c, 0), np.int64), np.zeros(c, np.int64), np.zeros((c, 0, 0)), np.zeros((c, 0, 0)),
         )  # fmt: skip
         self._branches = Branches(
-            np.zeros((2, c, 0)), np.zeros((2, c, 0)), np.zeros((2, c, 0), np.int8), counters[0], counters[1],
-            np.zeros((c, 2, 0), np.int64), np.zeros((c, 2, 0), np.bool_), counters[2],
-            np.zeros((c, 2, EVENTS, 0)), np.zeros((c, 2, EVENTS)), np.zeros((c, 2), np.bool_),
+            np.zeros((sides, c, 0)), np.zeros((sides, c, 0)), np.zeros((sides, c, 0), np.int8), counters[0],
+            counters[1], np.zeros((c, sides, 0), np.int64), np.zeros((c, sides, 0), np.bool_), counters[2],
+            np.zeros((c, sides, EVENTS, 0)), np.zeros((c, sides, EVENTS)), np.zeros((c, sides), np.bool_),
         )  # fmt: skip
         self._scratch = self._new_scratch()
         # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
         # Empty until deleted scores are asked for.
-        self._known, self._spans = np.zeros((c, 0)), np.zeros((2, c, 0))
+        self._known, self._spans = np.zeros((c, 0)), np.zeros((sides, c, 0))
 
     def fresh(self) -> OneVsAllSVM:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = OneVsAllSVM(self.kernel, self.C, self.classes)
+        machine = OneVsAllSVM(self.kernel, self.C, self.classes, self.class_weights)
         machine.tuning = self.tuning
         return machine
 
     def __repr__(self) -> str:
-        return f"OneVsAllSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
+        weights = (
+            "" if len(self._values) == self._values[0] == 1 else f", class_weights={self.class_weights.tolist()!r}"
+        )
+        return f"OneVsAllSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
 
     def _new_scratch(self) -> Scratch:
         width = self._room + EVENTS + 8
@@ -154,17 +174,19 @@ class OneVsAllSVM:
             room *= 2
         self._room = room
         self._columns = grown(self._columns, features, room)
-        self._first = grown(self._first, room)
-        kernel, counts, total = self._objects
-        self._objects = Objects(grown(kernel, room, room), grown(counts, c, room), grown(total, room))
+        self._counts, self._equal = grown(self._counts, c, room), grown(self._equal, room)
+        self._first, self._first_weight = grown(self._first, room), grown(self._first_weight, room)
+        kernel, mass, total = self._objects
+        self._objects = Objects(grown(kernel, room, room), grown(mass, c, room), grown(total, room))
+        sides = len(self._branches.beta)
         old, asked = self._solved, self._branches
         self._solved = old._replace(
             beta=grown(old.beta, c, room), score=grown(old.score, c, room), state=grown(old.state, c, room)
         )
         self._branches = asked._replace(
-            beta=grown(asked.beta, 2, c, room),
-            score=grown(asked.score, 2, c, room),
-            state=grown(asked.state, 2, c, room),
+            beta=grown(asked.beta, sides, c, room),
+            score=grown(asked.score, sides, c, room),
+            state=grown(asked.state, sides, c, room),
         )
         self._scratch = self._new_scratch()
 
@@ -177,6 +199,7 @@ class OneVsAllSVM:
         while room < need:
             room *= 2
         self._margin_room = room
+        sides = len(self._branches.beta)
         old, asked = self._solved, self._branches
         self._solved = old._replace(
             members=grown(old.members, c, room),
@@ -184,9 +207,9 @@ class OneVsAllSVM:
             spare=grown(old.spare, c, room, room),
         )
         self._branches = asked._replace(
-            index=grown(asked.index, c, 2, room),
-            alive=grown(asked.alive, c, 2, room),
-            terms=grown(asked.terms, c, 2, EVENTS, room),
+            index=grown(asked.index, c, sides, room),
+            alive=grown(asked.alive, c, sides, room),
+            terms=grown(asked.terms, c, sides, EVENTS, room),
         )
         self._scratch = self._new_scratch()
 
@@ -194,7 +217,7 @@ class OneVsAllSVM:
     def bag(self) -> Bag:
         """Training scores of all machines now, by distinct object."""
         m = self._count
-        return Bag(self._solved.score[:, :m].copy(), self._objects.counts[:, :m].T.copy())
+        return Bag(self._solved.score[:, :m].copy(), self._counts[:, :m].T.copy())
 
     @property
     def deleted_bag(self) -> Bag:
@@ -212,52 +235,66 @@ class OneVsAllSVM:
         Chapelle & Vapnik (2000), "Model selection for support vector machines".
         """
         self._make_span_room()
-        objects, codes, weights = self._examples(self._count)
+        objects, codes, numbers, weights = self._examples(self._count)
         scores = np.empty((len(self.classes), objects.size))
         delete_standing(
             self._count, self.n, self._sizes, self._scale, self.C, self._objects, self._solved, self._known, objects,
-            codes, scores,
+            codes, weights, scores,
         )  # fmt: skip
         counts = np.zeros((objects.size, len(self.classes)), np.int64)
-        counts[np.arange(objects.size), codes] = weights
+        counts[np.arange(objects.size), codes] = numbers
         return Bag(scores, counts)
 
     def _make_span_room(self) -> None:
         c = len(self.classes)
         if self._known.shape[1] < self._room:
-            self._known, self._spans = np.full((c, self._room), np.nan), np.full((2, c, self._room), np.nan)
+            self._known = np.full((c, self._room), np.nan)
+            self._spans = np.full((len(self._values) + 1, c, self._room), np.nan)
 
-    def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
-        """Return object, class and number of the distinct examples.
+    def _examples(self, count: int) -> tuple[Integers, Integers, Integers, Floats]:
+        """Return object, class, number and weight of the distinct examples; the weight with that of the class.
 
-        First those of the class first seen at each of `count` objects, then those of further classes.
+        First those like the first one at each of `count` objects, then all others.
         """
-        objects, codes, weights = np.arange(count), self._first[:count], self._objects.total[:count]
+        objects, codes = np.arange(count), self._first[:count]
+        numbers, weights = self._equal[:count].copy(), self._first_weight[:count].copy()
         if self._extras:
-            others, classes = np.array(list(self._extras), np.int64).T
-            examples = np.array(list(self._extras.values()), np.int64)
+            others, classes, further = zip(*self._extras, strict=True)
             objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])
-            weights = np.concatenate([weights, examples])
-            np.subtract.at(weights, others, examples)
-        return objects, codes, weights
+            numbers = np.concatenate([numbers, list(self._extras.values())])
+            weights = np.concatenate([weights, further])
+        weights *= self.class_weights[codes]
+        return objects, codes, numbers, weights
 
-    def _delete(self, p: int, count: int) -> ScoreTable:
-        """Return the deleted scores under every hypothesis about object p, the object last."""
+    def _supposed(self, weight: float) -> Floats:
+        """Return the (sides, c) weights of an example of the given one, in each branch; 0 where there is no branch."""
+        supposed = np.zeros((len(self._values) + 1, len(self.classes)))
+        for code, group in enumerate(self._group):
+            supposed[group] = self._values[group]
+            supposed[-1, code] = self.class_weights[code]
+        for code, group in enumerate(self._group):
+            if (self._group == group).sum() == 1:
+                supposed[group, code] = 0.0  # no other class has this weight
+        return weight * supposed
+
+    def _delete(self, p: int, count: int, weight: float) -> Floats:
+        """Return the (sides, c, entries) deleted scores under all suppositions about object p, and set `_entries`."""
         self._make_span_room()
-        objects, codes, weights = self._examples(count)
+        objects, codes, _, weights = self._examples(count)
         test = p
         if p == self._count:
             self._known[:, p] = np.nan
         else:
             # An example of its own: its sign is the supposed one.
             test = objects.size
-            objects, codes, weights = np.append(objects, p), np.append(codes, 0), np.append(weights, 0)
-        scores = np.empty((2, len(self.classes), objects.size))
+            objects, codes, weights = np.append(objects, p), np.append(codes, 0), np.append(weights, 0.0)
+        supposed = self._supposed(weight)
+        scores = np.empty((len(supposed), len(self.classes), objects.size))
         delete_step(
-            p, count, self.n, self._sizes, self._scale_with(p), self.C, self._objects, self._solved, self._branches,
-            self._known, self._spans, objects, codes, test, scores,
+            p, count, self.n, self._sizes, self._scale_with(p), self.C, supposed, self._objects, self._solved,
+            self._branches, self._known, self._spans, objects, codes, weights, test, scores,
         )  # fmt: skip
-        return ScoreTable(scores[0], scores[1], codes, weights, test, self._columns[:, objects])
+        return scores
 
     @property
     def residual(self) -> float:
@@ -269,7 +306,7 @@ class OneVsAllSVM:
         )
         return worst
 
-    def hypotheses(self, x: Any) -> OneVsAllHypotheses:
+    def hypotheses(self, x: Any, weight: float = 1.0) -> OneVsAllHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
         Solved once and remembered until a label is learned or another object asked about; asking
@@ -278,6 +315,8 @@ class OneVsAllSVM:
         Parameters
         ----------
         x : (d,) finite numbers
+        weight : float > 0, default 1
+            Of the new example; that of its supposed class multiplies it.
 
         Returns
         -------
@@ -286,8 +325,9 @@ class OneVsAllSVM:
         """
         x = clean_object(x, self._features)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key:
+        if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
+        supposed = self._supposed(positive("weight", weight))
         self._forget()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
@@ -297,27 +337,28 @@ class OneVsAllSVM:
             self._columns[:, p] = x
             row = self._objects.kernel[p]
             self.kernel.row(self._columns, count, x, row)
-            self._first[p] = 0
+            self._first[p] = self._equal[p] = 0
         worst = solve_step(
-            p, p == self._count, count, self.n, self._sizes, self._scale_with(p), self.C, self._objects, self._solved,
-            self._branches, self._scratch,
+            p, p == self._count, count, self.n, self._sizes, self._scale_with(p), self.C, supposed, self._objects,
+            self._solved, self._branches, self._scratch,
         )  # fmt: skip
         if math.isnan(worst):
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
         if UNSOLVED in self._branches.commit:
             for k, side in np.argwhere(self._branches.commit == UNSOLVED):
-                worst = max(worst, self._solve_afresh(int(k), int(side), p, count))
+                worst = max(worst, self._solve_afresh(int(k), int(side), p, count, float(supposed[side, k])))
         if not worst <= TOLERANCE:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {self.n}")
-        self._asked = OneVsAllHypotheses(self, key, p, count)
+        self._asked = OneVsAllHypotheses(self, key, p, count, float(weight))
         return self._asked
 
-    def _solve_afresh(self, k: int, side: int, p: int, count: int) -> float:
+    def _solve_afresh(self, k: int, side: int, p: int, count: int, weight: float) -> float:
         """Solve one branch without the path; return its worst violation."""
-        kernel, counts, total = self._objects
-        positives, totals = counts[k, :count].copy(), total[:count].copy()
-        positives[p] += side
-        totals[p] += 1
+        kernel, mass, total = self._objects
+        positives, totals = mass[k, :count].copy(), total[:count].copy()
+        if side == len(self._values):
+            positives[p] += weight
+        totals[p] += weight
         solution = batch_solve(
             Problem(kernel[:count], positives, totals, self.C), self._solved.beta[k, :count], TOLERANCE
         )
@@ -360,41 +401,53 @@ class OneVsAllSVM:
         clean_object(x, self._features)
         code_of(y, self._codes)
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the branch already solved for its label becomes the machine.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
+        weight : float >= 0, default 1
+            It counts as that many equal examples; none is learned of weight 0.
         """
         label = code_of(y, self._codes)
-        answer = self.hypotheses(x)
+        if checked_weight(weight) == 0:
+            clean_object(x, self._features)
+            return
+        answer = self.hypotheses(x, weight)
         p, count, deleted = answer.test, answer.count, answer._deleted is not None
         self._forget()
         self._features = self._columns.shape[0]
         self._where[answer.key] = p
         self._scale = self._scale_with(p)
         self._count = count
-        if self._objects.total[p] == 0:
-            self._first[p] = label
-        elif self._first[p] != label:
-            self._extras[p, label] = self._extras.get((p, label), 0) + 1
-        self._objects.counts[label, p] += 1
-        self._objects.total[p] += 1
+        if self._equal[p] == 0:
+            self._first[p], self._first_weight[p] = label, weight
+        if self._first[p] == label and self._first_weight[p] == weight:
+            self._equal[p] += 1
+        else:
+            like = (p, label, float(weight))
+            self._extras[like] = self._extras.get(like, 0) + 1
+        self._counts[label, p] += 1
+        self._objects.mass[label, p] += weight * self.class_weights[label]
+        self._objects.total[p] += weight * self.class_weights[label]
         self._sizes[label] += 1
         if self.n == self._history.shape[1]:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
+            self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
         self._history[:, self.n] = p, label
+        self._weights[self.n] = weight
         self.n += 1
+        sides = np.full(len(self.classes), self._group[label])
+        sides[label] = len(self._values)
         if deleted:
-            self._known[:, :count] = self._spans[0, :, :count]
-            self._known[label, :count] = self._spans[1, label, :count]
+            self._known[:, :count] = self._spans[sides, np.arange(len(sides)), :count]
         else:
             self._known.fill(np.nan)
-        if commit_step(label, count, self._objects, self._solved, self._branches):
+        if commit_step(sides, count, self._objects, self._solved, self._branches):
             for k in range(len(self.classes)):
-                if self._branches.commit[k, int(k == label)] == REBUILD:
+                if self._branches.commit[k, sides[k]] == REBUILD:
                     self._make_margin_room(int((abs(self._solved.state[k, :count]) == 1).sum()))
                     rebuild(k, self._scale, count, self.C, self._objects, self._solved)
                     self._refresh(k)
@@ -416,25 +469,56 @@ class OneVsAllHypotheses(Answer["OneVsAllSVM"]):
     ----------
     test : int
         Column of the object among the distinct ones.
+    weight : float
+        Of the new example, without that of its supposed class.
     """
 
-    def __init__(self, machine: OneVsAllSVM, key: bytes, test: int, count: int) -> None:
+    def __init__(self, machine: OneVsAllSVM, key: bytes, test: int, count: int, weight: float) -> None:
         super().__init__(machine, key, machine._solved.score[:, test].copy())
         self.test = test
         self.count = count
-        self._deleted: ScoreTable | None = None
+        self.weight = weight
+        self._deleted: Floats | None = None
+
+    def tables(self, deleted: bool) -> list[tuple[ScoreTable, Integers]]:
+        """Return the scores of all examples, with the class codes of the hypotheses that a table is for.
+
+        There is one table for all hypotheses unless classes differ in weight: then one for each weight.
+        """
+        machine = self._buffers()
+        columns, labels, numbers, _ = machine._examples(self.count)
+        test = self.test
+        if deleted:
+            if self._deleted is None:
+                self._deleted = machine._delete(self.test, self.count, self.weight)
+            scores = self._deleted
+            if scores.shape[2] > columns.size:
+                # The new example has a column of its own.
+                test = columns.size
+                columns, labels, numbers = np.append(columns, self.test), np.append(labels, 0), np.append(numbers, 0)
+            features = machine._columns[:, columns]
+        else:
+            scores, features = machine._branches.score, machine._columns
+            if columns.size > self.count:
+                # An object with examples of several classes or weights is several distinct examples of equal scores.
+                scores, features = scores[:, :, columns], features[:, columns]
+        return [
+            (ScoreTable(negative, scores[-1], labels, numbers, test, features), np.flatnonzero(machine._group == group))
+            for group, negative in enumerate(scores[:-1])
+        ]
+
+    def _only(self, deleted: bool) -> ScoreTable:
+        tables = self.tables(deleted)
+        if len(tables) > 1:
+            raise ValueError(
+                f"class_weights must be equal for one table of scores, got {self._machine.class_weights.tolist()!r}"
+            )
+        return tables[0][0]
 
     @property
     def table(self) -> ScoreTable:
         """Scores of all examples by the machines that have learned them all."""
-        machine = self._buffers()
-        negative, positive = machine._branches.score
-        features = machine._columns
-        columns, labels, weights = machine._examples(self.count)
-        if columns.size > self.count:
-            # An object with examples of several classes is several distinct examples of equal scores.
-            negative, positive, features = negative[:, columns], positive[:, columns], features[:, columns]
-        return ScoreTable(negative, positive, labels, weights, self.test, features)
+        return self._only(False)
 
     @property
     def deleted_table(self) -> ScoreTable:
@@ -443,10 +527,7 @@ class OneVsAllHypotheses(Answer["OneVsAllSVM"]):
         The new example is treated like the others. Its scores may depend on the hypothesis, for its
         coefficient does; at an object learned before it has a column of its own.
         """
-        machine = self._buffers()
-        if self._deleted is None:
-            self._deleted = machine._delete(self.test, self.count)
-        return self._deleted
+        return self._only(True)
 
     @property
     def labels(self) -> Integers:
@@ -454,27 +535,38 @@ class OneVsAllHypotheses(Answer["OneVsAllSVM"]):
         machine = self._buffers()
         return machine._history[1, : machine.n].copy()
 
+    def _under_weight(self, j: int, values: Floats, columns: Integers) -> Floats:
+        """Return (n + 1, c) values under hypothesis j, of (sides, c, ...) values."""
+        check_code(j, len(self.classes))
+        return self._under(j, values[self._machine._group[j]], values[-1], columns)
+
     def _in_order(self) -> Integers:
         machine = self._buffers()
         return np.append(machine._history[0, : machine.n], self.test)
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        negative, positive = self._buffers()._branches.score
-        return self._under(j, negative, positive, self._in_order())
+        return self._under_weight(j, self._buffers()._branches.score, self._in_order())
 
     def deleted(self, j: int) -> Floats:
         """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-        machine, table = self._buffers(), self.deleted_table
-        column = np.zeros((self.count, len(machine.classes)), np.int64)
-        objects, codes, _ = machine._examples(self.count)
-        column[objects, codes] = np.arange(objects.size)
-        examples = column[tuple(machine._history[:, : machine.n])]
-        return self._under(j, table.negative, table.positive, np.append(examples, table.test))
+        machine, table = self._buffers(), self.tables(True)[0][0]
+        assert self._deleted is not None
+        objects, codes, _, weights = machine._examples(self.count)
+        where = {like: column for column, like in enumerate(zip(objects, codes, weights, strict=True))}
+        history = machine._history[:, : machine.n]
+        effective = machine._weights[: machine.n] * machine.class_weights[history[1]]
+        examples = [where[like] for like in zip(*history, effective, strict=True)]
+        return self._under_weight(j, self._deleted, np.array([*examples, table.test]))
 
     def duals(self, j: int) -> Floats:
-        """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs equally."""
-        betas = self._buffers()._branches.beta[:, :, : self.count]
-        share = self._buffers()._objects.total[: self.count].astype(np.float64)
-        share[self.test] += 1
-        return self._under(j, betas[0] / share, betas[1] / share, self._in_order())
+        """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs by weight."""
+        machine = self._buffers()
+        check_code(j, len(self.classes))
+        betas = machine._branches.beta[:, :, : self.count]
+        total = machine._objects.total[: self.count].copy()
+        new = self.weight * machine.class_weights[j]
+        total[self.test] += new
+        weights = np.append(machine._weights[: machine.n] * machine.class_weights[self.labels], new)
+        duals: Floats = self._under_weight(j, betas / total, self._in_order()) * weights[:, None]
+        return duals
