@@ -230,7 +230,7 @@ def place_deleted(  # type: ignore[no-untyped-def]
     near,
     out,
 ):
-    """Set `out` to the deleted scores, by machine k, of one example of each of `entries`, of class `codes` and a weight.
+    """Set `out` to the deleted scores, by machine k, of an example of each of `entries`, of class `codes` and a weight.
 
     `sizes` are the numbers of positive and of all examples. The example at `test`, if any, is of class k if `of_test`.
     """

@@ -245,6 +245,18 @@ def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
     return clean
 
 
+def shown_class_weights(weights: Floats) -> str:
+    """Return what a repr says of the weights of the classes: nothing where all are 1."""
+    return "" if (weights == 1).all() else f", class_weights={weights.tolist()!r}"
+
+
+def only_table(tables: list[tuple[ScoreTable, Integers]]) -> ScoreTable:
+    """Return the one table for all hypotheses, or say that there are several."""
+    if len(tables) > 1:
+        raise ValueError(f"class_weights must be equal for one table of scores, got {len(tables)} different weights")
+    return tables[0][0]
+
+
 def under_each(hypotheses: Any, deleted: bool, read: Callable[[ScoreTable], Arrays]) -> Arrays:
     """Return what `read` makes of the table of scores, arrays by hypothesis, each hypothesis by its own table."""
     tables = getattr(hypotheses, "tables", None)

@@ -27,6 +27,7 @@ from venn.machines.machine import (
     clean_object,
     code_of,
     grown,
+    only_table,
 )
 from venn.prediction import Floats, Integers, Label, class_codes
 
@@ -99,7 +100,7 @@ class OneVsAllSVM:
     tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
     def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | None = None
+        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
@@ -507,18 +508,10 @@ class OneVsAllHypotheses(Answer["OneVsAllSVM"]):
             for group, negative in enumerate(scores[:-1])
         ]
 
-    def _only(self, deleted: bool) -> ScoreTable:
-        tables = self.tables(deleted)
-        if len(tables) > 1:
-            raise ValueError(
-                f"class_weights must be equal for one table of scores, got {self._machine.class_weights.tolist()!r}"
-            )
-        return tables[0][0]
-
     @property
     def table(self) -> ScoreTable:
         """Scores of all examples by the machines that have learned them all."""
-        return self._only(False)
+        return only_table(self.tables(False))
 
     @property
     def deleted_table(self) -> ScoreTable:
@@ -527,7 +520,7 @@ class OneVsAllHypotheses(Answer["OneVsAllSVM"]):
         The new example is treated like the others. Its scores may depend on the hypothesis, for its
         coefficient does; at an object learned before it has a column of its own.
         """
-        return self._only(True)
+        return only_table(self.tables(True))
 
     @property
     def labels(self) -> Integers:
