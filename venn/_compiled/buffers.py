@@ -1,4 +1,4 @@
-"""Buffers of the one-against-all machines, and what the compiled functions hand one another."""
+"""Buffers of c support vector machines over the same objects, and what the compiled functions hand one another."""
 
 from typing import Any, NamedTuple
 
@@ -8,11 +8,12 @@ KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
 
 
 class Objects(NamedTuple):
-    """The distinct objects and the examples at them."""
+    """The distinct objects and the examples at them: by machine, for which they are positive, negative or neither."""
 
     kernel: Any  # (room, room)
-    mass: Any  # (c, room), weights of the examples of each class, added up
-    total: Any  # (room,), of all examples
+    positive: Any  # (c, room) sum of the weights of the positive examples at each object
+    total: Any  # (c, room), of the negative ones too
+    sizes: Any  # (c, 2) int64, number of positive examples, and with the negative ones
 
 
 class Solved(NamedTuple):
@@ -31,8 +32,8 @@ class Solved(NamedTuple):
 class Branches(NamedTuple):
     """The answers to all suppositions about an object.
 
-    The last of the s sides is: of class k. The others are: not of class k, with one weight or another; there is
-    one where all classes weigh alike.
+    The last of the s sides is: a positive example of machine k. The others are: a negative one, with one weight or
+    another; there is one where all classes weigh alike.
     """
 
     beta: Any  # (s, c, room)
@@ -65,7 +66,7 @@ class Supposition(NamedTuple):
     p: int
     kernel: Any  # (room, room)
     objects: int  # p included
-    positive: Any  # (room,) weights of the examples of the class, the supposed one included
+    positive: Any  # (room,) weights of the positive examples, the supposed one included
     total: Any  # (room,) weights of all examples, the supposed one included
     C: float
     scale: float  # largest K(x, x)

@@ -225,6 +225,7 @@ def place_deleted(  # type: ignore[no-untyped-def]
     entries,
     codes,
     weights,
+    signs,
     test,
     of_test,
     near,
@@ -232,7 +233,8 @@ def place_deleted(  # type: ignore[no-untyped-def]
 ):
     """Set `out` to the deleted scores, by machine k, of an example of each of `entries`, of class `codes` and a weight.
 
-    `sizes` are the numbers of positive and of all examples. The example at `test`, if any, is of class k if `of_test`.
+    `sizes` are the numbers of positive and of all examples; `signs` those of the examples of each class, 0 where they
+    are not the machine's. The example at `test`, if any, has sign `of_test`.
     """
     positives, examples = sizes
     one_class = positives == 0 or positives == examples
@@ -244,12 +246,11 @@ def place_deleted(  # type: ignore[no-untyped-def]
             reach[way], found[way] = first_met(2 * way - 1, count, positive, total, score, state, met[way])
     for t in range(entries.size):
         i = entries[t]
-        of = of_test if t == test else codes[t] == k
-        sign = 1 if of else -1
+        sign = of_test if t == test else signs[codes[t]]
         out[t] = score[i]
-        if one_class:
+        if one_class or sign == 0:
             continue
-        if (positives if of else examples - positives) == 1:
+        if (positives if sign > 0 else examples - positives) == 1:
             # Without it, one class is left.
             out[t] = -sign
             continue
@@ -259,7 +260,7 @@ def place_deleted(  # type: ignore[no-untyped-def]
         if not empty:
             out[t] -= part * span[i]
             continue
-        way = 1 if of else 0
+        way = 1 if sign > 0 else 0
         square = np.inf
         for a in range(found[way]):
             j = met[way, a]
@@ -268,20 +269,21 @@ def place_deleted(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def delete_standing(count, examples, sizes, scale, C, objects, solved, known, entries, codes, weights, out):  # type: ignore[no-untyped-def]
-    """Set `out` (c, entries) to the deleted scores by the machines as they stand."""
-    K, mass, total = objects
+def delete_standing(count, scale, C, signs, objects, solved, known, entries, codes, weights, test, out):  # type: ignore[no-untyped-def]
+    """Set `out` (c, entries) to the deleted scores by the machines as they stand; that at `test` is no example."""
+    K, positives, totals, sizes = objects
     span = np.empty(count)
     on = np.empty(count, np.bool_)
     near = resolution(C, scale)
-    for k in range(mass.shape[0]):
-        positive, beta, score, state = mass[k], solved.beta[k], solved.score[k], solved.state[k]
+    for k in range(positives.shape[0]):
+        positive, total = positives[k], totals[k]
+        beta, score, state = solved.beta[k], solved.score[k], solved.state[k]
         found, missed = find_margin(score, state, count, positive, total, on)
-        if 0 < sizes[k] < examples and found > 0:
+        if 0 < sizes[k, 0] < sizes[k, 1] and found > 0:
             measure_at_rest(K, count, positive, total, beta, on, found, missed == 0, k, solved, known, scale, span)
         place_deleted(
-            k, K, count, positive, total, C, (sizes[k], examples), beta, score, state, found == 0, span, entries, codes,
-            weights, -1, False, near, out[k],
+            k, K, count, positive, total, C, (sizes[k, 0], sizes[k, 1]), beta, score, state, found == 0, span, entries,
+            codes, weights, signs[k], test, 0, near, out[k],
         )  # fmt: skip
 
 
@@ -289,10 +291,9 @@ def delete_standing(count, examples, sizes, scale, C, objects, solved, known, en
 def delete_step(  # type: ignore[no-untyped-def]
     p,
     count,
-    examples,
-    sizes,
     scale,
     C,
+    signs,
     supposed,
     objects,
     solved,
@@ -309,14 +310,13 @@ def delete_step(  # type: ignore[no-untyped-def]
 
     Keeps S_i^2 by the machines as they stand in `known`, and sets `spans` to those by the branches.
     """
-    K, mass, total = objects
+    K, positives, totals, sizes = objects
     on = np.empty(count, np.bool_)
     near = resolution(C, scale)
     sides = supposed.shape[0]
-    before = total[p]
-    for k in range(mass.shape[0]):
-        positive = mass[k]
-        own = positive[p]
+    for k in range(positives.shape[0]):
+        positive, total = positives[k], totals[k]
+        own, before = positive[p], total[p]
         for side in range(sides):
             weight = supposed[side, k]
             if weight == 0.0:
@@ -329,7 +329,7 @@ def delete_step(  # type: ignore[no-untyped-def]
             span = spans[side, k]
             span[:count] = np.nan
             found, missed = find_margin(score, state, count, positive, total, on)
-            one_class = sizes[k] + of == 0 or sizes[k] + of == examples + 1
+            one_class = sizes[k, 0] + of == 0 or sizes[k, 0] + of == sizes[k, 1] + 1
             how = branches.commit[k, side]
             standing = missed == 0 and found > 0 and how in (KEEP, UPDATE)
             if standing and how == UPDATE:
@@ -350,8 +350,8 @@ def delete_step(  # type: ignore[no-untyped-def]
             elif found > 0 and not one_class:
                 measure_at_rest(K, count, positive, total, beta, on, found, standing, k, solved, known, scale, span)
             place_deleted(
-                k, K, count, positive, total, C, (sizes[k] + of, examples + 1), beta, score, state, found == 0, span,
-                entries, codes, weights, test, of, near, out[side, k],
+                k, K, count, positive, total, C, (sizes[k, 0] + of, sizes[k, 1] + 1), beta, score, state, found == 0,
+                span, entries, codes, weights, signs[k], test, 1 if of else -1, near, out[side, k],
             )  # fmt: skip
             if not standing:
                 # Not by the margin that a commit leaves, or by none.

@@ -1,4 +1,4 @@
-"""One step of all one-against-all machines: 2c supposed problems solved."""
+"""One step of all machines: every supposed problem solved."""
 
 import numpy as np
 
@@ -275,21 +275,21 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
 
 
 @compiled
-def solve_step(p, new, count, examples, sizes, scale, C, supposed, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
+def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
     """Answer, for every machine, all suppositions about object p.
 
-    `count` objects with p included; `examples` examples and `sizes` (c,) per class, without the supposed one, whose
-    weight is `supposed` (sides, c): a branch where it is 0 is not solved. Branches marked UNSOLVED are left to the
-    caller. Returns the worst violation of the solved branches, NaN when the kernel is not finite at p.
+    `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
+    where that is 0 is not solved. Branches marked UNSOLVED are left to the caller. Returns the worst violation of the
+    solved branches, NaN when the kernel is not finite at p.
     """
-    K, mass, total = objects
-    beta, score, state, bias, members, size, B, spare = solved
+    K, positives, totals, sizes = objects
+    beta, score, state, _, members, size, B, spare = solved
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
     shape, work, around, _, _ = scratch
     near_end = resolution(C, scale)
     worst_of_all = 0.0
     if new:
-        worst_of_all = place(p, examples, sizes, K, mass, total, beta, score, state, bias)
+        worst_of_all = place(p, objects, solved)
         if worst_of_all != 0.0:
             return worst_of_all
     direction = work[8]
@@ -297,11 +297,10 @@ def solve_step(p, new, count, examples, sizes, scale, C, supposed, objects, solv
     base_state = np.empty(count, np.int8)
     others = np.empty(members.shape[1], np.int64)
     sides = supposed.shape[0]
-    before = total[p]
-    for k in range(mass.shape[0]):
-        positive = mass[k]
-        own = positive[p]
-        one_class = sizes[k] == 0 or sizes[k] == examples
+    for k in range(positives.shape[0]):
+        positive, total = positives[k], totals[k]
+        own, before = positive[p], total[p]
+        one_class = sizes[k, 0] == 0 or sizes[k, 0] == sizes[k, 1]
         ready = False
         for side in range(sides):
             weight = supposed[side, k]
@@ -317,7 +316,7 @@ def solve_step(p, new, count, examples, sizes, scale, C, supposed, objects, solv
             at_level = abs(state[k, p]) == 1
             if one_class:
                 commit[k, side] = REBUILD
-                if sizes[k] + of == 0 or sizes[k] + of == examples + 1:
+                if sizes[k, 0] + of == 0 or sizes[k, 0] + of == sizes[k, 1] + 1:
                     for i in range(count):
                         betas[side, k, i] = 0.0
                         scores[side, k, i] = sign
