@@ -11,16 +11,20 @@ from venn.machines.hinge import HingeHypotheses, HingeMachine
 from venn.prediction import Floats, Integers
 
 
+LEAST = 5e-7  # score that is a vote
+
+
 class OneVsOneSVM(HingeMachine):
     """Exact incremental support vector machines, one for each pair of classes.
 
     The machine of classes a and b, a before b, learns their examples alone: it minimises 1/2 |w|^2 + C sum_i w_i
-    max(0, 1 - t_i f(x_i)), t_i = +1 for a and -1 for b. It votes for a where f > 0 and for b where f < 0; with
-    examples of one of the two only it votes for that one, and without any not at all.
+    max(0, 1 - t_i f(x_i)), t_i = +1 for a and -1 for b. It votes for a where f > 0 and for b where f < 0; nearer
+    to 0 than half the grid of 1e-6 on which taxonomies compare scores, where rounding would decide, it does not vote.
+    With examples of one of the two only it votes for that one, and without any not at all.
 
     The score of a class is the number of its votes, and for ties a part of the sum of its margins: s / (3 (|s| + 1)),
-    s the sum of +f or -f over the machines of its pairs, which is less than 1/3. So the largest score is that of the class
-    with most votes, ties by margins, and what is still equal goes to the first class.
+    s the sum of +f or -f over the machines of its pairs, which is less than 1/3. So the largest score is that of the
+    class with most votes, ties by margins, and what is still equal goes to the first class.
 
     When the object's label is supposed, the machines of the pairs with that class have the object as an example; the
     others stay as they are. Their scores differ by hypothesis, hence so do the tables that taxonomies read; that is
@@ -58,11 +62,11 @@ class OneVsOneSVM(HingeMachine):
     Examples
     --------
     >>> import venn
-    >>> machine = OneVsOneSVM(venn.RBF(1.0), C=10, classes="abc")
+    >>> machine = OneVsOneSVM(venn.RBF(1.0), C=10, classes=["a", "b", "c"])
     >>> for x, y in [([0.0], "a"), ([1.0], "b"), ([2.0], "c"), ([0.1], "a"), ([1.2], "b"), ([2.1], "c")]:
     ...     machine.learn_one(x, y)
-    >>> machine.scores([0.9]).round(2)  # b wins both its pairs, a that against c
-    array([ 1.01,  2.25, -0.26])
+    >>> machine.scores([0.9]).round()  # votes: b wins both its pairs, a that against c
+    array([ 1.,  2., -0.])
     >>> venn.TransductiveVenn(machine, venn.Argmax()).predict_one([0.9]).label
     'b'
     """
@@ -83,7 +87,7 @@ class OneVsOneSVM(HingeMachine):
         """Return (c, m) votes and parts of margins from (machines, m) scores of the machines that are known."""
         own = np.where(known[:, None], scores, 0.0)
         signs = self.signs.T.astype(np.float64)
-        votes = (signs > 0).astype(np.float64) @ (own > 0) + (signs < 0).astype(np.float64) @ (own < 0)
+        votes = (signs > 0).astype(np.float64) @ (own > LEAST) + (signs < 0).astype(np.float64) @ (own < -LEAST)
         margins = signs @ own
         decided: Floats = votes + margins / (3 * (np.abs(margins) + 1))
         return decided
