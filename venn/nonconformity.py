@@ -388,7 +388,7 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
     machine = answer._buffers()
     C, p = machine.C, answer.test
     mass, total = machine._objects.positive, machine._objects.total[0]
-    objects, codes, weights, _ = machine._examples(answer.count)
+    objects, codes, weights = machine._examples(answer.count)
     if len(machine._branches.beta) > 2:
         raise ValueError(f"class_weights must be equal for Multiplier(), got {machine.class_weights.tolist()!r}")
     negative, positive = machine._branches.beta

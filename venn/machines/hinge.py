@@ -62,6 +62,11 @@ class HingeMachine(ABC):
         self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
         self.n = 0
         sides, c, k = len(self._values) + 1, len(self.classes), len(self.signs)
+        # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
+        self._unit = np.zeros((sides, k))
+        machine, code = (self._side >= 0).nonzero()
+        self._unit[self._side[machine, code], machine] = self.class_weights[code]
+        self._joining = np.array([self.signs > 0, self.signs != 0]).T * self.class_weights[:, None, None]
         self._features: int | None = None
         self._count = 0  # distinct objects learned
         self._where: dict[bytes, int] = {}
@@ -196,8 +201,8 @@ class HingeMachine(ABC):
         ----------
         Chapelle & Vapnik (2000), "Model selection for support vector machines".
         """
-        objects, codes, numbers, weights = self._examples(self._count)
-        scores = self._delete_standing(self._count, objects, codes, weights, -1)
+        objects, codes, numbers = self._examples(self._count)
+        scores = self._delete_standing(self._count, objects, codes, self._example_weights(self._count), -1)
         counts = np.zeros((objects.size, len(self.classes)), np.int64)
         counts[np.arange(objects.size), codes] = numbers
         return Bag(self._by_class(scores), counts)
@@ -218,32 +223,29 @@ class HingeMachine(ABC):
         )  # fmt: skip
         return scores
 
-    def _examples(self, count: int) -> tuple[Integers, Integers, Integers, Floats]:
-        """Return object, class, number and weight of the distinct examples; the weight with that of the class.
+    def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
+        """Return object, class and number of the distinct examples.
 
         First those like the first one at each of `count` objects, then all others.
         """
-        objects, codes = np.arange(count), self._first[:count]
-        numbers, weights = self._equal[:count].copy(), self._first_weight[:count].copy()
+        objects, codes, numbers = np.arange(count), self._first[:count], self._equal[:count]
         if self._extras:
-            others, classes, further = zip(*self._extras, strict=True)
+            others, classes, _ = zip(*self._extras, strict=True)
             objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])
             numbers = np.concatenate([numbers, list(self._extras.values())])
-            weights = np.concatenate([weights, further])
-        weights *= self.class_weights[codes]
-        return objects, codes, numbers, weights
+        return objects, codes, numbers
 
-    def _supposed(self, weight: float) -> Floats:
-        """Return the (sides, machines) weight in each branch of an example of weight `weight`; 0: no branch."""
-        supposed = np.zeros((len(self._values) + 1, len(self.signs)))
-        k, code = (self._side >= 0).nonzero()
-        supposed[self._side[k, code], k] = weight * self.class_weights[code]
-        return supposed
+    def _example_weights(self, count: int) -> Floats:
+        """Return the weight of one of each of these examples, with that of its class."""
+        weights = self._first_weight[:count] * self.class_weights[self._first[:count]]
+        further = [weight * self.class_weights[code] for _, code, weight in self._extras]
+        return np.concatenate([weights, further])
 
     def _delete(self, p: int, count: int, weight: float) -> Floats:
         """Return the (sides + 1, machines, entries) deleted scores under all suppositions about p, and under none."""
         self._make_span_room()
-        objects, codes, _, weights = self._examples(count)
+        objects, codes, _ = self._examples(count)
+        weights = self._example_weights(count)
         test = p
         if p == self._count:
             self._known[:, p] = np.nan
@@ -251,7 +253,7 @@ class HingeMachine(ABC):
             # An example of its own: its sign is the supposed one.
             test = objects.size
             objects, codes, weights = np.append(objects, p), np.append(codes, 0), np.append(weights, 0.0)
-        supposed = self._supposed(weight)
+        supposed = self._unit * weight
         scores = np.empty((len(supposed) + 1, len(self.signs), objects.size))
         delete_step(
             p, count, self._scale_with(p), self.C, self.signs, supposed, self._objects, self._solved, self._branches,
@@ -290,7 +292,7 @@ class HingeMachine(ABC):
         key = x.tobytes()
         if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
-        supposed = self._supposed(positive("weight", weight))
+        supposed = self._unit * positive("weight", weight)
         self._forget()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
@@ -393,14 +395,10 @@ class HingeMachine(ABC):
             like = (p, label, float(weight))
             self._extras[like] = self._extras.get(like, 0) + 1
         self._counts[label, p] += 1
-        effective = weight * self.class_weights[label]
-        for signs, of in (
-            (self.signs[:, label] > 0, self._objects.positive),
-            (self.signs[:, label] != 0, self._objects.total),
-        ):
-            of[signs, p] += effective
-        self._objects.sizes[:, 0] += self.signs[:, label] > 0
-        self._objects.sizes[:, 1] += self.signs[:, label] != 0
+        joining = self._joining[label]  # (machines, 2): as positive, and at all
+        self._objects.positive[:, p] += weight * joining[:, 0]
+        self._objects.total[:, p] += weight * joining[:, 1]
+        self._objects.sizes[:] += joining > 0
         if self.n == self._history.shape[1]:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
             self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
@@ -454,7 +452,7 @@ class HingeHypotheses(Answer[Hinge]):
     def tables(self, deleted: bool) -> list[tuple[ScoreTable, Integers]]:
         """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
         machine = self._buffers()
-        columns, labels, numbers, _ = machine._examples(self.count)
+        columns, labels, numbers = machine._examples(self.count)
         test = self.test
         if deleted:
             if self._deleted is None:
@@ -528,7 +526,8 @@ class HingeHypotheses(Answer[Hinge]):
         """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
         machine, table = self._buffers(), self.tables(True)[0][0]
         assert self._deleted is not None
-        objects, codes, _, weights = machine._examples(self.count)
+        objects, codes, _ = machine._examples(self.count)
+        weights = machine._example_weights(self.count)
         where = {like: column for column, like in enumerate(zip(objects, codes, weights, strict=True))}
         history = machine._history[:, : machine.n]
         effective = machine._weights[: machine.n] * machine.class_weights[history[1]]

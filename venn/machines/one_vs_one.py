@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from venn.machines.hinge import HingeHypotheses, HingeMachine
 from venn.prediction import Floats, Integers
 
-
 LEAST = 5e-7  # score that is a vote
 
 
