@@ -65,7 +65,10 @@ PREDICTORS = {
     "squares, training, Platt": ("squares", lambda m: venn.Scaler(m, venn.Platt())),
     "squares, deleted, Platt": ("squares", lambda m: venn.Scaler(m, venn.Platt(), venn.DeletedScores())),
     "squares, deleted, isotonic": ("squares", lambda m: venn.Scaler(m, venn.Isotonic("linear"), venn.DeletedScores())),
-    "squares, deleted, binning": ("squares", lambda m: venn.Scaler(m, venn.Binning(laplace=True), venn.DeletedScores())),
+    "squares, deleted, binning": (
+        "squares",
+        lambda m: venn.Scaler(m, venn.Binning(laplace=True), venn.DeletedScores()),
+    ),
     "squares, cross, argmax": ("squares", lambda m: venn.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
     "neighbours, argmax": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
     "neighbours, dissent": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Dissent()))),

@@ -37,6 +37,10 @@ def run(arguments, folder):
             r"in order of time:(.|\n)*100 to 1 at step \d+\n(.|\n)*shuffled:(.|\n)*never 100 to 1\n.* rang 0 times",
         ),
         ("conformal.py --quick", r"car: (.|\n)*Yes: all 16 counts are inside limits that each keeps with probability"),
+        (
+            "scalers_online.py --quick",
+            r"## car: 100 examples(.|\n)*figure: runs/scalers_online(.|\n)*Deleted scores: nearest to what they claim ",
+        ),
         ("protected.py", r"768 examples: .*\n(.|\n)*protected, by log loss +0\.\d+ 0\.\d+ +\+\d+"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
         ("own_taxonomy.py", r"own: accuracy is what was claimed\nmy own says more: log loss 0\.\d+"),

@@ -311,6 +311,7 @@ def test_what_is_no_mercer_kernel_is_refused_without_a_trace():
             machine.learn_one([1.0, 2.0], 1)
         assert machine.n == 0
         assert np.array_equal(machine.scores([1.0, 2.0]), [-1, -1])
+        assert np.array_equal(machine.scores([1.0]), [-1, -1])  # nor is the number of features fixed
 
 
 def test_objects_that_the_kernel_knows_nothing_of():

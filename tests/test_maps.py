@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from naive import maps as naive
-from scipy.special import betaln, expit, logit
+from scipy.special import betainc, betaln, expit, logit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
@@ -249,6 +249,21 @@ def test_beta_scaling_by_hand():
     np.testing.assert_allclose(sure([[20.0, 0.0, 1.0]]), [[0.75, 0.125, 0.125]], rtol=1e-12)
 
 
+def test_beta_scaling_of_nearly_equal_and_of_extreme_memberships():
+    m = np.array([0.7, 0.718, 0.7, 0.718])  # variance 8.1e-5: they count as one
+    for spread, shifted in ((1.0, True), (1.3, False)):
+        members = 0.709 + spread * (m - 0.709)
+        scores = np.column_stack([np.log(members), np.log(1 - members)])
+        expected = naive.beta_scaling(scores.tolist(), [0, 1, 0, 0], [1.0] * 4, False)
+        found = BetaScaling().fit(scores, [0, 1, 0, 0])(scores)
+        np.testing.assert_allclose(found, [expected(row) for row in scores.tolist()], rtol=0, atol=1e-9)
+        np.testing.assert_equal(np.allclose(found[:, 0], members - 0.709 + 0.75), shifted)
+    # Mean 0.62 and variance 0.36^2 make M = 0.8, and N = 0.
+    m = np.array([0.26, 0.98])
+    scores = np.log(np.column_stack([m, *[(1 - m) / 5] * 5]))
+    assert BetaScaling().fit(scores, [0, 3])(scores).tolist() == [[0.5, 0, 0, 0.5, 0, 0]] * 2
+
+
 def test_temperature_by_hand():
     # Two columns 2 apart, 3 of 4 right: 2 / T = ln 3. All right: the target 5/6 of 4 examples, so 2 / T = ln 5.
     rows = [[2, 0], [0, 2], [2, 0], [0, 2]]
@@ -361,6 +376,43 @@ def test_log_odds_far_beyond_the_last_bit_of_1():
     # Nearly all of this law is at 0 and 1, and a quarter below 0.7: 1 - q from (1 - q)^b = b B(a, b) 3/4.
     _, log_rest = quantiles((0.7, 0.001), below, 1 - below)
     np.testing.assert_allclose(log_rest[2], (np.log(0.75 * 0.001) + betaln(0.7, 0.001)) / 0.001, rtol=1e-9)
+
+
+def test_quantiles_of_laws_with_nearly_all_weight_at_one_end():
+    for a, b, below in ((0.72, 1e-8, 1e-10), (0.7, 1e-7, 4e-11)):
+        log_q, log_rest = quantiles((a, b), np.array([below]), np.array([1 - below]))
+        np.testing.assert_allclose(betainc(a, b, np.exp(log_q)), below, rtol=1e-7)
+        np.testing.assert_allclose(np.exp(log_q) + np.exp(log_rest), 1, rtol=1e-12)
+    for log_p in np.ravel(quantiles((29.0, 1e-19), np.array([0.6, 0.4]), np.array([0.4, 0.6]))):
+        assert log_p <= 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "weights"),
+    [  # the errors of 2 and 6 differ by 3e-7; those of 3 .. 5 are larger
+        ([[-2, -3, -3], [4, -3, -4], [-1, -2, -2]], [0, 0, 2], [3, 1, 1]),
+        # the least at 5, of all from 2 to 92; 2 is a local one
+        ([[1, 0], [-0.5, -2], [0, -1.5], [1.5, 0.5], [1.5, 0]], [1, 1, 1, 1, 0], [2, 3, 1, 2, 1]),
+    ],
+)
+def test_tuned_beta_scaling_tries_small_dispersions_one_by_one(rows, labels, weights):
+    weights = np.array(weights) / 4
+    expected = naive.beta_scaling(rows, labels, weights.tolist(), tuned=True)
+    found = BetaScaling(tuned=True).fit(rows, labels, weights)(rows)
+    np.testing.assert_allclose(found, [expected(row) for row in rows], rtol=0, atol=1e-9)
+
+
+def test_a_class_that_weighs_nothing_beside_the_other():
+    """A rate of 1 - 1e-20 is 1, and no Beta law has a shape of 0."""
+    f, y = np.array([-1.0, 0.0, 0.5, 1.0]), np.array([0, 1, 0, 1])
+    weights = np.where(y == 1, 1e20, 1.0)
+    np.testing.assert_allclose(Beta2().fit(f, y, weights)([-3.0, 3.0]), 1)
+    np.testing.assert_allclose(Beta2().fit(f, 1 - y, weights)([-3.0, 3.0]), 0, atol=1e-12)
+    for labels in (y, 1 - y):
+        for method in (BetaScaling(), BetaScaling(tuned=True)):
+            p = method.fit(np.column_stack([-f, f]), labels, weights)(np.column_stack([[-3, 0.2, 3], [3, -0.2, -3]]))
+            assert ((p >= 0) & (p <= 1)).all()
+            np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
 
 
 CONSTANT = {"Platt": 5 / 6, "Beta-2": 5 / 6, "beta calibration": 5 / 6, "bins": 1, "frequency": 5 / 6, "step": 1}
@@ -561,6 +613,7 @@ def test_edges_that_fall_are_refused():
         Binning(4, Falling()).fit([0.0, 1.0], [0, 1])
     with pytest.raises(ValueError, match="finite nondecreasing cuts"):
         Binning(4).fit([-1.7e308, 1.7e308], [0, 1])
+    assert Binning(4, EqualFrequency()).fit([-1.7e308, 1.7e308], [0, 1]).rates.tolist() == [0, 0, 0, 1]
 
 
 def test_no_optimum_is_an_error():

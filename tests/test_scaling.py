@@ -335,6 +335,20 @@ def test_isotonic_is_the_weighted_reference(seed, interpolation):
         np.testing.assert_allclose(binary(predictor, grid), reference.predict(below), atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize(
+    ("ends", "at"),
+    [
+        ([-1.6e308, 1.6e308], [-0.8e308, 0.0, 0.8e308]),  # the difference overflows
+        ([3 * 5e-324, 7 * 5e-324], [4 * 5e-324, 5 * 5e-324, 6 * 5e-324]),  # halves of neighbours are equal
+        ([3 * 5e-324, 5 * 5e-324], [3 * 5e-324, 4 * 5e-324, 5 * 5e-324]),
+    ],
+)
+def test_straight_lines_at_the_ends_of_the_numbers(ends, at):
+    expected = [0, 0.5, 1] if at[0] == ends[0] else [0.25, 0.5, 0.75]
+    assert list(binary(isotonic(FixedMachine(ends, [0, 1]), "linear"), at)) == expected
+    assert list(Isotonic("linear").fit(ends, [0, 1])(at)) == expected
+
+
 def test_isotonic_keeps_up_with_moving_scores():
     rng = np.random.default_rng(9)
     f, y = rng.normal(size=80), rng.integers(0, 2, 80)
@@ -422,13 +436,19 @@ def test_own_edges():
 
     predictor = binning(FixedMachine([-1, -2, 3, 5], [0, 1, 1, 1]), bins=2, edges=AtZero())
     assert list(binary(predictor, [-1, 0])) == [0.5, 1]
-    with pytest.raises(ValueError, match="edges must give 2 rows of 2 nondecreasing cuts, got"):
-        binning(FixedMachine([0, 1], [0, 1]), bins=3, edges=Falling())
+    for cuts in ([1.0, 0.0], [np.nan], [np.inf], [0.0, np.inf], [0.0, np.nan, 1.0]):
+        with pytest.raises(ValueError, match=rf"edges must give 2 rows of {len(cuts)} finite nondecreasing cuts, got"):
+            binning(FixedMachine([0, 1], [0, 1]), bins=len(cuts) + 1, edges=Same(cuts))
+    with pytest.raises(ValueError, match="edges must give 2 rows of 9 finite"):  # a range that overflows
+        binning(FixedMachine([-1.7e308, 1.7e308], [0, 1]))
 
 
-class Falling:
+class Same:
+    def __init__(self, cuts):
+        self.row = cuts
+
     def cuts(self, scores, totals, bins):
-        return np.tile(np.arange(bins - 1.0)[::-1], (len(scores), 1))
+        return np.tile(self.row, (len(scores), 1))
 
 
 # What all have in common

@@ -167,6 +167,27 @@ def test_machines_that_have_learned_are_refused(name):
         venn.Scaler(machine, venn.Platt(), SOURCES[name])
 
 
+def test_equal_machines_do_not_share_their_scores():
+    """A machine may be equal to another by its parameters, and have learned other examples."""
+
+    class ByParameters(venn.LeastSquaresSVM):
+        def __eq__(self, other):
+            return type(self) is type(other)
+
+        def __hash__(self):
+            return 0
+
+    X, y = examples(12)
+    machines = [ByParameters(venn.RBF(0.7), C=5, classes=CLASSES) for _ in range(2)]
+    models = [venn.Scaler(machine, venn.Isotonic()) for machine in machines]
+    for i in range(6):
+        for model, at in zip(models, (i, 11 - i), strict=True):
+            model.learn_one(X[at], y[at])
+    for model, machine in zip(models, machines, strict=True):
+        alone = venn.Scaler(machine, venn.Isotonic())  # reads the scores by itself
+        np.testing.assert_array_equal(model.predict_one(X[3]).proba, alone.predict_one(X[3]).proba)
+
+
 def test_cross_fitted_scores_need_every_example():
     machine = squares()
     model = venn.Scaler(machine, venn.Platt(), venn.CrossFittedScores())
@@ -203,6 +224,39 @@ def test_a_failed_training_is_reported_and_the_example_learned():
         model.learn_one(X[3], y[3])
     assert model.n == 4
     np.testing.assert_array_equal(model.predict_one(X[0]).proba, 1 / 3)  # no scorer: nothing is said
+
+
+class Sulking(venn.LeastSquaresSVM):
+    """Cannot be trained while `sulks`."""
+
+    sulks = False
+
+    def learn_one(self, x, y):
+        if self.sulks:
+            raise venn.NotConverged("not today")
+        super().learn_one(x, y)
+
+    def fresh(self):
+        return Sulking(self.kernel, C=self.C, classes=self.classes)
+
+
+def test_after_a_failed_training_every_fold_has_the_example(monkeypatch):
+    X, y = examples(30)
+    machine = squares()
+    machine.fresh = Sulking(venn.RBF(0.7), C=5, classes=CLASSES).fresh
+    model, untroubled = (venn.Scaler(one, venn.Platt(), SOURCES["cross"]) for one in (machine, squares()))
+    for i in range(30):
+        untroubled.learn_one(X[i], y[i])
+        if i == 5:  # 6 examples: trainings of all folds
+            monkeypatch.setattr(Sulking, "sulks", True)
+            with pytest.raises(venn.NotConverged, match="not today"):
+                model.learn_one(X[i], y[i])
+            monkeypatch.setattr(Sulking, "sulks", False)
+        else:
+            model.learn_one(X[i], y[i])
+        assert model.n == i + 1
+    expected = untroubled.predict_one(X[3]).proba
+    np.testing.assert_allclose(model.predict_one(X[3]).proba, expected, rtol=0, atol=1e-10)  # fitted from elsewhere
 
 
 @pytest.mark.parametrize("schedule", ["prefix", 3, venn.PrefixRestart])

@@ -8,8 +8,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from naive import svc as naive
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay, _SigmoidCalibration
@@ -30,7 +31,6 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
-from venn.calibrators.abers import venn_abers
 from venn.calibrators.beta import BetaScaling
 from venn.calibrators.classes import OneVsAll, Temperature
 from venn.calibrators.maps import Platt
@@ -176,6 +176,19 @@ def test_a_precomputed_kernel_and_a_sparse_matrix_change_nothing():
         np.testing.assert_allclose(given.predict_proba(rbf_kernel(X[:9], X, gamma=0.5)), p, atol=1e-6)
 
 
+@pytest.mark.parametrize("sparse", [csr_array, csr_matrix])
+def test_weights_of_sparse_examples_count_in_gamma(sparse):
+    """Also where all are equal: gamma="scale" then has no variance to divide by."""
+    X, y = examples(c=3, seed=15)
+    w = np.random.default_rng(15).integers(0, 4, len(y))
+    for rows in (X, np.full(X.shape, 2.0)):
+        for method in (None, Platt()):
+            model = ProbabilitySVC(cv=KFold(3), method=method, tol=1e-9)
+            p = clone(model).fit(rows, y, w).predict_proba(rows)
+            assert np.isfinite(p).all()
+            np.testing.assert_allclose(model.fit(sparse(rows), y, w).predict_proba(sparse(rows)), p, atol=1e-6)
+
+
 # ------------------------------------------------------------------------------- what all methods keep
 
 
@@ -232,6 +245,55 @@ def test_weight_zero_is_no_example():
     np.testing.assert_array_equal(model.predict_proba(X), ProbabilitySVC().fit(X[w > 0], y[w > 0]).predict_proba(X))
 
 
+@pytest.mark.parametrize("cv", [3, "folds"])
+def test_examples_of_weight_zero_might_as_well_be_missing(cv):
+    X, y = examples(n=90, c=4, seed=16)
+    rng = np.random.default_rng(1016)
+    w = np.where(y == "dog", 0, rng.integers(0, 2, 90))
+    there, folds = w > 0, rng.integers(0, 3, 90)
+    for method in (None, Argmax(), Platt()):
+        weighed = ProbabilitySVC(method=method, cv=cv if cv == 3 else PredefinedSplit(folds)).fit(X, y, w)
+        without = ProbabilitySVC(method=method, cv=cv if cv == 3 else PredefinedSplit(folds[there]))
+        p = without.fit(X[there], y[there]).predict_proba(X)
+        np.testing.assert_allclose(weighed.predict_proba(X), p, atol=1e-9)
+
+
+def test_a_coarse_tolerance_rounds_scores_to_whole_numbers():
+    X, y = examples()
+    scores = ProbabilitySVC(tol=10.0).fit(X, y).svm_scores(X)
+    np.testing.assert_allclose(scores * 5, np.rint(scores * 5), atol=1e-12)  # means of five folds
+
+
+def test_a_splitter_may_look_at_the_examples():
+    class ByFirstFeature:
+        def get_n_splits(self, X=None, y=None, groups=None):
+            return 2
+
+        def split(self, X, y=None, groups=None):
+            low = X[:, 0] <= 0
+            yield np.flatnonzero(low), np.flatnonzero(~low)
+            yield np.flatnonzero(~low), np.flatnonzero(low)
+
+    X, y = examples(seed=17)
+    p = ProbabilitySVC(cv=ByFirstFeature()).fit(X, y).predict_proba(X)
+    given = ProbabilitySVC(cv=list(ByFirstFeature().split(X))).fit(X, y)
+    np.testing.assert_array_equal(given.predict_proba(X), p)
+
+
+def test_a_merge_that_leaves_nothing_to_divide_gives_equal_shares():
+    class Lowest:
+        def merge(self, p0, p1):
+            return p0
+
+        def merge_folds(self, p0, p1):
+            return p0.min(axis=0)
+
+    X, y = np.zeros((6, 1)), np.array(["a", "b", "c"]).repeat(2)
+    folds = [([0, 2, 4], [1]), ([0, 2, 4], [3]), ([0, 2, 4], [5])]
+    p = ProbabilitySVC(method=CrossVennAbers(Lowest()), cv=folds).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(p, np.full((6, 3), 1 / 3))
+
+
 def test_a_class_missing_from_training_scores_minus_one():
     X, y = examples(c=3, seed=10)
     X, y = X[np.argsort(y)], np.sort(y)  # each fold lacks a class or two
@@ -253,24 +315,26 @@ def test_two_examples():
 # ------------------------------------------------------------------------------- validity
 
 
-REPEATS = 300
+REPEATS = 200
 
 
-def realised(method, in_sample):
+class InSample(ProbabilitySVC):
+    """Broken: what calibrates trains too."""
+
+    def _splits(self, X, y, present):
+        return [(np.arange(len(y)), calibration) for _, calibration in super()._splits(X, y, present)]
+
+
+def realised(kind, method):
     """Return the end of the interval of class 1 that is the true label's, and the label, of independent objects."""
     p, labels = np.empty(REPEATS), np.empty(REPEATS, int)
     for seed in range(REPEATS):
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, 61)
-        X = np.round(rng.normal(size=(61, 20)) + 0.3 * y[:, None], 1)  # so many features that training labels fit
-        if in_sample:
-            machine = SVC(kernel="linear").fit(X[:60], y[:60])
-            ends = venn_abers(machine.decision_function(X[:60]), y[:60], machine.decision_function(X[60:]))[0]
-        else:
-            cv = ShuffleSplit(1, test_size=0.5, random_state=seed)
-            model = ProbabilitySVC(kernel="linear", method=method, cv=cv).fit(X[:60], y[:60])
-            ends = model.predict_interval(X[60:])[0, 1]
-        p[seed], labels[seed] = ends[y[60]], y[60]
+        X = np.round(rng.normal(size=(61, 60)) + 0.05 * y[:, None], 1)  # so many features that training labels fit
+        cv = ShuffleSplit(1, test_size=0.5, random_state=seed)
+        model = kind(kernel="linear", method=method, cv=cv).fit(X[:60], y[:60])
+        p[seed], labels[seed] = model.predict_interval(X[60:])[0, 1, y[60]], y[60]
     return p, labels
 
 
@@ -285,13 +349,10 @@ def refuted(p, labels, level=0.001):
 
 
 @pytest.mark.parametrize("method", [None, AdaptiveMarginBins()], ids=["Venn-Abers", "categories"])
-def test_one_split_is_valid(method):
+def test_one_split_is_valid_and_in_sample_scores_are_not(method):
     """Six exact tests, by Bonferroni at level 0.001 together."""
-    assert not refuted(*realised(method, in_sample=False))
-
-
-def test_in_sample_calibration_is_not_valid():
-    assert refuted(*realised(None, in_sample=True))
+    assert not refuted(*realised(ProbabilitySVC, method))
+    assert refuted(*realised(InSample, method))
 
 
 # ------------------------------------------------------------------------------- a good citizen
@@ -305,6 +366,17 @@ def test_grid_search_over_methods_in_a_pipeline():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     p = search.predict_proba(X)
     np.testing.assert_array_equal(search.predict(X), search.classes_[p.argmax(axis=1)])
+
+
+def test_grid_search_with_a_precomputed_kernel_and_weights_routed():
+    X, y = examples(n=90, seed=18)
+    K, w = rbf_kernel(X, gamma=0.5), np.random.default_rng(18).integers(1, 4, 90)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = ProbabilitySVC(kernel="precomputed", cv=3, tol=1e-9).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"C": [3.0]}, cv=2, error_score="raise").fit(K, y, sample_weight=w)
+    expected = ProbabilitySVC(cv=3, **EXACT).fit(X, y, w)
+    np.testing.assert_allclose(search.predict_proba(K), expected.predict_proba(X), atol=1e-6)
 
 
 def test_cross_val_predict_pickle_and_clone():
@@ -355,6 +427,15 @@ def test_a_method_is_an_object(method):
     assert not hasattr(model, "predict_interval")
 
 
+def test_a_merge_must_merge_folds():
+    class Pairs:
+        def merge(self, p0, p1):
+            return (p0 + p1) / 2
+
+    with pytest.raises(TypeError, match="merge must have a method 'merge_folds', as LogMerge"):
+        CrossVennAbers(Pairs())
+
+
 BAD = {
     "C": ({"C": -1}, "'C' parameter .* -1"),
     "kernel": ({"kernel": "rbb"}, "'kernel' parameter .* 'rbb'"),
@@ -397,6 +478,7 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(name):
         (Platt(), np.ones(59), r"sample_weight must have shape \(60,\), .* got \(59,\)"),
         (Platt(), np.full(60, np.nan), "sample_weight contains NaN"),
         (None, np.full(60, 0.5), "sample_weight must hold whole numbers for Venn methods, .* got 0.5 at 0"),
+        (None, np.full(60, 1e18), "sample_weight must sum to at most 2147483647 for Venn methods, got 6e.19"),
         (Argmax(), np.full(60, 1.5), "sample_weight must hold whole numbers for Venn methods"),
     ],
     ids=str,

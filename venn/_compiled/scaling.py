@@ -228,7 +228,7 @@ def bin_of(cuts, score):  # type: ignore[no-untyped-def]
 
 @compiled
 def fit_bins(scores, positives, totals, cuts, laplace):  # type: ignore[no-untyped-def]
-    """Return the (c, bins) rates of positives between the `cuts` (c, bins - 1), and whether these do not decrease.
+    """Return the (c, bins) rates of positives between the `cuts` (c, bins - 1), and whether these are finite in order.
 
     A bin without examples takes the rate of the nearest bin with some, the lower of two.
     """
@@ -240,8 +240,8 @@ def fit_bins(scores, positives, totals, cuts, laplace):  # type: ignore[no-untyp
     of_class = np.empty(bins, np.int64)
     of_all = np.empty(bins, np.int64)
     for k in range(c):
-        for b in range(1, bins - 1):
-            if not cuts[k, b - 1] <= cuts[k, b]:
+        for b in range(bins - 1):
+            if not (np.isfinite(cuts[k, b]) and cuts[k, max(b - 1, 0)] <= cuts[k, b]):
                 return rates, False
         f = scores[k]
         if bins <= FEW:
@@ -465,6 +465,8 @@ def apply_isotonic(first, last, value, linear, test_scores):  # type: ignore[no-
         elif not linear or score <= last[k, b] or b + 1 == first.shape[1] or first[k, b + 1] == np.inf:
             out[k] = value[k, b]
         else:
-            share = (score - last[k, b]) / (first[k, b + 1] - last[k, b])
+            # Halves where the difference overflows; elsewhere they might be equal.
+            unit = 1.0 if first[k, b + 1] - last[k, b] < np.inf else 0.5
+            share = (unit * score - unit * last[k, b]) / (unit * first[k, b + 1] - unit * last[k, b])
             out[k] = min(value[k, b] + share * (value[k, b + 1] - value[k, b]), value[k, b + 1])
     return out

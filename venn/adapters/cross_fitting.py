@@ -31,6 +31,11 @@ class CrossVennAbers(Parameters):
     ----------
     merge : merge object, default LogMerge()
 
+    Raises
+    ------
+    TypeError
+        `merge` is no merge object, or has no method 'merge_folds'.
+
     References
     ----------
     Vovk, Petej & Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of
@@ -44,13 +49,17 @@ class CrossVennAbers(Parameters):
 
     def __init__(self, merge: Merge | None = None) -> None:
         self.merge = checked_merge(merge)
+        if not callable(getattr(self.merge, "merge_folds", None)):
+            raise TypeError(f"merge must have a method 'merge_folds', as LogMerge() has, got {merge!r}")
 
 
 def _scale(X: Any, weights: Floats) -> float:
     """Return gamma="scale" with each row as often as its weight says; `SVC` counts it once."""
     share = weights / weights.sum()
     if issparse(X):
-        variance = float(share @ X.multiply(X).mean(axis=1) - (share @ X.mean(axis=1)) ** 2)
+        # A sparse matrix, unlike a sparse array, has np.matrix for means.
+        square, mean = (float(share @ np.ravel(of.mean(axis=1))) for of in (X.multiply(X), X))
+        variance = square - mean**2
     else:
         mean = share @ X.mean(axis=1)
         variance = float(share @ ((X - mean) ** 2).mean(axis=1))

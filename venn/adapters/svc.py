@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from venn._compiled.hulls import LIMIT
 from venn.adapters.cross_fitting import Abers, Answers, Categories, CrossVennAbers, Fold, Mapped, Scorer
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
@@ -67,12 +68,12 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
       folds, is applied to the scores of an SVM trained on all examples, as in Platt (1999). Binary maps go
       class by class and are divided by their sum.
 
-    What is proved: with one split drawn without a look at the labels, as by `ShuffleSplit(1)`, the two Venn
-    methods are the inductive predictors, and valid if the examples are exchangeable and have no weights. For
-    Venn-Abers, the end of the interval of class k that belongs to the truth (the upper one if the label is k,
-    else the lower one) is a perfectly calibrated probability of k; for a taxonomy, the row of the true label of the
-    multiprobability is. Not proved, but heuristics that work well: the merge over several folds, stratified
-    splits (an integer `cv` makes such), the point forecast of any method, and all maps.
+    What is proved: with one split drawn without a look at the examples, as by `ShuffleSplit(1)`, the two Venn
+    methods are the inductive predictors, and valid if the examples are exchangeable and have no weights, and those
+    that train are of all classes. For Venn-Abers, the end of the interval of class k that belongs to the truth (the
+    upper one if the label is k, else the lower one) is a perfectly calibrated probability of k; for a taxonomy, the
+    row of the true label of the multiprobability is. Not proved, but heuristics that work well: the merge over
+    several folds, stratified splits (an integer `cv` makes such), the point forecast of any method, and all maps.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     method : object, optional
         `CrossVennAbers()`, which is the default, a taxonomy on scores, or a map.
     cv : int, splitter or iterable of (training, calibration) indices, default 5
-        As in `sklearn.model_selection.cross_val_score`. An example may calibrate in several folds, and counts in
-        each of them, or in none.
+        As in `sklearn.model_selection.cross_val_score`; for a splitter that needs groups give what its `split`
+        yields, as a list. An example may calibrate in several folds, and counts in each of them, or in none.
 
     Attributes
     ----------
@@ -179,7 +180,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (n, n) kernel values with kernel="precomputed".
         y : (n,) labels of at least two classes
         sample_weight : (n,) numbers >= 0, optional
-            Whole numbers for Venn methods.
+            Whole numbers for Venn methods, which keep so many copies of an example's scores.
 
         Returns
         -------
@@ -266,6 +267,8 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "sample_weight must hold whole numbers for Venn methods, which count examples (maps, such as Platt(), "
                 f"take other ones), got {w[i]} at {i}"
             )
+        if w.sum() > LIMIT and not any_number:
+            raise ValueError(f"sample_weight must sum to at most {LIMIT} for Venn methods, got {w.sum():g}")
         return w
 
     def _splits(self, X: Any, y: Any, present: Any) -> list[tuple[Integers, Integers]]:
@@ -274,7 +277,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.cv is None or isinstance(self.cv, Integral):
             every = every[present]
         splits = []
-        for m, parts in enumerate(check_cv(self.cv, y[every], classifier=True).split(every, y[every])):
+        for m, parts in enumerate(check_cv(self.cv, y[every], classifier=True).split(X[every], y[every])):
             training, calibration = (every[part] for part in parts)
             training, calibration = training[present[training]], calibration[present[calibration]]
             for name, part in ("train", training), ("calibrate", calibration):

@@ -31,6 +31,7 @@ LOG_TINY = np.log(1e-11)  # relative error to which the tails of a Beta law are 
 NODES = 48  # memberships at which a law is inverted while a dispersion is sought; log-odds between are interpolated
 FACTOR = 4.0  # between neighbours on the grid of dispersions where the search begins, at most
 SMALLEST, LARGEST = 2.0**-6, 2.0**20  # dispersions of the Beta-2 map
+EACH = 8  # whole dispersions beyond the least that are tried one by one: minima lie close together among small ones
 ONE_POINT = 2.0**30  # a moment estimate beyond it: memberships that differ by less than what their law can be told by
 ONE_MEMBERSHIP = 1e-4  # variance below which the memberships of a predicted class count as one
 CERTAIN = 1 - 1e-6  # membership above which those of the other classes say nothing about their shares
@@ -53,11 +54,11 @@ def quantiles(shapes: Shapes, lower: Floats, upper: Floats) -> tuple[Floats, Flo
     both = betaln(a, b)
     low = lower <= upper
     a, b, tail = np.where(low, a, b), np.where(low, b, a), np.where(low, lower, upper)
-    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(b q); the general inverse may be wrong by half below some 1e-16,
-    # or NaN. So near 1 too, where q has no digits left for 1 - q.
+    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(max(b, 1) q); the general inverse may be wrong by half below some
+    # 1e-16, or NaN. So near 1 too, where q has no digits left for 1 - q.
     with np.errstate(divide="ignore"):
         near, far = (np.log(tail) + np.log(a) + both) / a, (np.log1p(-tail) + np.log(b) + both) / b
-        near_0, near_1 = near < LOG_TINY - np.log(b), far < LOG_TINY - np.log(a)
+        near_0, near_1 = near < LOG_TINY - np.log(np.maximum(b, 1)), far < LOG_TINY - np.log(np.maximum(a, 1))
         q = np.where(near_0, np.exp(np.minimum(near, 0.0)), betaincinv(a, b, np.where(near_0, 0.5, tail)))
         log_q, log_rest = np.where(near_0, near, np.log(q)), np.where(near_1, far, np.log1p(-q))
     return np.where(low, log_q, log_rest), np.where(low, log_rest, log_q)
@@ -216,9 +217,10 @@ class Beta2(Parameters):
     it may find the lesser one; of more than 48 distinct scores it interpolates (p moved by 2e-5 at most where tried).
     N is a function of the set of examples, whatever their order.
 
-    One class only gives Platt's target of that class everywhere. Memberships that are all equal, or differ by
-    so little that M > 2^30, give the constant pi. Scores like 1e6 and -1e6 have memberships 1 and 0, and these
-    stay 1 and 0: bring scores to the scale of decision values first, or one error has infinite log loss.
+    One class only (or negatives of less than 1e-16 of the weight) gives Platt's target of that class everywhere.
+    Memberships that are all equal, or differ by so little that M > 2^30, give the constant pi. Scores like 1e6 and -1e6
+    have memberships 1 and 0, and these stay 1 and 0: bring scores to the scale of decision values first, or one error
+    has infinite log loss.
 
     Notes
     -----
@@ -242,12 +244,12 @@ class Beta2(Parameters):
         f, y, w = binary_examples(scores, labels, weights)
         positive, negative = float(w[y == 1].sum()), float(w[y == 0].sum())
         of_negative, of_positive = soft_targets(positive, negative)
-        if positive == 0 or negative == 0:
-            return FittedConstant(of_negative if positive == 0 else of_positive)
+        rate = positive / (positive + negative)
+        if rate in (0, 1):
+            return FittedConstant(of_positive if rate else of_negative)
         with np.errstate(over="ignore"):
             memberships = _Memberships.of(2 * f, y, w)
         mean, rest_mean, variance = memberships.moments()
-        rate = positive / (positive + negative)
         product = mean * rest_mean
         if variance == 0 or variance * ONE_POINT < product:
             return FittedConstant(rate)
@@ -296,7 +298,8 @@ class BetaScaling(Parameters):
     m > 1 - 1e-6.
 
     N is the integer floor(min(n_k, M)), or, if `tuned`, the one from there to floor(max(n_k, M)), at least 1, with
-    the least squared error of s against being right.
+    the least squared error of s against being right (more than 8 above the first, of two minima closer than a
+    factor 4 it may be the lesser one).
 
     When S < 1e-4, as with equal scores or one example, or CR = 1, as with scores that separate the class,
     s = m - mu + CR clipped to [0, 1]. When CR = 0 or N = 0, and for a class that is predicted for no example, the
@@ -361,16 +364,19 @@ class BetaScaling(Parameters):
             return None
         correct = right / n
         mean, rest_mean, variance = memberships.moments()
-        if variance < ONE_MEMBERSHIP or (memberships.right == memberships.weights).all():
+        if variance < ONE_MEMBERSHIP or correct == 1:
             return Shift(correct - mean)
         spread = mean * rest_mean / variance - 1
         inner = (mean * spread, rest_mean * spread)
         low, high = (float(np.floor(size)) for size in sorted((n, spread)))
         if self.tuned:
-            low = max(low, 1.0)
+            low, high = max(low, 1.0), max(high, 1.0)
             error = _SquaredError(inner, correct, memberships, memberships.right / memberships.weights)
-            near = _least(error, low, max(low, high))
-            low = min((float(np.floor(near)), float(np.ceil(near))), key=error)
+            tried = np.arange(low, min(high, low + EACH) + 1).tolist()
+            if tried[-1] < high:
+                near = _least(error, tried[-1], high)
+                tried += [float(np.floor(near)), float(np.ceil(near))]
+            low = min(tried, key=error)
         if low == 0:
             return None
         return BetaTransform(inner, (correct * low, (1 - correct) * low))

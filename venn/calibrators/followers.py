@@ -106,11 +106,12 @@ class FollowingBins:
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
         cuts = np.ascontiguousarray(self._edges.cuts(scores, totals, self._bins), np.float64)
-        increasing = cuts.shape == (len(scores), self._bins - 1)
-        if increasing:
-            rates, increasing = fit_bins(scores, positives, totals, cuts, self._laplace)
-        if not increasing:
-            raise ValueError(f"edges must give {len(scores)} rows of {self._bins - 1} nondecreasing cuts, got {cuts!r}")
+        good = cuts.shape == (len(scores), self._bins - 1)
+        if good:
+            rates, good = fit_bins(scores, positives, totals, cuts, self._laplace)
+        if not good:
+            wanted = f"{len(scores)} rows of {self._bins - 1} finite nondecreasing cuts"
+            raise ValueError(f"edges must give {wanted}, got {cuts!r}")
         self._cuts, self._rates = cuts, rates
 
     def __call__(self, test_scores: Floats) -> Floats:

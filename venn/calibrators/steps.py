@@ -127,7 +127,7 @@ class Binning(Parameters):
         """
         f, y, w = binary_examples(scores, labels, weights)
         cuts = np.array(self.edges.cuts(f[None], w, self.bins), np.float64)
-        if cuts.shape != (1, self.bins - 1) or not (np.isfinite(cuts).all() and (np.diff(cuts[0]) >= 0).all()):
+        if cuts.shape != (1, self.bins - 1) or not (np.isfinite(cuts).all() and (cuts[0, 1:] >= cuts[0, :-1]).all()):
             raise ValueError(f"edges must give one row of {self.bins - 1} finite nondecreasing cuts, got {cuts!r}")
         # The compiled counts of the online scaler are whole numbers; weights are not.
         where = cuts[0].searchsorted(f, side="right")
@@ -163,8 +163,10 @@ class FittedIsotonic(Fitted):
         if self.interpolation == "linear":
             gap = np.flatnonzero((f > self.last[block]) & (block < len(self.first) - 1))
             b = block[gap]
-            # Halves, for the difference of two numbers may overflow; and never above the next value.
-            share = (f[gap] / 2 - self.last[b] / 2) / (self.first[b + 1] / 2 - self.last[b] / 2)
+            # Halves where the difference overflows (elsewhere they might be equal); and never above the next value.
+            with np.errstate(over="ignore"):
+                unit = np.where(self.first[b + 1] - self.last[b] < np.inf, 1.0, 0.5)
+            share = (unit * f[gap] - unit * self.last[b]) / (unit * self.first[b + 1] - unit * self.last[b])
             p[gap] = np.minimum(p[gap] + share * (self.value[b + 1] - p[gap]), self.value[b + 1])
         return p
 

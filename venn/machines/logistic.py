@@ -385,8 +385,8 @@ class KernelLogisticRegression:
         answer = self.hypotheses(x)
         p, count = answer.test, answer.count
         self._forget()
-        self._features = self._columns.shape[0]
         changes = [self._change(k, int(k == label), p, count) for k in range(len(self.classes))]
+        self._features = self._columns.shape[0]
         self._where[answer.key] = p
         self._counts[label, p] += 1
         self._total[p] += 1

@@ -24,8 +24,8 @@ class Scaler:
 
     These forecasts carry no guarantee: they are the baselines that Venn predictors are compared with.
 
-    `Platt`, `Binning` and `Isotonic` go on from their last fit, in some microseconds to some hundred; the others are
-    fitted from nothing each time (`benchmarks/scalers.py`).
+    `Platt` and `Isotonic` go on from their last fit, and `Binning` counts in compiled code; the others are fitted from
+    nothing each time (`benchmarks/scalers.py` has the times).
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -81,9 +81,18 @@ def checked_source(source: Any) -> ScoreSource:
 
 # Of a machine's own bag ------------------------------------------------------------------------------------------
 
-#: Readers of one machine read the same bag after an example: the number of examples, the bag and who has read
-#: it, for training and for deleted scores.
-_last_read: WeakKeyDictionary[Any, dict[bool, tuple[int, Examples, set[int]]]] = WeakKeyDictionary()
+
+class _Read(NamedTuple):
+    """A bag that all readers of one machine may use until its next example."""
+
+    machine: ref[Any]  # itself: one equal to it may have learned other examples
+    n: int
+    examples: Examples
+    readers: set[int]
+
+
+#: By machine, for training and for deleted scores.
+_last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 
 
 class MachineFeed:
@@ -132,10 +141,10 @@ class MachineFeed:
             return self._read()
         last = reads.get(self._deleted)
         # Who comes again has reason to: the bag has changed.
-        if last is None or last[0] != n or id(reader) in last[2]:
-            last = reads[self._deleted] = (n, self._read(), set())
-        last[2].add(id(reader))
-        return last[1]
+        if last is None or last.machine() is not self.machine or last.n != n or id(reader) in last.readers:
+            last = reads[self._deleted] = _Read(ref(self.machine), n, self._read(), set())
+        last.readers.add(id(reader))
+        return last.examples
 
 
 def checked_examples(scores: Floats, positives: Integers) -> Examples:
