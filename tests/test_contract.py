@@ -83,6 +83,7 @@ PARAMETERS = {
 }
 MACHINES = {
     "OneVsAllSVM": machine,
+    "OneVsOneSVM": lambda: venn.OneVsOneSVM(venn.RBF(0.5), 1.0, CLASSES),
     "LeastSquaresSVM": squares,
     "NearestNeighbours": lambda: venn.NearestNeighbours(3, CLASSES),
     "NearestCentroid": lambda: venn.NearestCentroid(CLASSES),

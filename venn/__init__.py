@@ -35,6 +35,7 @@ from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.machine import NotConverged
 from venn.machines.objects import NearestCentroid, NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.one_vs_one import OneVsOneSVM
 from venn.machines.tuning import Tuning, tune
 from venn.monitors.alarms import CUSUM, Alarm, ShiryaevRoberts, Ville
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
@@ -151,6 +152,7 @@ __all__ = [
     "OneVsAll",
     "OneVsAllAbers",
     "OneVsAllSVM",
+    "OneVsOneSVM",
     "OneVsOneAbers",
     "Panel",
     "Platt",

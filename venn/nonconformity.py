@@ -14,7 +14,7 @@ from venn.machines.kernels import Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_hypotheses import LogisticHypotheses
-from venn.machines.machine import Hypotheses, Machine, ScoreTable
+from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
 from venn.prediction import Floats, Integers, Parameters
@@ -141,7 +141,7 @@ class ByScores(Parameters):
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
-        return self.rank_table(hypotheses.deleted_table if self.deleted else hypotheses.table)
+        return under_each(hypotheses, self.deleted, self.rank_table)
 
     def rank_table(self, table: ScoreTable) -> Ranks:
         """Rank the new example by the scores in a table, be they of training or deleted."""
@@ -367,7 +367,7 @@ class Multiplier(Parameters):
 
 
 class OwnMultipliers(NamedTuple):
-    """Multipliers in units of C, by distinct example."""
+    """Multipliers in units of C times the weight, by distinct example."""
 
     of_not: Floats  #: (m,) where the new example is supposed not of the example's class
     of: Floats  #: (m,) where it is
@@ -378,7 +378,7 @@ class OwnMultipliers(NamedTuple):
 
 @singledispatch
 def own_multipliers(answer: Any) -> OwnMultipliers:
-    """Return the multiplier of every example in the machine of its own class, in units of C."""
+    """Return the multiplier of every example in the machine of its own class, in units of C times its weight."""
     raise TypeError(f"hypotheses must be those of a machine with multipliers, got {answer!r}")
 
 
@@ -387,21 +387,24 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
     # `answer.duals(j)` would do, but not by distinct object: it costs O(n c) for each of c hypotheses.
     machine = answer._buffers()
     C, p = machine.C, answer.test
-    counts, total = machine._objects.counts, machine._objects.total
+    mass, total = machine._objects.positive, machine._objects.total[0]
     objects, codes, weights = machine._examples(answer.count)
+    if len(machine._branches.beta) > 2:
+        raise ValueError(f"class_weights must be equal for Multiplier(), got {machine.class_weights.tolist()!r}")
     negative, positive = machine._branches.beta
+    new = answer.weight * float(machine.class_weights[0])
 
-    def share(sums: Floats, of_class: Integers, others: Integers) -> Floats:
-        each: Floats = np.clip(sums / C + others, 0.0, of_class) / np.maximum(of_class, 1)
+    def share(sums: Floats, of_class: Floats, others: Floats) -> Floats:
+        each: Floats = np.clip(sums / C + others, 0.0, of_class) / np.where(of_class > 0, of_class, 1.0)
         return each
 
-    of_class = counts[codes, objects]
+    of_class = mass[codes, objects]
     others = total[objects] - of_class
-    here = objects == p  # the new example stands here, with the class or the others
+    here = new * (objects == p)  # the new example stands here, with the class or the others
     return OwnMultipliers(
         share(negative[codes, objects], of_class, others + here),
         share(positive[codes, objects], of_class + here, others),
-        share(positive[:, p], counts[:, p] + 1, total[p] - counts[:, p]),
+        share(positive[:, p], mass[:, p] + new, total[p] - mass[:, p]),
         codes,
         weights,
     )

@@ -1,4 +1,4 @@
-"""Buffers of the one-against-all machines, and what the compiled functions hand one another."""
+"""Buffers of c support vector machines over the same objects, and what the compiled functions hand one another."""
 
 from typing import Any, NamedTuple
 
@@ -8,11 +8,12 @@ KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
 
 
 class Objects(NamedTuple):
-    """The distinct objects and the examples at them."""
+    """The distinct objects and the examples at them: by machine, for which they are positive, negative or neither."""
 
     kernel: Any  # (room, room)
-    counts: Any  # (c, room) int64, examples of each class
-    total: Any  # (room,) int64, examples
+    positive: Any  # (c, room) sum of the weights of the positive examples at each object
+    total: Any  # (c, room), of the negative ones too
+    sizes: Any  # (c, 2) int64, number of positive examples, and with the negative ones
 
 
 class Solved(NamedTuple):
@@ -29,19 +30,23 @@ class Solved(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """The answers to both suppositions about an object: not of class k (side 0), of class k (side 1)."""
+    """The answers to all suppositions about an object.
 
-    beta: Any  # (2, c, room)
-    score: Any  # (2, c, room)
-    state: Any  # (2, c, room) int8
-    commit: Any  # (c, 2) int64: KEEP, UPDATE, REBUILD or UNSOLVED
-    slots: Any  # (c, 2) int64: bias, old members, joined ones
-    index: Any  # (c, 2, margin room) int64, object in each slot
-    alive: Any  # (c, 2, margin room) bool, still a member
-    events: Any  # (c, 2) int64
-    terms: Any  # (c, 2, EVENTS, margin room), rank-one terms of the inverse
-    kappa: Any  # (c, 2, EVENTS), their divisors
-    alternate: Any  # (c, 2) bool, terms refer to `Solved.spare`
+    The last of the s sides is: a positive example of machine k. The others are: a negative one, with one weight or
+    another; there is one where all classes weigh alike.
+    """
+
+    beta: Any  # (s, c, room)
+    score: Any  # (s, c, room)
+    state: Any  # (s, c, room) int8
+    commit: Any  # (c, s) int64: KEEP, UPDATE, REBUILD or UNSOLVED
+    slots: Any  # (c, s) int64: bias, old members, joined ones
+    index: Any  # (c, s, margin room) int64, object in each slot
+    alive: Any  # (c, s, margin room) bool, still a member
+    events: Any  # (c, s) int64
+    terms: Any  # (c, s, EVENTS, margin room), rank-one terms of the inverse
+    kappa: Any  # (c, s, EVENTS), their divisors
+    alternate: Any  # (c, s) bool, terms refer to `Solved.spare`
 
 
 class Scratch(NamedTuple):
@@ -55,14 +60,14 @@ class Scratch(NamedTuple):
 
 
 class Supposition(NamedTuple):
-    """One machine's problem with one more label of sign `sign` at object p."""
+    """One machine's problem with one more example of sign `sign` at object p."""
 
     sign: int  # +1 or -1
     p: int
     kernel: Any  # (room, room)
     objects: int  # p included
-    positive: Any  # (room,) int64, examples of the class, the supposed one included
-    total: Any  # (room,) int64, examples, the supposed one included
+    positive: Any  # (room,) weights of the positive examples, the supposed one included
+    total: Any  # (room,) weights of all examples, the supposed one included
     C: float
     scale: float  # largest K(x, x)
 

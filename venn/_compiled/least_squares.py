@@ -1,9 +1,9 @@
 """Least-squares machines: one inverse Cholesky factor for all classes and hypotheses.
 
-M = K + I / C over the n examples; W, lower triangular with W M W' = I, is packed by rows: row r has r + 1
-numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. What else is kept, and updated in
-O(n c): `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (c, n) = M^-1 t_k, t_k = +1 for class k and -1
-for the others. The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the
+M = K + R over the n examples, R diagonal: `ridge` = 1 / (C weight). W, lower triangular with W M W' = I, is packed by
+rows: row r has r + 1 numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. What else is kept,
+and updated in O(n c): `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (c, n) = M^-1 t_k, t_k = +1 for class k
+and -1 for the others. The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the
 coefficients are a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii.
 """
 
@@ -67,7 +67,7 @@ def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: 
     u : (>= n,) M^-1 k, where k is the kernel row of the new example
     bases : (c,) sums of the solutions
     total : sum of `sums`
-    pivot : K(x, x) + 1 / C - k' M^-1 k
+    pivot : K(x, x) + its ridge - k' M^-1 k
 
     Returns
     -------
@@ -105,19 +105,19 @@ def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: 
 
 
 @compiled
-def training_table(n, u, labels, solutions, entries, biases, C, work, negative, positive):  # type: ignore[no-untyped-def]
-    """Set `negative` and `positive` (c, > n) to the training scores t - a / C of all examples, the new one last."""
+def training_table(n, u, labels, ridge, solutions, entries, biases, work, negative, positive):  # type: ignore[no-untyped-def]
+    """Set `negative` and `positive` (c, > n) to the training scores t - a ridge of all examples, the new one last."""
     new_sums, column = work[0], work[1]
     for k in range(solutions.shape[0]):
         solution, below, above = solutions[k], negative[k], positive[k]
         entry, bias = entries[k], biases[k]
         for i in range(n):
             a = solution[i] - u[i] * entry - bias * new_sums[i]
-            below[i] = (1.0 if labels[i] == k else -1.0) - a / C
-            above[i] = below[i] - 2.0 * column[i] / C
+            below[i] = (1.0 if labels[i] == k else -1.0) - a * ridge[i]
+            above[i] = below[i] - 2.0 * column[i] * ridge[i]
         a = entry - bias * new_sums[n]
-        below[n] = -1.0 - a / C
-        above[n] = 1.0 - (a + 2.0 * column[n]) / C
+        below[n] = -1.0 - a * ridge[n]
+        above[n] = 1.0 - (a + 2.0 * column[n]) * ridge[n]
 
 
 @compiled
@@ -213,14 +213,14 @@ def new_violation(n, row, kappa, u, solutions, entries, biases, work):  # type: 
 
 
 @compiled
-def training_scores(n, labels, sums, solutions, bases, total, C):  # type: ignore[no-untyped-def]
+def training_scores(n, labels, ridge, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
     """Return (c, n) scores of the learned examples."""
     scores = np.empty((solutions.shape[0], n))
     for k in range(scores.shape[0]):
         bias = bases[k] / total
         for i in range(n):
             a = solutions[k, i] - bias * sums[i]
-            scores[k, i] = (1.0 if labels[i] == k else -1.0) - a / C
+            scores[k, i] = (1.0 if labels[i] == k else -1.0) - a * ridge[i]
     return scores
 
 

@@ -12,24 +12,26 @@ NEARLY = 1e-14  # a squared distance from the margin's span below this, in units
 
 
 @compiled
-def place(p, examples, sizes, K, counts, total, beta, score, state, bias):  # type: ignore[no-untyped-def]
+def place(p, objects, solved):  # type: ignore[no-untyped-def]
     """Set the base entries of the new object p: no examples, coefficient 0, score by every machine.
 
     Returns 0, or NaN when its kernel row is not finite.
     """
+    K, positive, total, sizes = objects
+    beta, score, state, bias = solved.beta, solved.score, solved.state, solved.bias
     row = K[p]
     doubt = 0.0
     for i in range(p + 1):
         K[i, p] = row[i]
         doubt += 0.0 * row[i]
-    total[p] = 0
-    for k in range(counts.shape[0]):
-        counts[k, p] = 0
+    for k in range(positive.shape[0]):
+        positive[k, p] = 0.0
+        total[k, p] = 0.0
         beta[k, p] = 0.0
         state[k, p] = MIDDLE
-        if sizes[k] == 0:
+        if sizes[k, 0] == 0:
             score[k, p] = -1.0
-        elif sizes[k] == examples:
+        elif sizes[k, 0] == sizes[k, 1]:
             score[k, p] = 1.0
         else:
             score[k, p] = bias[k] + dot(row, beta[k], p)
@@ -159,7 +161,7 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
     the margin: their coefficient is moved along the null direction, which changes no score, until
     somebody reaches the end of its segment.
     """
-    K, total, positive = objects.kernel, objects.total, objects.counts[k]
+    K, total, positive = objects.kernel, objects.total[k], objects.positive[k]
     beta, state, members, B = solved.beta[k], solved.state[k], solved.members[k], solved.inverse[k]
     wanted = np.empty(count, np.int64)
     width = B.shape[0]
@@ -228,8 +230,8 @@ def settle_members(k, count, C, objects, solved):  # type: ignore[no-untyped-def
 
 
 @compiled
-def commit_step(label, count, objects, solved, branches):  # type: ignore[no-untyped-def]
-    """Keep, in every machine, the branch of the revealed label.
+def commit_step(sides, count, objects, solved, branches):  # type: ignore[no-untyped-def]
+    """Keep, in every machine, the branch of the revealed label: (c,) `sides` says which, -1 the machine as it is.
 
     Returns how many margins are marked REBUILD and left to the caller.
     """
@@ -238,7 +240,9 @@ def commit_step(label, count, objects, solved, branches):  # type: ignore[no-unt
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
     anew = 0
     for k in range(size.shape[0]):
-        side = 1 if k == label else 0
+        side = sides[k]
+        if side < 0:
+            continue
         for i in range(count):
             beta[k, i] = betas[side, k, i]
             score[k, i] = scores[side, k, i]
@@ -314,22 +318,22 @@ def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def worst_residual(count, examples, sizes, scale, C, objects, solved):  # type: ignore[no-untyped-def]
+def worst_residual(count, scale, C, objects, solved):  # type: ignore[no-untyped-def]
     """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
-    K, counts, total = objects
+    K, positive, total, sizes = objects
     beta, score, bias = solved.beta, solved.score, solved.bias
     fresh = np.empty(count)
     worst = 0.0
     for k in range(beta.shape[0]):
-        if sizes[k] == 0 or sizes[k] == examples:
+        if sizes[k, 0] == 0 or sizes[k, 0] == sizes[k, 1]:
             continue
         scores_from(beta[k], bias[k], K, count, fresh)
         balance = 0.0
         for i in range(count):
             balance += beta[k, i]
-            negative = total[i] - counts[k, i]
-            rise, fall = levels(beta[k, i], counts[k, i], negative, C, resolution(C, scale))
+            negative = total[k, i] - positive[k, i]
+            rise, fall = levels(beta[k, i], positive[k, i], negative, C, resolution(C, scale))
             worst = max(worst, rise - fresh[i], fresh[i] - fall, abs(fresh[i] - score[k, i]))
-            worst = max(worst, (beta[k, i] - C * counts[k, i]) / C, (-C * negative - beta[k, i]) / C)
+            worst = max(worst, (beta[k, i] - C * positive[k, i]) / C, (-C * negative - beta[k, i]) / C)
         worst = max(worst, abs(balance) / C)
     return worst

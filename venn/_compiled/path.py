@@ -1,7 +1,7 @@
 """The exact path: one machine's answer when one more label is supposed at one object.
 
-Conventions, for one one-against-all machine over m distinct objects. Object i carries `positive[i]`
-and `negative[i]` examples. Its signed coefficient beta_i is a monotone step function of its score:
+Conventions, for one one-against-all machine over m distinct objects. Object i carries examples of
+weight `positive[i]` and `negative[i]` in all. Its signed coefficient beta_i is a monotone step function of its score:
 
     beta = -C negative                above +1        state ABOVE
     between                           at +1           state PLUS   (a member of the margin)
@@ -13,8 +13,8 @@ A step of height zero is no step: an object of positives only lives in ABOVE, PL
 equal objects this way keeps the bordered matrix of the margin [[0, 1], [1, K_MM]] regular, where one
 variable per example makes it singular.
 
-Supposing one more label of sign s at object p lets beta_p rise (s=+1) or fall (s=-1) by up to C. The
-path drives beta_p and moves the margin along, event by event, until p's score reaches s or C is
+Supposing one more example of sign s and weight w at object p lets beta_p rise (s=+1) or fall (s=-1) by up to C w. The
+path drives beta_p and moves the margin along, event by event, until p's score reaches s or C w is
 spent. References: Cauwenberghs & Poggio (2000); Diehl & Cauwenberghs (2003).
 """
 

@@ -26,18 +26,18 @@ WEIGHT = 1e-9  # a smaller weight in an affine combination is none
 
 
 @compiled
-def excess(sign, beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
-    """Return the part of a coefficient that has to go with one example of sign `sign`; it has that sign, or is 0.
+def excess(sign, weight, beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
+    """Return the part of a coefficient that has to go with an example of sign `sign`; it has that sign, or is 0.
 
     Below the middle of the coefficient's range the negative examples are all at their bound, above it the
     positive ones: their opponents' share is set free first.
     """
     middle = C * (positive - negative)
     if abs(beta - middle) <= near:
-        return sign * C
+        return sign * C * weight
     if sign > 0:
-        return max(0.0, beta - C * (positive - 1 - (negative if beta < middle else 0)))
-    return min(0.0, beta + C * (negative - 1 - (positive if beta > middle else 0)))
+        return max(0.0, beta - C * (positive - weight - (negative if beta < middle else 0)))
+    return min(0.0, beta + C * (negative - weight - (positive if beta > middle else 0)))
 
 
 @compiled
@@ -175,7 +175,7 @@ def measure(  # type: ignore[no-untyped-def]
 def measure_members(diagonal, m, slots, index, alive, events, U, kappa, span):  # type: ignore[no-untyped-def]
     """Set `span` to S_i^2 of the members: those in slots `index` that are `alive` after the events.
 
-    A single one has nobody to replace it. It stands at a multiple of C, so that nothing has to go: 0 will do.
+    A single one has nobody to replace it: 0. With equal weights it stands at a multiple of C, and nothing has to go.
     """
     living = 0
     for a in range(1, slots):
@@ -210,11 +210,31 @@ def measure_at_rest(K, count, positive, total, beta, on, found, standing, k, sol
 
 @compiled
 def place_deleted(  # type: ignore[no-untyped-def]
-    k, K, count, positive, total, C, sizes, beta, score, state, empty, span, entries, codes, test, side, near, out
+    k,
+    K,
+    count,
+    positive,
+    total,
+    C,
+    sizes,
+    beta,
+    score,
+    state,
+    empty,
+    span,
+    entries,
+    codes,
+    weights,
+    signs,
+    test,
+    of_test,
+    near,
+    out,
 ):
-    """Set `out` to the deleted scores, by machine k, of one example of class `codes` at each of `entries`.
+    """Set `out` to the deleted scores, by machine k, of an example of each of `entries`, of class `codes` and a weight.
 
-    `sizes` are the numbers of positive and of all examples. The example at `test`, if any, has sign `side`.
+    `sizes` are the numbers of positive and of all examples; `signs` those of the examples of each class, 0 where they
+    are not the machine's. The example at `test`, if any, has sign `of_test`.
     """
     positives, examples = sizes
     one_class = positives == 0 or positives == examples
@@ -226,22 +246,21 @@ def place_deleted(  # type: ignore[no-untyped-def]
             reach[way], found[way] = first_met(2 * way - 1, count, positive, total, score, state, met[way])
     for t in range(entries.size):
         i = entries[t]
-        of = side == 1 if t == test else codes[t] == k
-        sign = 1 if of else -1
+        sign = of_test if t == test else signs[codes[t]]
         out[t] = score[i]
-        if one_class:
+        if one_class or sign == 0:
             continue
-        if (positives if of else examples - positives) == 1:
+        if (positives if sign > 0 else examples - positives) == 1:
             # Without it, one class is left.
             out[t] = -sign
             continue
-        part = excess(sign, beta[i], positive[i], total[i] - positive[i], C, near)
+        part = excess(sign, weights[t], beta[i], positive[i], total[i] - positive[i], C, near)
         if part == 0.0:
             continue
         if not empty:
             out[t] -= part * span[i]
             continue
-        way = 1 if of else 0
+        way = 1 if sign > 0 else 0
         square = np.inf
         for a in range(found[way]):
             j = met[way, a]
@@ -250,44 +269,67 @@ def place_deleted(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def delete_standing(count, examples, sizes, scale, C, objects, solved, known, entries, codes, out):  # type: ignore[no-untyped-def]
-    """Set `out` (c, entries) to the deleted scores by the machines as they stand."""
-    K, counts, total = objects
+def delete_standing(count, scale, C, signs, objects, solved, known, entries, codes, weights, test, out):  # type: ignore[no-untyped-def]
+    """Set `out` (c, entries) to the deleted scores by the machines as they stand; that at `test` is no example."""
+    K, positives, totals, sizes = objects
     span = np.empty(count)
     on = np.empty(count, np.bool_)
     near = resolution(C, scale)
-    for k in range(counts.shape[0]):
-        positive, beta, score, state = counts[k], solved.beta[k], solved.score[k], solved.state[k]
+    for k in range(positives.shape[0]):
+        positive, total = positives[k], totals[k]
+        beta, score, state = solved.beta[k], solved.score[k], solved.state[k]
         found, missed = find_margin(score, state, count, positive, total, on)
-        if 0 < sizes[k] < examples and found > 0:
+        if 0 < sizes[k, 0] < sizes[k, 1] and found > 0:
             measure_at_rest(K, count, positive, total, beta, on, found, missed == 0, k, solved, known, scale, span)
         place_deleted(
-            k, K, count, positive, total, C, (sizes[k], examples), beta, score, state, found == 0, span, entries, codes,
-            -1, 0, near, out[k],
+            k, K, count, positive, total, C, (sizes[k, 0], sizes[k, 1]), beta, score, state, found == 0, span, entries,
+            codes, weights, signs[k], test, 0, near, out[k],
         )  # fmt: skip
 
 
 @compiled
 def delete_step(  # type: ignore[no-untyped-def]
-    p, count, examples, sizes, scale, C, objects, solved, branches, known, spans, entries, codes, test, out
+    p,
+    count,
+    scale,
+    C,
+    signs,
+    supposed,
+    objects,
+    solved,
+    branches,
+    known,
+    spans,
+    entries,
+    codes,
+    weights,
+    test,
+    out,
 ):
-    """Set `out` (2, c, entries) to the deleted scores under both suppositions about object p.
+    """Set `out` (sides, c, entries) to the deleted scores under all suppositions about object p, of weight `supposed`.
 
     Keeps S_i^2 by the machines as they stand in `known`, and sets `spans` to those by the branches.
     """
-    K, counts, total = objects
+    K, positives, totals, sizes = objects
     on = np.empty(count, np.bool_)
     near = resolution(C, scale)
-    total[p] += 1
-    for k in range(counts.shape[0]):
-        positive = counts[k]
-        for side in range(2):
-            positive[p] += side
+    sides = supposed.shape[0]
+    for k in range(positives.shape[0]):
+        positive, total = positives[k], totals[k]
+        own, before = positive[p], total[p]
+        for side in range(sides):
+            weight = supposed[side, k]
+            if weight == 0.0:
+                continue
+            of = side == sides - 1
+            total[p] = before + weight
+            positive[p] = own + weight if of else own
+            weights[test] = weight
             beta, score, state = branches.beta[side, k], branches.score[side, k], branches.state[side, k]
             span = spans[side, k]
             span[:count] = np.nan
             found, missed = find_margin(score, state, count, positive, total, on)
-            one_class = sizes[k] + side == 0 or sizes[k] + side == examples + 1
+            one_class = sizes[k, 0] + of == 0 or sizes[k, 0] + of == sizes[k, 1] + 1
             how = branches.commit[k, side]
             standing = missed == 0 and found > 0 and how in (KEEP, UPDATE)
             if standing and how == UPDATE:
@@ -308,11 +350,11 @@ def delete_step(  # type: ignore[no-untyped-def]
             elif found > 0 and not one_class:
                 measure_at_rest(K, count, positive, total, beta, on, found, standing, k, solved, known, scale, span)
             place_deleted(
-                k, K, count, positive, total, C, (sizes[k] + side, examples + 1), beta, score, state, found == 0, span,
-                entries, codes, test, side, near, out[side, k],
+                k, K, count, positive, total, C, (sizes[k, 0] + of, sizes[k, 1] + 1), beta, score, state, found == 0,
+                span, entries, codes, weights, signs[k], test, 1 if of else -1, near, out[side, k],
             )  # fmt: skip
             if not standing:
                 # Not by the margin that a commit leaves, or by none.
                 span[:count] = np.nan
-            positive[p] -= side
-    total[p] -= 1
+            total[p] = before
+            positive[p] = own

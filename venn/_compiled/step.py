@@ -1,4 +1,4 @@
-"""One step of all one-against-all machines: 2c supposed problems solved."""
+"""One step of all machines: every supposed problem solved."""
 
 import numpy as np
 
@@ -275,41 +275,48 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
 
 
 @compiled
-def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
-    """Answer, for every machine, both suppositions about object p.
+def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
+    """Answer, for every machine, all suppositions about object p.
 
-    `count` objects with p included; `examples` examples and `sizes` (c,) per class, without the
-    supposed one. Branches marked UNSOLVED are left to the caller. Returns the worst
-    violation of the solved branches, NaN when the kernel is not finite at p.
+    `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
+    where that is 0 is not solved. Branches marked UNSOLVED are left to the caller. Returns the worst violation of the
+    solved branches, NaN when the kernel is not finite at p.
     """
-    K, counts, total = objects
-    beta, score, state, bias, members, size, B, spare = solved
+    K, positives, totals, sizes = objects
+    beta, score, state, _, members, size, B, spare = solved
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
     shape, work, around, _, _ = scratch
     near_end = resolution(C, scale)
     worst_of_all = 0.0
     if new:
-        worst_of_all = place(p, examples, sizes, K, counts, total, beta, score, state, bias)
+        worst_of_all = place(p, objects, solved)
         if worst_of_all != 0.0:
             return worst_of_all
     direction = work[8]
     response, up, down = around[9], around[10], around[11]
     base_state = np.empty(count, np.int8)
     others = np.empty(members.shape[1], np.int64)
-    for k in range(counts.shape[0]):
-        positive = counts[k]
-        one_class = sizes[k] == 0 or sizes[k] == examples
+    sides = supposed.shape[0]
+    for k in range(positives.shape[0]):
+        positive, total = positives[k], totals[k]
+        own, before = positive[p], total[p]
+        one_class = sizes[k, 0] == 0 or sizes[k, 0] == sizes[k, 1]
         ready = False
-        for side in range(2):
-            sign = 1 if side == 1 else -1
-            beyond = ABOVE if side == 1 else BELOW
+        for side in range(sides):
+            weight = supposed[side, k]
+            if weight == 0.0:
+                commit[k, side] = KEEP
+                continue
+            of = side == sides - 1
+            sign = 1 if of else -1
+            beyond = ABOVE if of else BELOW
             alternate[k, side] = False
             slots[k, side] = 1
             events[k, side] = 0
             at_level = abs(state[k, p]) == 1
             if one_class:
                 commit[k, side] = REBUILD
-                if sizes[k] + side == 0 or sizes[k] + side == examples + 1:
+                if sizes[k, 0] + of == 0 or sizes[k, 0] + of == sizes[k, 1] + 1:
                     for i in range(count):
                         betas[side, k, i] = 0.0
                         scores[side, k, i] = sign
@@ -317,12 +324,12 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
                 else:
                     commit[k, side] = UNSOLVED
                 continue
-            total[p] += 1
-            positive[p] += side
-            same = (positive[p] if side == 1 else total[p] - positive[p]) - 1
-            budget = C
+            same = own if of else before - own
+            total[p] = before + weight
+            positive[p] = own + weight if of else own
+            budget = C * weight
             if at_level:
-                # p's segment moves by C towards `sign`; while the coefficient stays inside, nothing changes.
+                # p's segment moves towards `sign`; while the coefficient stays inside, nothing changes.
                 middle = C * (2 * positive[p] - total[p])
                 budget = sign * (middle - beta[k, p])
                 free = state[k, p] == sign or budget < -near_end
@@ -394,6 +401,6 @@ def solve_step(p, new, count, examples, sizes, scale, C, objects, solved, branch
                 events[k, side] = n_events
                 if how != UNSOLVED:
                     worst_of_all = max(worst_of_all, worst)
-            total[p] -= 1
-            positive[p] -= side
+            total[p] = before
+            positive[p] = own
     return worst_of_all

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
 from venn._compiled.smo import bias_interval, descend, resolution, scores_from
-from venn.prediction import Floats, Integers
+from venn.prediction import Floats
 
 
 class Problem(NamedTuple):
     """One machine over distinct objects; coefficients live on segments, see `venn._compiled.path`."""
 
     kernel: Floats  # (m, >= m)
-    positive: Integers  # (m,) examples of the class
-    total: Integers  # (m,) examples
+    positive: Floats  # (m,) weights of the examples of the class
+    total: Floats  # (m,) weights of all examples
     C: float
 
     @property

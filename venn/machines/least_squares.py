@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -18,15 +18,31 @@ from venn.machines.machine import (
     NotConverged,
     ScoreTable,
     Tuned,
+    check_code,
+    checked_class_weights,
+    checked_weight,
     clean_object,
     code_of,
     grown,
+    only_table,
+    shown_class_weights,
 )
 from venn.prediction import Floats, Integers, Label, class_codes
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
-SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_pivot", "_gain", "_new_total", "_entries", "_biases")
+SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_joined")
+
+
+class Joined(NamedTuple):
+    """A new example, supposed of no class, in all machines: the bordered numbers."""
+
+    ridge: float  # 1 / (C weight)
+    pivot: float
+    gain: float
+    total: float
+    entries: Floats  # (c,)
+    biases: Floats  # (c,)
 
 
 class LeastSquaresSVM:
@@ -53,6 +69,8 @@ class LeastSquaresSVM:
         Weight of the squared errors; 1 / C is the ridge.
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    class_weights : sequence of c numbers > 0, optional
+        Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones.
 
     Attributes
     ----------
@@ -97,11 +115,15 @@ class LeastSquaresSVM:
     deletes_exactly = True
     tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
-    def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
+    def __init__(
+        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+    ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
+        self.class_weights = checked_class_weights(class_weights, self.classes)
+        self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         self.n = 0
         c = len(self.classes)
         self._features: int | None = None
@@ -111,6 +133,7 @@ class LeastSquaresSVM:
         self._room = 0
         self._columns = np.zeros((0, 0))  # objects by feature
         self._labels = np.zeros(0, np.int64)
+        self._ridge = np.zeros(0)  # 1 / (C weight) of each example
         self._factor = np.zeros(0)
         self._sums = np.zeros(0)
         self._diagonal = np.zeros(0)
@@ -121,19 +144,21 @@ class LeastSquaresSVM:
 
     def fresh(self) -> LeastSquaresSVM:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = LeastSquaresSVM(self.kernel, self.C, self.classes)
+        machine = LeastSquaresSVM(self.kernel, self.C, self.classes, self.class_weights)
         machine.tuning = self.tuning
         return machine
 
     def __repr__(self) -> str:
-        return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
+        weights = shown_class_weights(self.class_weights)
+        return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
 
     def _make_scratch(self) -> None:
         self._row = np.empty(self._room)
         self._probe_row = np.empty(self._room)
         self._u = np.empty(self._room)
-        self._work = np.empty((4, self._room))
-        self._tables = np.empty((4, len(self.classes), self._room))
+        groups = len(self._values)
+        self._work = np.empty((groups, 4, self._room))
+        self._tables = np.empty((groups, 4, len(self.classes), self._room))
 
     def _make_room(self, n: int, features: int) -> None:
         """Make room for `n` examples; capacities double."""
@@ -148,6 +173,7 @@ class LeastSquaresSVM:
         self._room = room
         self._columns = grown(self._columns, features, room)
         self._labels = grown(self._labels, room)
+        self._ridge = grown(self._ridge, room)
         self._sums = grown(self._sums, room)
         self._diagonal = grown(self._diagonal, room)
         self._solutions = grown(self._solutions, len(self.classes), room)
@@ -168,7 +194,7 @@ class LeastSquaresSVM:
         n, row = self.n, self._probe_row
         self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), row)
         worst: float = compiled.row_violation(
-            i, n, row, 1 / self.C, self._labels, self._factor, self._sums, self._diagonal, self._solutions,
+            i, n, row, self._ridge[i], self._labels, self._factor, self._sums, self._diagonal, self._solutions,
             self._bases, self._total,
         )  # fmt: skip
         return worst
@@ -177,7 +203,7 @@ class LeastSquaresSVM:
     def bag(self) -> Bag:
         """Training scores of all machines now, by example."""
         scores = compiled.training_scores(
-            self.n, self._labels, self._sums, self._solutions, self._bases, self._total, self.C
+            self.n, self._labels, self._ridge, self._sums, self._solutions, self._bases, self._total
         )
         return Bag(scores, self._counts())
 
@@ -208,7 +234,7 @@ class LeastSquaresSVM:
 
     # ----------------------------------------------------------------- learning
 
-    def hypotheses(self, x: Any) -> LeastSquaresHypotheses:
+    def hypotheses(self, x: Any, weight: float = 1.0) -> LeastSquaresHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
         Solved once and remembered until a label is learned or another object asked about; asking
@@ -217,6 +243,8 @@ class LeastSquaresSVM:
         Parameters
         ----------
         x : (d,) finite numbers
+        weight : float > 0, default 1
+            Of the new example; that of its supposed class multiplies it.
 
         Returns
         -------
@@ -225,8 +253,9 @@ class LeastSquaresSVM:
         """
         x = clean_object(x, self._features)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key:
+        if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
+        ridges = 1 / (self.C * positive("weight", weight) * self._values)
         self._forget()
         n = self.n
         self._make_room(n + 1, x.size)
@@ -234,13 +263,13 @@ class LeastSquaresSVM:
         self.kernel.row(self._columns, n + 1, x, self._row)
         if not np.isfinite(self._row[: n + 1]).all():
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
-        worst = self._suppose()
+        worst = self._suppose(ridges)
         if not worst <= TOLERANCE:
             kept = self._kept()
             try:
                 if n > 0:
                     self._factorise()
-                worst = self._suppose()
+                worst = self._suppose(ridges)
                 if not worst <= TOLERANCE:
                     raise NotConverged(
                         f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C = {self.C:g} is too "
@@ -251,23 +280,25 @@ class LeastSquaresSVM:
                 # A question that is refused leaves no trace.
                 (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
                 raise
-        self._asked = LeastSquaresHypotheses(self, key)
+        self._asked = LeastSquaresHypotheses(self, key, float(weight))
         return self._asked
 
-    def _suppose(self) -> float:
-        """Join the object at column n, supposed of no class; return the worst error of the equations checked."""
+    def _suppose(self, ridges: Floats) -> float:
+        """Join the object at column n, supposed of no class, with each ridge; return the worst error checked."""
         n, row, u = self.n, self._row, self._u
-        kappa = row[n] + 1 / self.C
         norm = compiled.one_pass(self._factor, n, row, u)
-        self._pivot = kappa - norm
-        if not self._pivot > 0:
-            return math.inf
-        self._gain, self._new_total, self._entries, self._biases = compiled.suppose(
-            n, u, self._labels, self._sums, self._solutions, self._bases, self._total, self._pivot, self._work
-        )
-        worst: float = compiled.new_violation(
-            n, row, kappa, u, self._solutions, self._entries, self._biases, self._work
-        )
+        self._joined = []
+        worst = 0.0
+        for ridge, work in zip(ridges, self._work, strict=True):
+            kappa = row[n] + ridge
+            if not kappa - norm > 0:
+                return math.inf
+            joined = Joined(ridge, kappa - norm, *compiled.suppose(
+                n, u, self._labels, self._sums, self._solutions, self._bases, self._total, kappa - norm, work
+            ))  # fmt: skip
+            self._joined.append(joined)
+            wrong = compiled.new_violation(n, row, kappa, u, self._solutions, joined.entries, joined.biases, work)
+            worst = max(worst, wrong)
         if n > 0:
             worst = max(worst, self._violation(self._probe % n))
         if n >= FIRST and n & (n - 1) == 0 and self._certified < n:
@@ -287,7 +318,7 @@ class LeastSquaresSVM:
         for i in range(n):
             self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), row)
             M[:, i] = row
-        M[np.diag_indices(n)] += 1 / self.C
+        M[np.diag_indices(n)] += self._ridge[:n]
         try:
             lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError as error:
@@ -310,6 +341,7 @@ class LeastSquaresSVM:
         n = self.n
         state |= {
             "_room": n, "_asked": None, "_columns": self._columns[:, :n].copy(), "_labels": self._labels[:n].copy(),
+            "_ridge": self._ridge[:n].copy(),
             "_factor": self._factor[: n * (n + 1) // 2].copy(), "_sums": self._sums[:n].copy(),
             "_diagonal": self._diagonal[:n].copy(), "_solutions": self._solutions[:, :n].copy(),
             "_bases": self._bases.copy(),
@@ -330,23 +362,30 @@ class LeastSquaresSVM:
         clean_object(x, self._features)
         code_of(y, self._codes)
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the answer already solved, with its label, becomes the machine.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
+        weight : float >= 0, default 1
+            It counts as that many equal examples; none is learned of weight 0.
         """
         label = code_of(y, self._codes)
-        self.hypotheses(x)
+        if checked_weight(weight) == 0:
+            clean_object(x, self._features)
+            return
+        self.hypotheses(x, weight)
         self._forget()
         self._features = self._columns.shape[0]
+        joined = self._joined[self._group[label]]
         compiled.append(
-            self._factor, self.n, self._u, self._pivot, label, self._labels, self._sums, self._diagonal,
-            self._solutions, self._bases, self._gain, self._entries,
+            self._factor, self.n, self._u, joined.pivot, label, self._labels, self._sums, self._diagonal,
+            self._solutions, self._bases, joined.gain, joined.entries,
         )  # fmt: skip
-        self._total = self._new_total
+        self._ridge[self.n] = joined.ridge
+        self._total = joined.total
         self.n += 1
         self._probe += 1
 
@@ -354,8 +393,9 @@ class LeastSquaresSVM:
 class LeastSquaresHypotheses(Answer["LeastSquaresSVM"]):
     """What the machines would look like if the new object had each of the labels."""
 
-    def __init__(self, machine: LeastSquaresSVM, key: bytes) -> None:
+    def __init__(self, machine: LeastSquaresSVM, key: bytes, weight: float) -> None:
         super().__init__(machine, key, machine._score(machine._row) if machine.n else np.zeros(len(machine.classes)))
+        self.weight = weight
         self._ready = [False, False]  # tables of training and of deleted scores
 
     @property
@@ -364,54 +404,72 @@ class LeastSquaresHypotheses(Answer["LeastSquaresSVM"]):
         machine = self._buffers()
         return machine._labels[: machine.n].copy()
 
-    @property
-    def table(self) -> ScoreTable:
-        """Scores of all examples by the machines that have learned them all."""
-        machine = self._buffers()
-        negative, positive = machine._tables[:2]
-        if not self._ready[0]:
-            compiled.training_table(
-                machine.n, machine._u, machine._labels, machine._solutions, machine._entries, machine._biases,
-                machine.C, machine._work, negative, positive,
-            )  # fmt: skip
-            self._ready[0] = True
-        return self._table(negative, positive)
+    def tables(self, deleted: bool) -> list[tuple[ScoreTable, Integers]]:
+        """Return the scores of all examples, with the class codes of the hypotheses that a table is for.
 
-    @property
-    def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machines without it; that of the new one knows no hypothesis."""
+        There is one table for all hypotheses unless classes differ in weight: then one for each weight.
+        """
         machine = self._buffers()
-        negative, positive = machine._tables[2:]
-        if not self._ready[1]:
+        if not self._ready[deleted]:
+            for joined, work, tables in zip(machine._joined, machine._work, machine._tables, strict=True):
+                self._fill(deleted, joined, work, *tables[2 * deleted : 2 * deleted + 2])
+            self._ready[deleted] = True
+        return [
+            (self._table(*tables[2 * deleted : 2 * deleted + 2]), np.flatnonzero(machine._group == group))
+            for group, tables in enumerate(machine._tables)
+        ]
+
+    def _fill(self, deleted: bool, joined: Joined, work: Floats, negative: Floats, positive: Floats) -> None:
+        machine = self._machine
+        n = machine.n
+        if deleted:
             compiled.deleted_table(
-                machine.n, machine._u, machine._labels, machine._diagonal, machine._solutions, machine._new_total,
-                machine._pivot, machine._entries, machine._biases, self.test_scores, machine._work, negative, positive,
+                n, machine._u, machine._labels, machine._diagonal, machine._solutions, joined.total, joined.pivot,
+                joined.entries, joined.biases, self.test_scores, work, negative, positive,
             )  # fmt: skip
-            self._ready[1] = True
-        return self._table(negative, positive)
+            return
+        machine._ridge[n] = joined.ridge
+        compiled.training_table(
+            n, machine._u, machine._labels, machine._ridge, machine._solutions, joined.entries, joined.biases, work,
+            negative, positive,
+        )  # fmt: skip
 
     def _table(self, negative: Floats, positive: Floats) -> ScoreTable:
         machine = self._machine
         n = machine.n
         machine._labels[n] = 0
-        weights = np.ones(n + 1, np.int64)
-        weights[n] = 0
-        return ScoreTable(negative, positive, machine._labels[: n + 1], weights, n, machine._columns[:, : n + 1])
+        numbers = np.ones(n + 1, np.int64)
+        numbers[n] = 0
+        return ScoreTable(negative, positive, machine._labels[: n + 1], numbers, n, machine._columns[:, : n + 1])
+
+    @property
+    def table(self) -> ScoreTable:
+        """Scores of all examples by the machines that have learned them all."""
+        return only_table(self.tables(False))
+
+    @property
+    def deleted_table(self) -> ScoreTable:
+        """Score of each example by the machines without it; that of the new one knows no hypothesis."""
+        return only_table(self.tables(True))
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._in_order(self.table, j)
+        return self._in_order(False, j)
 
     def deleted(self, j: int) -> Floats:
         """Return (n + 1, c) deleted scores under hypothesis j, in the same order."""
-        return self._in_order(self.deleted_table, j)
+        return self._in_order(True, j)
 
-    def _in_order(self, table: ScoreTable, j: int) -> Floats:
+    def _in_order(self, deleted: bool, j: int) -> Floats:
+        check_code(j, len(self.classes))
+        table, _ = self.tables(deleted)[self._machine._group[j]]
         return self._under(j, table.negative, table.positive, np.arange(table.test + 1))
 
     def duals(self, j: int) -> Floats:
-        """Return (n + 1, c) coefficients C (t - f) under hypothesis j, in the same order."""
+        """Return (n + 1, c) coefficients C weight (t - f) under hypothesis j, in the same order."""
         scores = self.scores(j)
+        machine = self._machine
         targets = np.where(np.append(self.labels, j)[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
-        duals: Floats = self._machine.C * (targets - scores)
+        ridge = np.append(machine._ridge[: machine.n], machine._joined[machine._group[j]].ridge)
+        duals: Floats = (targets - scores) / ridge[:, None]
         return duals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -96,6 +97,7 @@ class WithClasses(Protocol):
         """Labels in class order."""
 
 
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 Asked = TypeVar("Asked", bound=WithClasses)
 
 
@@ -211,6 +213,61 @@ def check_code(j: Any, c: int) -> None:
     """Raise when `j` is not a class code."""
     if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < c:
         raise ValueError(f"j must be a class code from 0 to {c - 1}, got {j!r}")
+
+
+def checked_weight(weight: Any) -> float:
+    """Return the weight of an example, or say what is wrong with it."""
+    requirement = f"weight must be a finite number >= 0, got {weight!r}"
+    if isinstance(weight, bool | np.bool_) or not isinstance(weight, int | float | np.integer | np.floating):
+        raise TypeError(requirement)
+    if not 0 <= weight < np.inf:
+        raise ValueError(requirement)
+    return float(weight)
+
+
+def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
+    """Return (c,) weights of the classes, 1 each by default, or say what is wrong with them."""
+    c = len(classes)
+    if weights is None:
+        return np.ones(c)
+    try:
+        clean = np.array([checked_weight(weight) for weight in weights])
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}"
+        ) from None
+    if clean.shape != (c,) or not (clean > 0).all():
+        raise ValueError(
+            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}: leave "
+            "out the examples of a class that shall weigh nothing"
+        )
+    clean.setflags(write=False)
+    return clean
+
+
+def shown_class_weights(weights: Floats) -> str:
+    """Return what a repr says of the weights of the classes: nothing where all are 1."""
+    return "" if (weights == 1).all() else f", class_weights={weights.tolist()!r}"
+
+
+def only_table(tables: list[tuple[ScoreTable, Integers]]) -> ScoreTable:
+    """Return the one table for all hypotheses, or say that there are several."""
+    if len(tables) > 1:
+        raise ValueError(f"class_weights must be equal for one table of scores, got {len(tables)} different weights")
+    return tables[0][0]
+
+
+def under_each(hypotheses: Any, deleted: bool, read: Callable[[ScoreTable], Arrays]) -> Arrays:
+    """Return what `read` makes of the table of scores, arrays by hypothesis, each hypothesis by its own table."""
+    tables = getattr(hypotheses, "tables", None)
+    if tables is None:
+        return read(hypotheses.deleted_table if deleted else hypotheses.table)
+    (table, _), *others = tables(deleted)
+    rows = read(table)
+    for table, codes in others:
+        for into, values in zip(rows, read(table), strict=True):
+            into[codes] = values[codes]
+    return rows
 
 
 def clean_object(x: Any, features: int | None) -> Floats:

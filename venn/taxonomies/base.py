@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from venn._compiled.categories import count_beside
-from venn.machines.machine import Hypotheses, Machine, ScoreTable
+from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.prediction import Floats, Integers, Parameters
 
 
@@ -53,7 +53,7 @@ class ByTable(Parameters):
 
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
-        return self.count_table(hypotheses.table)
+        return under_each(hypotheses, False, self.count_table)
 
 
 class ByScores(ByTable):
@@ -160,4 +160,4 @@ class Deleted(Parameters):
 
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
-        return self.taxonomy.count_table(hypotheses.deleted_table)
+        return under_each(hypotheses, True, self.taxonomy.count_table)

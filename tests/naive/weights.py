@@ -1,0 +1,63 @@
+"""Weights by definition: an example of weight w is w equal examples; machines of pairs, one at a time.
+
+Weights are multiples of a unit, of which each example has a whole number of copies, each with the box of the unit.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from naive import svm
+
+
+def machine(K, t, weights, C, unit=0.25):
+    """Return the (n,) scores of all objects by the machine of the examples with sign t != 0, from copies."""
+    copies = np.rint(weights / unit).astype(int)
+    if not np.allclose(copies * unit, weights):
+        raise ValueError("weights must be multiples of the unit")
+    own = np.flatnonzero(t)
+    if len(own) == 0:
+        return np.zeros(len(t))
+    if abs(t[own].sum()) == len(own):
+        return np.full(len(t), float(t[own[0]]))
+    rows = np.repeat(own, copies[own])
+    signs = t[rows].astype(float)
+    own_K = K[np.ix_(rows, rows)]
+    alpha = svm.coefficients(own_K, signs, C * unit)
+    trained = svm.scores(own_K, signs, C * unit)
+    bias = trained[0] - own_K[0] @ (alpha * signs)
+    return K[:, rows] @ (alpha * signs) + bias
+
+
+def one_vs_all(K, labels, weights, c, C):
+    """Return the (n, c) one-against-all scores."""
+    return np.array([machine(K, np.where(labels == k, 1, -1), weights, C) for k in range(c)]).T
+
+
+def one_vs_one(K, labels, weights, c, C):
+    """Return the (n, c) votes and parts of margins of the machines of all pairs."""
+    votes, margins = np.zeros((2, len(labels), c))
+    for a, b in combinations(range(c), 2):
+        f = machine(K, (labels == a).astype(int) - (labels == b), weights, C)
+        for i, score in enumerate(f):
+            if score > 5e-7:
+                votes[i, a] += 1
+            if score < -5e-7:
+                votes[i, b] += 1
+            margins[i, a] += score
+            margins[i, b] -= score
+    return votes + margins / (3 * (abs(margins) + 1))
+
+
+def least_squares(K, labels, weights, c, C, left_out=None):
+    """Return the (n, c) scores of all objects by the weighted least-squares machines, fitted without one of them."""
+    n = len(labels)
+    own = np.array([i for i in range(n) if i != left_out])
+    A = np.zeros((len(own) + 1, len(own) + 1))
+    A[0, 1:] = A[1:, 0] = 1
+    A[1:, 1:] = K[np.ix_(own, own)] + np.diag(1 / (C * weights[own]))
+    scores = np.empty((n, c))
+    for k in range(c):
+        solution = np.linalg.solve(A, np.append(0, np.where(labels[own] == k, 1, -1)))
+        scores[:, k] = K[:, own] @ solution[1:] + solution[0]
+    return scores

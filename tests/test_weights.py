@@ -1,0 +1,214 @@
+"""Weights of examples and of classes; machines of pairs: equal to their definitions under every hypothesis."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels, learned, objects, same_answer
+from naive import svm
+from naive import weights as naive
+
+import venn
+
+GAMMA = 0.5
+CLASS_WEIGHTS = {
+    "alike": (1.0, 1.0, 1.0),
+    "one apart": (0.5, 1.0, 1.0),
+    "all different": (0.5, 1.0, 2.0),
+}
+MACHINES = {
+    "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
+    "one vs one": (venn.OneVsOneSVM, naive.one_vs_one),
+    "least squares": (venn.LeastSquaresSVM, naive.least_squares),
+}
+every_machine = pytest.mark.parametrize("name", MACHINES)
+
+
+def stream(kind, seed, n, c=3):
+    rng = np.random.default_rng([len(kind), seed])
+    X = objects(kind, rng, n)
+    y = labels("late" if seed % 2 else "noise", rng, X, c)
+    return X, y, rng.choice([0.5, 1.0, 1.5], n)
+
+
+@every_machine
+@pytest.mark.parametrize("kind", ["normal", "grid", "few"])
+@pytest.mark.parametrize("class_weights", CLASS_WEIGHTS)
+def test_every_hypothesis_equals_the_definition(name, kind, class_weights):
+    make, define = MACHINES[name]
+    of_class = np.array(CLASS_WEIGHTS[class_weights])
+    X, y, w = stream(kind, list(CLASS_WEIGHTS).index(class_weights), 15)
+    K = svm.rbf(GAMMA)(X, X)
+    machine = make(venn.RBF(GAMMA), 2.0, range(3), of_class)
+    for n, x in enumerate(X):
+        if n in (0, 1, 3, 6, 10, 14):
+            for weight in (1.0, 0.5) if n == 6 else (1.0,):
+                answer = machine.hypotheses(x, weight)
+                for j in range(3):
+                    codes = np.append(y[:n], j)
+                    effective = np.append(w[:n], weight) * of_class[codes]
+                    expected = define(K[: n + 1, : n + 1], codes, effective, 3, 2.0)
+                    if name == "one vs all" and n == 0:
+                        continue  # one example: by convention, tested with the machine
+                    np.testing.assert_allclose(answer.scores(j), expected, rtol=0, atol=1e-6)
+        machine.learn_one(x, int(y[n]), w[n])
+        assert machine.residual < 1e-9
+
+
+@pytest.mark.parametrize("class_weights", CLASS_WEIGHTS)
+def test_deleted_scores_of_least_squares_are_those_without_the_example(class_weights):
+    of_class = np.array(CLASS_WEIGHTS[class_weights])
+    X, y, w = stream("grid", 4, 12)
+    K = svm.rbf(GAMMA)(X, X)
+    machine = learned_with(venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3), of_class), X[:-1], y[:-1], w[:-1])
+    answer = machine.hypotheses(X[-1])
+    for j in range(3):
+        codes = np.append(y[:-1], j)
+        effective = np.append(w[:-1], 1.0) * of_class[codes]
+        expected = [naive.least_squares(K, codes, effective, 3, 2.0, i)[i] for i in range(12)]
+        np.testing.assert_allclose(answer.deleted(j), expected, rtol=0, atol=1e-9)
+
+
+def learned_with(machine, X, y, w):
+    for x, label, weight in zip(X, y, w, strict=True):
+        machine.learn_one(x, int(label), weight)
+    return machine
+
+
+@every_machine
+@pytest.mark.parametrize("seed", range(3))
+def test_replication_class_weight_and_sample_weight_agree(name, seed):
+    make, _ = MACHINES[name]
+    X, y, _ = stream("grid", seed, 40)
+    of_class = np.array([1, 3, 2])
+    weighed = learned_with(make(venn.RBF(GAMMA), 1.0, range(3)), X, y, of_class[y].astype(float))
+    by_class = learned(make(venn.RBF(GAMMA), 1.0, range(3), of_class), X, y.tolist())
+    copied = make(venn.RBF(GAMMA), 1.0, range(3))
+    for x, label in zip(X, y.tolist(), strict=True):
+        for _ in range(of_class[label]):
+            copied.learn_one(x, label)
+    for x in [*X[:5], *np.random.default_rng(seed).normal(size=(5, 2))]:
+        np.testing.assert_allclose(weighed.scores(x), copied.scores(x), rtol=0, atol=1e-8)
+        np.testing.assert_allclose(by_class.scores(x), copied.scores(x), rtol=0, atol=1e-8)
+
+
+@every_machine
+@pytest.mark.parametrize("kind", ["grid", "few"])
+def test_order_of_the_examples_does_not_matter(name, kind):
+    make, _ = MACHINES[name]
+    X, y, w = stream(kind, 2, 40)
+    order = np.random.default_rng(0).permutation(40)
+    machines = [
+        learned_with(make(venn.RBF(GAMMA), 3.0, range(3), (1, 2, 0.5)), X[rows], y[rows], w[rows])
+        for rows in (np.arange(40), order)
+    ]
+    for x in X[:10]:
+        for j in range(3):
+            ours, theirs = (np.sort(machine.hypotheses(x).scores(j), axis=0) for machine in machines)
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+
+
+@every_machine
+@pytest.mark.parametrize("deleted", [False, True])
+def test_readers_take_each_hypothesis_from_its_own_table(name, deleted):
+    """Counts and ranks by tables are those by rows of all examples."""
+    make, _ = MACHINES[name]
+    X, y, w = stream("grid", 6, 30)
+    machine = learned_with(make(venn.RBF(GAMMA), 2.0, range(3), (0.5, 1, 2)), X, y, w)
+    taxonomy = venn.Deleted(venn.Argmax()) if deleted else venn.Argmax()
+    model, conformal = venn.TransductiveVenn(machine, taxonomy), venn.Conformal(machine, venn.Margin(deleted))
+    for x in [*X[:4], [0.3, 0.7]]:
+        answer = machine.hypotheses(x)
+        rows, greater = np.zeros((3, 3)), np.zeros(3)
+        for j in range(3):
+            scores = answer.deleted(j) if deleted else answer.scores(j)
+            grid, codes = np.rint((scores - 0.27e-6) / 1e-6), np.append(y, j)
+            category = grid.argmax(axis=1)
+            rows[j] = np.bincount(codes[category == category[-1]], minlength=3)
+            own = grid[np.arange(31), codes]
+            rival = np.where(np.eye(3, dtype=bool)[codes], -np.inf, grid).max(axis=1)
+            strange = rival - own
+            greater[j] = ((strange > strange[-1] + 2).sum(), (strange >= strange[-1] - 2).sum())[0]
+        np.testing.assert_allclose(model.predict_one(x).probabilities, rows / rows.sum(axis=1, keepdims=True))
+        p = conformal.predict_one(x).p_values
+        assert (p >= greater / 31 - 1e-12).all()
+
+
+@every_machine
+def test_weight_0_is_no_example(name):
+    X, y, w = stream("grid", 8, 20)
+    make, _ = MACHINES[name]
+    with_zeros, without = make(venn.RBF(GAMMA), 2.0, range(3)), make(venn.RBF(GAMMA), 2.0, range(3))
+    for i, x in enumerate(X):
+        with_zeros.learn_one(x, int(y[i]), 0.0 if i % 3 == 0 else w[i])
+        if i % 3:
+            without.learn_one(x, int(y[i]), w[i])
+    assert with_zeros.n == without.n == 13
+    assert same_answer(with_zeros.hypotheses([0.5, 0.5]), without.hypotheses([0.5, 0.5]))
+
+
+@every_machine
+def test_asking_with_another_weight_leaves_no_trace(name):
+    make, _ = MACHINES[name]
+    X, y, w = stream("grid", 10, 25)
+    quiet, curious = (make(venn.RBF(GAMMA), 2.0, range(3), (1, 2, 2)) for _ in range(2))
+    for i, x in enumerate(X):
+        for weight in (0.25, 3.0, 1.0):
+            curious.hypotheses(x, weight)
+        for machine in (quiet, curious):
+            machine.learn_one(x, int(y[i]), w[i])
+    assert same_answer(quiet.hypotheses([0.5, 0.5]), curious.hypotheses([0.5, 0.5]))
+    again = pickle.loads(pickle.dumps(quiet))
+    assert same_answer(again.hypotheses([0.5, 0.5]), quiet.hypotheses([0.5, 0.5]))
+    assert again.class_weights.tolist() == [1, 2, 2]
+    assert quiet.fresh().class_weights.tolist() == [1, 2, 2]
+
+
+@every_machine
+def test_very_different_weights_stay_exact(name):
+    make, _ = MACHINES[name]
+    X, y, _ = stream("normal", 12, 60)
+    w = 10.0 ** np.random.default_rng(0).integers(-3, 3, 60)
+    machine = learned_with(make(venn.RBF(GAMMA), 1.0, range(3)), X, y, w)
+    assert machine.residual < 1e-7
+
+
+@every_machine
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, True, "1", None, [1.0]])
+def test_bad_weights_are_refused(name, bad):
+    make, _ = MACHINES[name]
+    machine = make(venn.RBF(GAMMA), 2.0, ["a", "b"])
+    machine.learn_one([0.0], "a", 2.0)
+    before = pickle.dumps(machine)
+    with pytest.raises((ValueError, TypeError), match="weight must be a finite number >= 0, got"):
+        machine.learn_one([1.0], "b", bad)
+    assert pickle.dumps(machine) == before
+    for asked in (bad, 0.0):
+        with pytest.raises((ValueError, TypeError), match="weight must be"):
+            machine.hypotheses([1.0], asked)
+
+
+@every_machine
+@pytest.mark.parametrize("bad", [(1.0,), (1, 2, 3), (1, 0), (1, -1), (1, np.nan), (1, "2"), 3, "ab", (1, True)])
+def test_bad_class_weights_are_refused(name, bad):
+    make, _ = MACHINES[name]
+    with pytest.raises((ValueError, TypeError), match="class_weights must be 2 finite numbers > 0"):
+        make(venn.RBF(GAMMA), 2.0, ["a", "b"], bad)
+
+
+@pytest.mark.parametrize("name", ["one vs all", "least squares"])
+def test_readers_of_one_table_refuse_several(name):
+    machine = MACHINES[name][0](venn.RBF(GAMMA), 2.0, ["a", "b", "c"], (1, 2, 3))
+    for make in (venn.TransductiveVennAbers, lambda m: venn.Conformal(m, venn.Multiplier())):
+        with pytest.raises(ValueError, match="class_weights must be equal"):
+            make(machine).predict_one([0.0])
+
+
+def test_pairs_without_examples_do_not_vote():
+    machine = venn.OneVsOneSVM(venn.RBF(GAMMA), 2.0, ["a", "b", "c", "d"])
+    assert machine.scores([0.0]).tolist() == [0, 0, 0, 0]
+    machine.learn_one([0.0], "c")
+    # c wins all its pairs, by a margin of 1 each; each other class loses one.
+    np.testing.assert_allclose(machine.scores([5.0]), [-1 / 6, -1 / 6, 3 + 3 / (3 * 4), -1 / 6])
