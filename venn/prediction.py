@@ -425,8 +425,8 @@ class PredictionSet:
     The p-value of a class is small when the new example, with that label, would be strange among the
     others. Under exchangeability the smoothed p-value of the true label is uniform on [0, 1]: the set at level
     epsilon misses the true label with probability epsilon. Plain p-values err on the side of larger sets: at most
-    epsilon. By `Conformal`, and by `InductiveConformal` where its schedule is exact online, the smoothed p-values of
-    successive steps are also independent, and so are the errors.
+    epsilon. By `Conformal`, and by `InductiveConformal` where its schedule is exact online, both without a `shift`, the
+    smoothed p-values of successive steps are also independent, and so are the errors.
 
     Parameters
     ----------

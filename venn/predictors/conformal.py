@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from venn._compiled.nonconformity import shares
 from venn.machines.machine import Machine, checked_machine
 from venn.nonconformity import Margin, Measure, Ranks, checked_measure, flag
 from venn.prediction import Floats, Label, PredictionSet
+from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.smoothing import Smoothing
 from venn.taxonomies.scores import number
 
 
-def p_values(ranks: Ranks, tau: float, label_conditional: bool = False) -> Floats:
+def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: Floats | None = None) -> Floats:
     """Return the (c,) p-values of the classes.
 
     p_j = (#{A_i > A} + tau #{A_i = A}) / n under hypothesis j, the new example counted among all n and among the
@@ -26,6 +29,8 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False) -> Float
         A uniform random number breaks ties; 1 gives plain p-values.
     label_conditional : bool, default False
         Count examples of class j only.
+    ratios : (c,) float64 >= 0, some > 0, optional
+        What an example of each class counts for; 1 by default. With 0 the class cannot come: its p-value is 0.
 
     Raises
     ------
@@ -47,8 +52,13 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False) -> Float
     """
     if not 0 <= number("tau", tau) <= 1:
         raise ValueError(f"tau must lie in [0, 1], got {tau!r}")
-    values: Floats = shares(ranks.greater, ranks.equal, ranks.total, float(tau), bool(label_conditional))
-    return values
+    if ratios is None or label_conditional:  # examples of one class weigh alike: weights cancel
+        values: Floats = shares(ranks.greater, ranks.equal, ranks.total, float(tau), bool(label_conditional))
+        return values if ratios is None else np.where(ratios > 0, values, 0.0)
+    total = ranks.total @ ratios
+    above = ranks.greater @ ratios + float(tau) * (ranks.equal @ ratios)
+    weighted: Floats = np.divide(above, total, out=np.zeros(len(total)), where=ratios > 0)
+    return np.minimum(weighted, 1.0)  # sums in floating point
 
 
 class Conformal:
@@ -64,6 +74,14 @@ class Conformal:
     binomial. Plain p-values err on the side of larger sets. Label-conditionally the same holds among the examples
     of each class, and so over all. It is a theorem; how small the sets are is not.
 
+    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
+    class. Theorem: each single smoothed p-value is uniform, and plain ones err on the safe side, when the examples
+    learned are drawn independently with the training priors of the shift and the new one with the operational ones,
+    P(x | y) being the same and the ratios known. Examples of the operational stream must not be learned then. P-values
+    of different steps are dependent, for they are compared with the same examples: errors in n steps are not binomial,
+    and no martingale may bet on them. Label-conditional p-values need no weights: all that is said of them above holds
+    however the frequencies of the classes change, as long as P(x | y) does not, with a shift or without.
+
     Parameters
     ----------
     machine : Machine
@@ -78,6 +96,8 @@ class Conformal:
     seed : int >= 0, default 0
         Of the random numbers, one for each step: number n, where n examples have been learned, whatever is
         asked and how often.
+    shift : PriorShift, optional
+        Where the examples learned come by other class frequencies than the objects asked about.
 
     Raises
     ------
@@ -86,7 +106,9 @@ class Conformal:
 
     References
     ----------
-    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4.
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4; with weights
+    Tibshirani, Foygel Barber, Candès & Ramdas (2019), "Conformal prediction under covariate shift", and for labels
+    Podkopaev & Ramdas (2021), arXiv:2103.03323.
 
     Examples
     --------
@@ -108,6 +130,7 @@ class Conformal:
         label_conditional: bool = False,
         smoothed: bool = True,
         seed: int = 0,
+        shift: PriorShift | None = None,
     ) -> None:
         self.machine = checked_machine(machine)
         self.measure: Measure = Margin() if measure is None else checked_measure(measure)
@@ -115,12 +138,19 @@ class Conformal:
         self.smoothed = flag("smoothed", smoothed)
         self.measure.check_machine(machine)
         self._smoothing = Smoothing(seed)
+        self.shift = shift
+        self._ratios = checked_ratios(shift, machine.classes)
 
     def __repr__(self) -> str:
         return (
             f"Conformal({self.machine!r}, {self.measure!r}, label_conditional={self.label_conditional}, "
-            f"smoothed={self.smoothed}, seed={self._smoothing.seed})"
+            f"smoothed={self.smoothed}, seed={self._smoothing.seed}{shown_shift(self.shift)})"
         )
+
+    def under(self, shift: PriorShift | None) -> Conformal:
+        """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
+        machine, seed = self.machine.fresh(), self._smoothing.seed
+        return Conformal(machine, self.measure, self.label_conditional, self.smoothed, seed, shift)
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -136,7 +166,8 @@ class Conformal:
         """
         ranks = self.measure.rank(self.machine.hypotheses(x))
         tau = self._smoothing.at(self.machine.n) if self.smoothed else 1.0
-        return PredictionSet(p_values(ranks, tau, self.label_conditional), self.classes, self.smoothed)
+        values = p_values(ranks, tau, self.label_conditional, self._ratios)
+        return PredictionSet(values, self.classes, self.smoothed)
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example."""

@@ -17,11 +17,36 @@ from venn.taxonomies import ByScores
 Bools = NDArray[np.bool_]
 
 
+def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
+    """Return the label distributions of categories whose examples weigh by class.
+
+    Where a label cannot come, the hypothesis that it has come is false, and its row may be anything. It is made the
+    mean of the others, which moves neither bounds nor the mean of all.
+
+    Parameters
+    ----------
+    labels : (..., c, c) numbers >= 0
+        Row j: examples of each class in the category of the new one, itself included as one of class j.
+    ratios : (c,) float64 >= 0, some > 0
+        What an example of each class weighs.
+    """
+    masses = labels * ratios
+    possible = ratios > 0
+    totals = masses.sum(axis=-1, keepdims=True)
+    rows: Floats = masses / np.where(totals > 0, totals, 1.0)
+    if not possible.all():
+        true = rows[..., possible, :]
+        mean = np.clip(true.mean(axis=-2), true.min(axis=-2), true.max(axis=-2))  # means of equals may differ from them
+        rows[..., ~possible, :] = mean[..., None, :]
+    return rows
+
+
 class Multiprobabilities:
     """Predictions for n objects by counts: what `Multiprobability` says of one, in arrays.
 
     With m the number of calibration examples in an object's category, row j of its multiprobability is
-    (counts + 1{k = j}) / (m + 1), hence the interval of a class is [counts, counts + 1] / (m + 1).
+    (counts + 1{k = j}) / (m + 1), hence the interval of a class is [counts, counts + 1] / (m + 1). With ratios an
+    example of class k counts as ratios[k] of them, the new one too.
 
     Parameters
     ----------
@@ -34,6 +59,8 @@ class Multiprobabilities:
         Class of the category of each object, where categories stand for one.
     guaranteed : str, optional
         What is a theorem about each prediction; by default what the rule says.
+    ratios : (c,) float64 >= 0, some > 0, optional
+        What an example of each class weighs; 1 by default.
 
     Examples
     --------
@@ -52,7 +79,9 @@ class Multiprobabilities:
         rule: Rule,
         category_classes: Integers | None = None,
         guaranteed: str | None = None,
+        ratios: Floats | None = None,
     ) -> None:
+        self.ratios = ratios
         self.counts = counts.view()
         self.counts.setflags(write=False)
         self.classes = tuple(classes)
@@ -73,6 +102,7 @@ class Multiprobabilities:
             first.rule,
             np.concatenate(known) if known else None,
             first.guaranteed,
+            first.ratios,
         )
 
     def __len__(self) -> int:
@@ -82,7 +112,8 @@ class Multiprobabilities:
         """Return the prediction for object i."""
         counts = self.counts[i]
         known = None if self.category_classes is None else int(self.category_classes[i])
-        rows = (counts + np.eye(len(self.classes))) / (counts.sum() + 1)
+        labels = counts + np.eye(len(self.classes))
+        rows = labels / (counts.sum() + 1) if self.ratios is None else shares(labels, self.ratios)
         return Multiprobability(rows, self.classes, self.rule, known, self.guaranteed)
 
     @cached_property
@@ -106,14 +137,32 @@ class Multiprobabilities:
     @property
     def lower(self) -> Floats:
         """(n,) smallest probabilities of the predicted classes over the hypotheses."""
+        if self.ratios is not None:
+            return self._weighted_bounds[0]
         lower: Floats = self.counts[np.arange(len(self)), self.index] / (self.sizes + 1)
         return lower
 
     @property
     def upper(self) -> Floats:
         """(n,) largest ones."""
+        if self.ratios is not None:
+            return self._weighted_bounds[1]
         upper: Floats = (self.counts[np.arange(len(self)), self.index] + 1) / (self.sizes + 1)
         return upper
+
+    @cached_property
+    def _weighted_bounds(self) -> tuple[Floats, Floats]:
+        """(n,) smallest and largest probabilities of the predicted classes."""
+        ratios, index = np.asarray(self.ratios), self.index
+        masses = self.counts * ratios
+        own, total = masses[np.arange(len(self)), index], masses.sum(axis=1)
+        # Least under the hypothesis of the other class that weighs most; 1 where no other class can come.
+        others = np.array([np.delete(ratios, k).max() for k in range(len(ratios))])[index]
+        lower: Floats = np.divide(own, total + others, out=np.ones(len(self)), where=others > 0)
+        upper: Floats = np.divide(
+            own + ratios[index], total + ratios[index], out=np.zeros(len(self)), where=ratios[index] > 0
+        )
+        return lower, upper
 
     @property
     def width(self) -> Floats:
@@ -124,6 +173,8 @@ class Multiprobabilities:
     def probabilities(self) -> Floats:
         """(n, c, c) multiprobabilities."""
         rows: Floats = self.counts[:, None, :] + np.eye(len(self.classes))
+        if self.ratios is not None:
+            return shares(rows, self.ratios)
         rows /= (self.sizes + 1)[:, None, None]
         return rows
 
@@ -144,10 +195,13 @@ class Counter:
     `clear` makes it forget them, when the scorer changes.
     """
 
-    def __init__(self, taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule) -> None:
+    def __init__(
+        self, taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule, ratios: Floats | None = None
+    ) -> None:
         self.taxonomy = taxonomy
         self.classes = classes
         self.rule = rule
+        self.ratios = ratios
         self.clear()
 
     def clear(self) -> None:
@@ -164,7 +218,8 @@ class Counter:
 
     def _block(self, counts: NDArray[Any], category_classes: Integers) -> Multiprobabilities:
         stands = self.taxonomy.determines_class
-        return Multiprobabilities(counts, self.classes, self.rule, category_classes if stands else None)
+        known = category_classes if stands else None
+        return Multiprobabilities(counts, self.classes, self.rule, known, ratios=self.ratios)
 
     def _categories(self, scores: Floats) -> Integers:
         return np.asarray(self.taxonomy.categories(scores), np.int64)
@@ -265,7 +320,9 @@ class ScoreBag(Counter):
         return Multiprobabilities.join(blocks)
 
 
-def counter(taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule) -> CategoryCounts | ScoreBag:
-    """Return the reader that the taxonomy needs."""
+def counter(
+    taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule, ratios: Floats | None = None
+) -> CategoryCounts | ScoreBag:
+    """Return the reader that the taxonomy needs; an example of each class weighs by the (c,) ratios, if given."""
     kind = CategoryCounts if taxonomy.pointwise else ScoreBag
-    return kind(taxonomy, classes, rule)
+    return kind(taxonomy, classes, rule, ratios)

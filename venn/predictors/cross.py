@@ -10,6 +10,7 @@ from venn.prediction import NOTHING, Label, Multiprobability, RowMean
 from venn.predictors.counts import Bools, Multiprobabilities, counter
 from venn.predictors.inductive import Inductive, checked_scorer, checked_taxonomy
 from venn.predictors.schedules import RandomAssignment, whole
+from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import ByScores
 
 
@@ -56,6 +57,9 @@ class CrossVenn:
     last : int >= first, optional
         No training beyond that many examples. By default there is always a next one: give it where the
         machine's memory grows as the square of what it has learned.
+    shift : PriorShift, optional
+        Where the examples learned come by other class frequencies than the objects asked about: each part is then valid
+        as `InductiveVenn` says, the merge is as little proved as without.
 
     Raises
     ------
@@ -92,6 +96,7 @@ class CrossVenn:
         first: int = 32,
         growth: float = 2.0,
         last: int | None = None,
+        shift: PriorShift | None = None,
     ) -> None:
         self.folds = whole("folds", folds, 2)
         schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
@@ -100,15 +105,32 @@ class CrossVenn:
         self._given = machine
         self._assignment = schedules[0]
         self.classes: tuple[Label, ...] = tuple(machine.classes)
+        self.shift = shift
+        self._ratios = checked_ratios(shift, self.classes)
         self._parts: list[Inductive[Multiprobabilities]] = [
-            Inductive(machine, counter(self.taxonomy, self.classes, RowMean()), schedule) for schedule in schedules
+            Inductive(machine, counter(self.taxonomy, self.classes, RowMean(), self._ratios), schedule)
+            for schedule in schedules
         ]
 
     def __repr__(self) -> str:
         s = self._assignment
         return (
             f"CrossVenn({self._given!r}, {self.taxonomy!r}, folds={self.folds}, seed={s.seed}, "
-            f"first={s.first}, growth={s.growth}, last={s.last})"
+            f"first={s.first}, growth={s.growth}, last={s.last}{shown_shift(self.shift)})"
+        )
+
+    def under(self, shift: PriorShift | None) -> CrossVenn:
+        """Return the same predictor under a prior shift, or none, having learned nothing."""
+        s = self._assignment
+        return CrossVenn(
+            self._given,
+            self.taxonomy,
+            self.folds,
+            seed=s.seed,
+            first=s.first,
+            growth=s.growth,
+            last=s.last,
+            shift=shift,
         )
 
     @property
@@ -132,7 +154,7 @@ class CrossVenn:
 
     def _merged(self, blocks: list[Multiprobabilities]) -> Multiprobabilities:
         counts = np.mean([block.counts for block in blocks], axis=0)
-        return Multiprobabilities(counts, self.classes, RowMean(), None, NOTHING)
+        return Multiprobabilities(counts, self.classes, RowMean(), None, NOTHING, self._ratios)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.

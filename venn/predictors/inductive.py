@@ -12,6 +12,7 @@ from venn.machines.machine import code_of, grown
 from venn.prediction import CategoryClass, Floats, Integers, Label, Multiprobability, RowMean, Rule, class_codes
 from venn.predictors.counts import Bools, Multiprobabilities, counter
 from venn.predictors.schedules import NoTraining, PrefixRestart, Schedule
+from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import Argmax, ByScores
 
 Block = TypeVar("Block")
@@ -362,6 +363,17 @@ class InductiveVenn(Inductive[Multiprobabilities]):
     put all m of them into categories anew for every object: O(c m), and O(m (c + log m)) for
     `AdaptiveMarginBins`, which sorts.
 
+    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
+    class. Theorem: every single prediction is valid when the calibration examples are drawn independently with the
+    training priors of the shift and the new example with the operational ones, P(x | y) being the same and the ratios
+    known. For then, given all of them in any order, each is the new one with a chance proportional to its ratio. It
+    asks that *all* examples that calibrate come by the training priors. Examples of the operational stream do not: ask
+    about them by `predict_many`, or give them to a `FixedCalibration` that is full and takes no notice. Learned and
+    counted beside the others they void the theorem. What the schedule says of sums over a stream is said of streams
+    without a shift. With one nothing is proved of them, and monitors that bet on independent p-values may alarm on
+    valid predictions: those of many steps share their calibration examples. `Balanced` is the case in which the stream
+    can be learned.
+
     Categories are functions of the scores alone: `Grouped`, which looks at the object, and `Deleted`, which
     needs a machine that learns and unlearns, are for `TransductiveVenn` only.
 
@@ -376,6 +388,8 @@ class InductiveVenn(Inductive[Multiprobabilities]):
     rule : Rule, optional
         Picks the predicted class: by default `CategoryClass()` where categories stand for classes,
         `RowMean()` elsewhere.
+    shift : PriorShift, optional
+        Where the examples that calibrate come by other class frequencies than the objects asked about.
 
     Attributes
     ----------
@@ -389,12 +403,13 @@ class InductiveVenn(Inductive[Multiprobabilities]):
     TypeError
         A part is not what it must be.
     ValueError
-        The machine has learned, the schedule does not suit it, the taxonomy is not for that many classes, or
-        the rule is `CategoryClass()` where categories stand for no class.
+        The machine has learned, the schedule does not suit it, the taxonomy or the shift is not for that many classes,
+        or the rule is `CategoryClass()` where categories stand for no class.
 
     References
     ----------
-    Lambrou, Nouretdinov & Papadopoulos (2015), "Inductive Venn prediction".
+    Lambrou, Nouretdinov & Papadopoulos (2015), "Inductive Venn prediction"; for label shift Podkopaev & Ramdas (2021),
+    "Distribution-free uncertainty quantification for classification under label shift", arXiv:2103.03323.
 
     Examples
     --------
@@ -416,6 +431,7 @@ class InductiveVenn(Inductive[Multiprobabilities]):
         taxonomy: ByScores | None = None,
         schedule: Schedule | None = None,
         rule: Rule | None = None,
+        shift: PriorShift | None = None,
     ) -> None:
         schedule = checked_scorer(machine, schedule)
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
@@ -427,10 +443,19 @@ class InductiveVenn(Inductive[Multiprobabilities]):
                 f"got {rule!r}"
             )
         self.rule: Rule = rule or (CategoryClass() if self.taxonomy.determines_class else RowMean())
-        super().__init__(machine, counter(self.taxonomy, tuple(machine.classes), self.rule), schedule)
+        self.shift = shift
+        ratios = checked_ratios(shift, machine.classes)
+        super().__init__(machine, counter(self.taxonomy, tuple(machine.classes), self.rule, ratios), schedule)
 
     def __repr__(self) -> str:
-        return f"InductiveVenn({self._given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r})"
+        return (
+            f"InductiveVenn({self._given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r}"
+            f"{shown_shift(self.shift)})"
+        )
+
+    def under(self, shift: PriorShift | None) -> InductiveVenn:
+        """Return the same predictor under a prior shift, or none, having learned nothing."""
+        return InductiveVenn(self._given, self.taxonomy, self.schedule, self.rule, shift)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venn._compiled.ranks import insert_many, no_values, replay_ranks, with_room
 from venn.nonconformity import ByScores, Margin, checked_measure, flag
@@ -14,6 +15,7 @@ from venn.prediction import ERROR_BOUND, ERROR_RATE, Floats, Integers, Label, Pr
 from venn.predictors.counts import Bools
 from venn.predictors.inductive import Inductive, checked_scorer
 from venn.predictors.schedules import Schedule
+from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.smoothing import Smoothing
 
 CHUNK = 1024  # objects whose scores are repeated for every label at a time
@@ -102,9 +104,9 @@ class ManyPredictionSets:
 class Ranked(NamedTuple):
     """Ranks of n objects with each label, among the calibration examples that it is compared with and itself."""
 
-    greater: Integers  #: (n, c) how many are of greater nonconformity
-    equal: Integers  #: (n, c) how many of equal, itself included
-    total: Integers  #: (n, c) how many there are
+    greater: NDArray[Any]  #: (n, c) how many are of greater nonconformity, or what they weigh; so below
+    equal: NDArray[Any]  #: (n, c) how many of equal, itself included
+    total: NDArray[Any]  #: (n, c) how many there are
 
 
 class Ranking:
@@ -170,6 +172,37 @@ class Ranking:
         return Ranked(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
 
 
+class WeightedRanking(Ranking):
+    """The same with examples that weigh by class: each is compared with those of every class in turn.
+
+    With c classes a prediction costs c times as much.
+    """
+
+    def __init__(self, measure: ByScores, ratios: Floats) -> None:
+        super().__init__(measure, len(ratios), label_conditional=True)
+        self._ratios = ratios
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
+        """Rank, then take in where it calibrates, each example in turn; return the ranks."""
+        values = self._with_each_label(scores)
+        greater = np.zeros(values.shape)
+        equal, total = np.full((2, *values.shape), self._ratios)  # itself, as what it is supposed to be
+        counts = Ranked(*np.empty((3, *values.shape), np.int64))
+        # Whole numbers times a weight, class by class: nothing hangs on the order in which examples came.
+        for k, ratio in enumerate(self._ratios.tolist()):
+            own = np.where(calibrates & (codes == k), k, -1)
+            self._seen[k] = with_room(self._seen[k], int((own >= 0).sum()))
+            replay_ranks(self._seen[k], values, 0, self._c, own, *counts)
+            greater += ratio * counts.greater
+            equal += ratio * (counts.equal - 1)
+            total += ratio * (counts.total - 1)
+        return Ranked(greater, equal, total)
+
+    def nothing(self, n: int) -> Ranked:
+        """Return the ranks of n objects that are alone, for want of a scorer."""
+        return Ranked(np.zeros((n, self._c)), *np.full((2, n, self._c), self._ratios))
+
+
 def pointwise_measure(measure: Any, c: int) -> ByScores:
     """Return the measure, by default the margin, or say what is wrong with it for `c` classes."""
     if measure is None:
@@ -210,6 +243,13 @@ class InductiveConformal(Inductive[Any]):
       long stream is not epsilon but a random number, of a Beta distribution for plain p-values without ties;
       a martingale will find that out, and rightly so.
 
+    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
+    class. Theorem: single steps are as said when the calibration examples are drawn independently with the training
+    priors of the shift and the new example with the operational ones, P(x | y) being the same and the ratios known; see
+    `InductiveVenn` for which examples may be learned then. P-values of different steps are dependent, whatever the
+    schedule: errors are not binomial, and no martingale may bet on them. With `label_conditional` weights cancel, and
+    what is said above of p-values holds however the frequencies of the classes change, as long as P(x | y) does not.
+
     With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m).
 
     Parameters
@@ -229,6 +269,8 @@ class InductiveConformal(Inductive[Any]):
         Break ties at random; otherwise p-values are plain.
     seed : int >= 0, default 0
         Of the random numbers, one for each step. It must have nothing to do with how examples came about.
+    shift : PriorShift, optional
+        Where the examples that calibrate come by other class frequencies than the objects asked about.
 
     Attributes
     ----------
@@ -242,13 +284,15 @@ class InductiveConformal(Inductive[Any]):
     TypeError
         A part is not what it must be.
     ValueError
-        The machine has learned, the schedule does not suit it, or the measure is not pointwise.
+        The machine has learned, the schedule does not suit it, the measure is not pointwise, or the shift is of another
+        number of classes.
 
     References
     ----------
     Papadopoulos, Proedrou, Vovk & Gammerman (2002), "Inductive confidence machines for regression"; Vovk,
     Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4; for fixed
-    calibration sets Vovk (2012), "Conditional validity of inductive conformal predictors".
+    calibration sets Vovk (2012), "Conditional validity of inductive conformal predictors"; for label shift Podkopaev &
+    Ramdas (2021), arXiv:2103.03323.
 
     Examples
     --------
@@ -270,6 +314,7 @@ class InductiveConformal(Inductive[Any]):
         label_conditional: bool = False,
         smoothed: bool = True,
         seed: int = 0,
+        shift: PriorShift | None = None,
     ) -> None:
         schedule = checked_scorer(machine, schedule)
         c = len(machine.classes)
@@ -278,19 +323,38 @@ class InductiveConformal(Inductive[Any]):
         self.label_conditional = flag("label_conditional", label_conditional)
         self.smoothed = flag("smoothed", smoothed)
         self._smoothing = Smoothing(seed)
-        super().__init__(machine, Ranking(self.measure, c, self.label_conditional), schedule)
+        self.shift = shift
+        ratios = checked_ratios(shift, machine.classes)
+        self._possible = None if ratios is None else ratios > 0
+        if ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
+            reader = Ranking(self.measure, c, self.label_conditional)
+        else:
+            reader = WeightedRanking(self.measure, ratios)
+        super().__init__(machine, reader, schedule)
 
     def __repr__(self) -> str:
         return (
             f"InductiveConformal({self._given!r}, {self.measure!r}, schedule={self.schedule!r}, "
-            f"label_conditional={self.label_conditional}, smoothed={self.smoothed}, seed={self._smoothing.seed})"
+            f"label_conditional={self.label_conditional}, smoothed={self.smoothed}, seed={self._smoothing.seed}"
+            f"{shown_shift(self.shift)})"
+        )
+
+    def under(self, shift: PriorShift | None) -> InductiveConformal:
+        """Return the same predictor under a prior shift, or none, having learned nothing."""
+        return InductiveConformal(
+            self._given, self.measure, self.schedule, self.label_conditional, self.smoothed, self._smoothing.seed, shift
         )
 
     # The reader gives ranks, which know of no step; here they meet the random number of theirs.
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
         """Return the predictions by ranks and the random numbers: one, or (n, 1)."""
-        p_values = (ranks.greater + (tau if self.smoothed else 1.0) * ranks.equal) / ranks.total
+        above = ranks.greater + (tau if self.smoothed else 1.0) * ranks.equal
+        if self._possible is None:
+            p_values = above / ranks.total
+        else:  # a class that cannot come has p-value 0; sums of weights in floating point may be above their total
+            p_values = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
+            np.minimum(p_values, 1.0, out=p_values)
         return ManyPredictionSets(p_values, self.classes, self.smoothed)
 
     def predict_block(self, x: Any) -> ManyPredictionSets:

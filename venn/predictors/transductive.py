@@ -6,6 +6,8 @@ from typing import Any
 
 from venn.machines.machine import Machine, checked_machine
 from venn.prediction import CategoryClass, Integers, Label, Multiprobability, RowMean, Rule, checked_rule
+from venn.predictors.counts import shares
+from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import AdaptiveMarginBins, Deleted, Taxonomy
 
 
@@ -19,6 +21,12 @@ class TransductiveVenn:
     E[1{y = k} | row of y] = row of y at k. For the *predicted* label the like holds where the rule is
     `CategoryClass()`; see there. Each prediction says in `guaranteed` which of the two it is.
 
+    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included. Theorem: the same
+    holds of each single prediction when the examples learned are drawn independently with the training priors of the
+    shift and the new one with the operational ones, P(x | y) being the same and the ratios known: see `InductiveVenn`.
+    Examples of the operational stream must not be learned then, and of sums over a stream nothing is proved. `Balanced`
+    is the case in which the stream can be learned.
+
     Parameters
     ----------
     machine : Machine
@@ -29,17 +37,22 @@ class TransductiveVenn:
     rule : Rule, optional
         Picks the predicted class. By default `CategoryClass()` where the category stands for a class, the
         same under every hypothesis (deleted scores of a machine that deletes exactly), and `RowMean()` elsewhere.
+    shift : PriorShift, optional
+        Where the examples learned come by other class frequencies than the objects asked about. The machine's own
+        `class_weights` are another matter: they change no guarantee.
 
     Raises
     ------
     TypeError
         A part is not what it must be.
     ValueError
-        The rule is `CategoryClass()` and the class of the category may depend on the hypothesis.
+        The rule is `CategoryClass()` and the class of the category may depend on the hypothesis; the shift is of
+        another number of classes.
 
     References
     ----------
-    Vovk, Shafer & Nouretdinov (2003); Lambrou, Papadopoulos & Gammerman (2012).
+    Vovk, Shafer & Nouretdinov (2003); Lambrou, Papadopoulos & Gammerman (2012); for label shift Podkopaev & Ramdas
+    (2021), arXiv:2103.03323.
 
     Examples
     --------
@@ -55,7 +68,13 @@ class TransductiveVenn:
     Multiprobability('no': [0.667, 1.000])
     """
 
-    def __init__(self, machine: Machine, taxonomy: Taxonomy | None = None, rule: Rule | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        taxonomy: Taxonomy | None = None,
+        rule: Rule | None = None,
+        shift: PriorShift | None = None,
+    ) -> None:
         if taxonomy is not None and (
             isinstance(taxonomy, type | str)
             or not all(callable(getattr(taxonomy, method, None)) for method in ("count", "fixes_class"))
@@ -74,9 +93,15 @@ class TransductiveVenn:
                 "the new example's category may depend on the label supposed, or stands for no class"
             )
         self.rule: Rule = rule or (CategoryClass() if self._fixed else RowMean())
+        self.shift = shift
+        self._ratios = checked_ratios(shift, machine.classes)
 
     def __repr__(self) -> str:
-        return f"TransductiveVenn({self.machine!r}, {self.taxonomy!r}, rule={self.rule!r})"
+        return f"TransductiveVenn({self.machine!r}, {self.taxonomy!r}, rule={self.rule!r}{shown_shift(self.shift)})"
+
+    def under(self, shift: PriorShift | None) -> TransductiveVenn:
+        """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
+        return TransductiveVenn(self.machine.fresh(), self.taxonomy, self.rule, shift)
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -93,7 +118,8 @@ class TransductiveVenn:
         labels, categories = self.taxonomy.count(self.machine.hypotheses(x))
         category_class = self._class_of(categories) if self._fixed else None
         # Every category holds at least the new example, so no row is empty.
-        return Multiprobability(labels / labels.sum(axis=1, keepdims=True), self.classes, self.rule, category_class)
+        rows = labels / labels.sum(axis=1, keepdims=True) if self._ratios is None else shares(labels, self._ratios)
+        return Multiprobability(rows, self.classes, self.rule, category_class)
 
     def _class_of(self, categories: Integers) -> int:
         """Return the class of the new example's category; every hypothesis must give the same."""

@@ -1,0 +1,527 @@
+"""Prior shifts: their weights, predictors that count by them against the definition, balancing, frequencies by EM."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels, learned, objects
+from inductive_cases import Centroids, frozen
+from naive import priors as naive
+
+import venn
+from venn.nonconformity import Margin
+from venn.predictors.balanced import Balanced
+from venn.predictors.conformal import Conformal
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.priors import PriorShift, operational_priors
+
+SHIFT = PriorShift((0.5, 0.3, 0.2), (0.1, 0.3, 0.6))
+IMPOSSIBLE = PriorShift((0.5, 0.3, 0.2), (0.25, 0.0, 0.75))
+SHIFTS = {"shift": SHIFT, "a class that cannot come": IMPOSSIBLE}
+
+
+def squares(c=3):
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, range(c))
+
+
+def examples(seed, n=40, kind="grid", c=3):
+    rng = np.random.default_rng(seed)
+    X = objects(kind, rng, n)
+    return X, labels("noise", rng, X, c)
+
+
+# The parameter object ------------------------------------------------------------------------------------------------
+
+
+def test_weights_are_quotients_of_priors_times_costs():
+    shift = PriorShift((0.5, 0.25, 0.25), [0.2, 0.3, 0.5], costs=np.array([1, 2, 0.5]))
+    assert shift.ratios == pytest.approx([0.4, 1.2, 2.0])
+    assert shift.weights == pytest.approx([0.4, 2.4, 1.0])
+    assert shift.train @ shift.ratios == pytest.approx(1)  # mean one over the training examples
+    assert np.array_equal(PriorShift.of_costs((3, 1)).weights, [3, 1])
+    assert np.array_equal(PriorShift.of_costs((3, 1, 7)).ratios, [1, 1, 1])
+    keep = np.array([0.1, 0.5, 1.0])
+    assert PriorShift.of_keeping(keep).ratios * keep == pytest.approx(np.full(3, 1.6 / 3))
+
+
+def test_pairs_have_the_published_weights():
+    """Of Cawley & Talbot's data after balanced training, and their mean over the training examples is 1."""
+    counts = np.array([211840, 283301, 35754, 2747, 9493, 17367, 20510])
+    shift = PriorShift([1 / 7] * 7, counts / counts.sum())
+    assert np.round(shift.pair(0, 1), 3).tolist() == [0.856, 1.144]
+    assert np.round(shift.pair(1, 3), 4).tolist() == [1.9808, 0.0192]
+    assert shift.pair(3, 1) == shift.pair(1, 3)[::-1]
+    unequal = PriorShift((0.6, 0.3, 0.1), (0.2, 0.3, 0.5), costs=(1, 5, 2))
+    first, second = unequal.pair(0, 2)
+    assert (0.6 * first + 0.1 * second) / 0.7 == pytest.approx(1)
+    assert first / second == pytest.approx(unequal.weights[0] / unequal.weights[2])
+    assert IMPOSSIBLE.pair(0, 1) == pytest.approx((0.8 / 0.5, 0.0))
+
+
+def test_shifts_are_values():
+    shift = PriorShift((0.5, 0.5), (0.1, 0.9), (1, 2))
+    for twin in (eval(repr(shift)), copy.deepcopy(shift), pickle.loads(pickle.dumps(shift))):
+        assert twin == shift
+        assert hash(twin) == hash(shift)
+    assert len({shift, PriorShift((0.5, 0.5), (0.1, 0.9)), PriorShift((0.5, 0.5), (0.2, 0.8))}) == 3
+    shift.ratios[0] = 7  # a copy
+    assert shift.ratios[0] == 0.2
+
+
+BAD_PRIORS = {
+    "negative": ((1.5, -0.5), ValueError),
+    "sum above one": ((0.5, 0.5 + 2e-9), ValueError),
+    "sum below one": ((0.5, 0.4), ValueError),
+    "missing class": ((1.0,), ValueError),
+    "another number of classes": ((0.2, 0.3, 0.5), ValueError),
+    "none at all": ((), ValueError),
+    "NaN": ((0.5, float("nan")), ValueError),
+    "infinite": ((0.5, float("inf")), ValueError),
+    "strings": (("0.5", "0.5"), TypeError),
+    "a string": ("ab", TypeError),
+    "bool": ((True, False), TypeError),
+    "complex": ((0.5 + 0j, 0.5), TypeError),
+    "a number": (1.0, TypeError),
+    "None": (None, TypeError),
+    "mapping": ({0: 0.5, 1: 0.5}, TypeError),
+    "set": ({0.25, 0.75}, TypeError),
+    "two-dimensional": (np.full((2, 2), 0.25), TypeError),
+}
+
+
+@pytest.mark.parametrize("what", BAD_PRIORS)
+def test_wrong_priors_are_refused(what):
+    bad, error = BAD_PRIORS[what]
+    with pytest.raises(error, match=r"operational must (be|hold).*got"):
+        PriorShift((0.5, 0.5), bad)
+    name = "operational" if what == "another number of classes" else "train"
+    with pytest.raises(error, match=f"{name} must (be|hold).*got"):
+        PriorShift(bad, (0.5, 0.5))
+    if what != "another number of classes":
+        with pytest.raises(error, match="train must be"):
+            operational_priors([[0.5, 0.5]], bad)
+
+
+def test_a_class_that_never_trains_is_refused():
+    with pytest.raises(ValueError, match=r"train must be probabilities > 0 of at least 2 classes.*got \(1.0, 0.0\)"):
+        PriorShift((1.0, 0.0), (0.5, 0.5))
+    with pytest.raises(ValueError, match="train must leave finite weights"):
+        PriorShift((1e-320, 1.0), (0.5, 0.5))
+
+
+@pytest.mark.parametrize("costs", [(1, 0), (1, -1), (1,), (1, 2, 3), (1, np.nan), (1, np.inf)])
+def test_wrong_costs_are_refused(costs):
+    with pytest.raises(ValueError, match=r"costs must be 2 finite numbers > 0.*got"):
+        PriorShift((0.5, 0.5), (0.5, 0.5), costs)
+    for bad in ("ab", (True, 1), ("1", "2"), 3):
+        with pytest.raises(TypeError, match="costs must be"):
+            PriorShift((0.5, 0.5), (0.5, 0.5), bad)
+        with pytest.raises(TypeError, match="costs must be"):
+            PriorShift.of_costs(bad)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        PriorShift.of_costs((1,))
+
+
+def test_wrong_pairs_are_refused():
+    for a, b in ((0, 3), (-1, 0), (1, 1)):
+        with pytest.raises(ValueError, match="must be"):
+            SHIFT.pair(a, b)
+    for a in (True, "0", 0.0):
+        with pytest.raises(TypeError, match="a must be the position of a class"):
+            SHIFT.pair(a, 1)
+    with pytest.raises(ValueError, match="a and b must not both be of operational prior 0"):
+        PriorShift((0.5, 0.25, 0.25), (1, 0, 0)).pair(1, 2)
+
+
+def test_a_class_that_weighs_nothing_is_no_weight_of_a_machine():
+    with pytest.raises(ValueError, match="class_weights must be 3 finite numbers > 0"):
+        venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, range(3), class_weights=IMPOSSIBLE.weights)
+    assert venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, range(3), class_weights=SHIFT.weights).classes == (0, 1, 2)
+
+
+# Predictors ----------------------------------------------------------------------------------------------------------
+
+MODELS = {
+    "transductive": lambda shift: venn.TransductiveVenn(squares(), venn.Deleted(venn.Argmax()), shift=shift),
+    "training scores": lambda shift: venn.TransductiveVenn(squares(), venn.Argmax(), shift=shift),
+    "adaptive": lambda shift: venn.TransductiveVenn(squares(), shift=shift),
+    "inductive": lambda shift: venn.InductiveVenn(Centroids(range(3)), None, venn.PrefixRestart(9), shift=shift),
+    "inductive adaptive": lambda shift: venn.InductiveVenn(frozen(3), venn.AdaptiveMarginBins(), shift=shift),
+    "row mean": lambda shift: venn.InductiveVenn(frozen(3), rule=venn.RowMean(), shift=shift),
+    "cross": lambda shift: venn.CrossVenn(Centroids(range(3)), folds=3, first=9, shift=shift),
+    "conformal": lambda shift: Conformal(squares(), shift=shift),
+    "plain": lambda shift: Conformal(squares(), smoothed=False, shift=shift),
+    "conditional": lambda shift: Conformal(squares(), label_conditional=True, shift=shift),
+    "inductive conformal": lambda shift: InductiveConformal(
+        Centroids(range(3)), None, venn.PrefixRestart(9), shift=shift
+    ),
+    "inductive plain": lambda shift: InductiveConformal(frozen(3), smoothed=False, shift=shift),
+    "inductive conditional": lambda shift: InductiveConformal(frozen(3), label_conditional=True, shift=shift),
+}
+
+
+def numbers(prediction):
+    return getattr(prediction, "probabilities", None) if hasattr(prediction, "probabilities") else prediction.p_values
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_shift_and_shifts_that_change_nothing_give_the_same_bits(name):
+    X, y = examples(1, 30)
+    none = MODELS[name](None)
+    same = [MODELS[name](PriorShift((0.2, 0.3, 0.5), (0.2, 0.3, 0.5))), MODELS[name](PriorShift.of_costs((1, 5, 25)))]
+    same.append(MODELS[name](PriorShift.of_keeping((0.3, 0.3, 0.3))))
+    for x, label in zip(X, y.tolist(), strict=True):
+        answer = numbers(none.predict_one(x))
+        assert all(np.array_equal(numbers(model.predict_one(x)), answer) for model in same)
+        for model in (none, *same):
+            model.learn_one(x, label)
+
+
+@pytest.mark.parametrize("kind", SHIFTS)
+@pytest.mark.parametrize("deleted", [False, True])
+def test_transductive_venn_is_the_definition(kind, deleted):
+    shift = SHIFTS[kind]
+    possible = shift.ratios > 0
+    X, y = examples(2)
+    machine = squares()
+    taxonomy = venn.Deleted(venn.Argmax()) if deleted else venn.Argmax()
+    model = venn.TransductiveVenn(machine, taxonomy, shift=shift)
+    for x, label in zip(X, y.tolist(), strict=True):
+        answer = machine.hypotheses(x)
+        of = answer.deleted if deleted else answer.scores
+        past, weights = answer.labels.tolist(), shift.ratios.tolist()
+        wanted = [
+            naive.row(venn.Argmax().categories(of(j)), [*past, j], weights, 3) for j in range(3) if weights[j] > 0
+        ]
+        P = model.predict_one(x)
+        assert P.probabilities[possible] == pytest.approx(np.array(wanted), abs=1e-12)
+        bounds_come_from_hypotheses_that_may_be_true(P, possible)
+        machine.learn_one(x, label)
+
+
+def bounds_come_from_hypotheses_that_may_be_true(P, possible):
+    rows = P.probabilities[possible]
+    assert P.proba == pytest.approx(rows.mean(axis=0), abs=1e-12)
+    assert (P.lower, P.upper) == (rows[:, P.index].min(), rows[:, P.index].max())
+    assert (P.probabilities[:, ~possible] == 0).all()
+    if isinstance(P.rule, venn.RowMean):
+        assert possible[P.index]
+
+
+@pytest.mark.parametrize("kind", SHIFTS)
+@pytest.mark.parametrize("taxonomy", [venn.Argmax(), venn.AdaptiveMarginBins()], ids=["argmax", "adaptive"])
+@pytest.mark.parametrize("rule", [None, venn.RowMean()], ids=["category class", "row mean"])
+def test_inductive_venn_is_the_definition(kind, taxonomy, rule):
+    shift = SHIFTS[kind]
+    possible = np.flatnonzero(shift.ratios > 0)
+    X, y = examples(3, kind="repeats")
+    scorer = frozen(3)
+    model = venn.InductiveVenn(scorer, taxonomy, rule=rule, shift=shift)
+    block = copy.deepcopy(model).replay_many(X, y)
+    scores = scorer.score_many(X)
+    for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        categories = taxonomy.categories(scores[: i + 1])
+        wanted = [naive.row(categories, [*y[:i], j], shift.ratios.tolist(), 3) for j in possible]
+        P = model.predict_one(x)
+        assert P.probabilities[possible] == pytest.approx(np.array(wanted), abs=1e-12)
+        bounds_come_from_hypotheses_that_may_be_true(P, shift.ratios > 0)
+        for one in (block, model.predict_many(x[None])):
+            k = i if one is block else 0
+            assert np.array_equal(one[k].probabilities, P.probabilities)
+            assert one.labels[k] == P.label
+            assert one.lower[k] == pytest.approx(P.lower, abs=1e-12)
+            assert one.upper[k] == pytest.approx(P.upper, abs=1e-12)
+            assert one.probabilities[k] == pytest.approx(P.probabilities, abs=1e-15)
+            assert one.proba[k] == pytest.approx(P.proba, abs=1e-15)
+        model.learn_one(x, label)
+
+
+def test_only_one_class_can_come():
+    """The interval is a point: 1 for that class, 0 for the one that the category stands for."""
+    shift = PriorShift((0.5, 0.25, 0.25), (0, 1, 0))
+    X, y = examples(4, 20)
+    for rule, lower in ((venn.RowMean(), 1.0), (venn.CategoryClass(), None)):
+        model = venn.InductiveVenn(frozen(3), rule=rule, shift=shift)
+        block = model.replay_many(X, y)
+        expected = (block.index == 1).astype(float) if lower is None else np.ones(20)
+        assert np.array_equal(block.lower, expected)
+        assert np.array_equal(block.upper, expected)
+        assert [block[i].lower for i in range(20)] == expected.tolist()
+    p = InductiveConformal(frozen(3), smoothed=False, shift=shift).replay_many(X, y).p_values
+    assert (p[:, [0, 2]] == 0).all()
+    assert (p[:, 1] > 0).all()
+
+
+@pytest.mark.parametrize("kind", SHIFTS)
+@pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize("smoothed", [False, True])
+def test_conformal_is_the_definition(kind, conditional, smoothed):
+    shift = SHIFTS[kind]
+    weights = shift.ratios.tolist()
+    X, y = examples(5)
+    machine = squares()
+    model = Conformal(machine, None, conditional, smoothed, seed=3, shift=shift)
+    for n, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        answer = machine.hypotheses(x)
+        tau = model._smoothing.at(n) if smoothed else 1.0
+        p = model.predict_one(x).p_values
+        for j in range(3):
+            codes = np.append(answer.labels, j)
+            steps = Margin().steps(answer.deleted(j), codes)
+            wanted = 0 if weights[j] == 0 else naive.p_value(steps, codes.tolist(), weights, tau, conditional)
+            assert p[j] == pytest.approx(wanted, abs=1e-12)
+        machine.learn_one(x, label)
+
+
+@pytest.mark.parametrize("kind", SHIFTS)
+@pytest.mark.parametrize("conditional", [False, True])
+def test_inductive_conformal_is_the_definition(kind, conditional):
+    shift = SHIFTS[kind]
+    weights = shift.ratios.tolist()
+    X, y = examples(6, kind="repeats")
+    scorer = frozen(3)
+    model = InductiveConformal(scorer, None, None, conditional, seed=4, shift=shift)
+    block = copy.deepcopy(model).replay_many(X, y)
+    scores = scorer.score_many(X)
+    for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        p = model.predict_one(x).p_values
+        for j in range(3):
+            codes = np.append(y[:i], j)
+            steps = Margin().steps(scores[: i + 1], codes)
+            tau = model._smoothing.at(i)
+            wanted = 0 if weights[j] == 0 else naive.p_value(steps, codes.tolist(), weights, tau, conditional)
+            assert p[j] == pytest.approx(wanted, abs=1e-12)
+        assert np.array_equal(block.p_values[i], p)
+        assert np.array_equal(model.predict_many(x[None]).p_values[0], p)
+        model.learn_one(x, label)
+
+
+@pytest.mark.parametrize("name", ["adaptive", "inductive adaptive", "row mean", "conformal", "inductive conformal"])
+def test_shuffling_what_is_counted_changes_nothing(name):
+    X, y = examples(7, 30)
+    answers = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(30)
+        if name == "inductive conformal":
+            order = np.append(np.arange(18), 18 + np.random.default_rng(seed).permutation(12))  # those that calibrate
+        model = learned(MODELS[name](SHIFT), X[order], y[order].tolist())
+        answers.append([numbers(model.predict_one(x)) for x in X[:8]])
+    exact = name not in ("conformal", "inductive conformal")
+    assert np.allclose(answers, answers[0], rtol=0, atol=0 if exact else 1e-9)
+
+
+def test_a_prediction_before_any_training_says_nothing():
+    model = MODELS["inductive"](SHIFT)
+    assert np.array_equal(model.predict_one([0.0, 1.0]).probabilities, np.eye(3))
+    p = MODELS["inductive conformal"](IMPOSSIBLE).predict_one([0.0, 1.0]).p_values
+    assert p[0] == p[2] > p[1] == 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_shifts_show_and_are_checked(name):
+    for shift in SHIFTS.values():
+        model = MODELS[name](shift)
+        assert repr(model).endswith(f"shift={shift!r})")
+        again = model.under(shift)
+        assert repr(again) == repr(model)
+        assert repr(model.under(None)) == repr(model).replace(f", shift={shift!r}", "")
+        assert model.predict_one([0.0, 1.0]).guaranteed == MODELS[name](None).predict_one([0.0, 1.0]).guaranteed
+    with pytest.raises(ValueError, match=r"shift must be of the 3 classes \[0, 1, 2\], got PriorShift"):
+        MODELS[name](PriorShift((0.5, 0.5), (0.1, 0.9)))
+    for bad in ((0.2, 0.3, 0.5), "shift", PriorShift):
+        with pytest.raises(TypeError, match="shift must be a PriorShift, got"):
+            MODELS[name](bad)
+
+
+# Balancing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_balanced_is_the_predictor_on_what_is_kept(name):
+    X, y = examples(8, 60)
+    keep = (0.25, 1.0, 0.5)
+    model = Balanced(MODELS[name](None), keep, seed=5)
+    inner = MODELS[name](PriorShift.of_keeping(keep))
+    for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        assert np.array_equal(numbers(model.predict_one(x)), numbers(inner.predict_one(x)))
+        kept = model.kept
+        model.learn_one(x, label)
+        if model.kept > kept:
+            inner.learn_one(x, label)
+        assert model.n == i + 1
+        assert model.kept > kept or label != 1
+    assert np.bincount(y)[1] < model.kept < 60
+
+
+def test_coins_are_fair_and_not_the_numbers_that_break_ties():
+    n = 20000
+    model = Balanced(venn.InductiveVenn(frozen()), (0.3, 0.9), seed=0)
+    codes = np.arange(n) % 2
+    kept = np.zeros(n, bool)
+    coins = model._coins.block(0, n)
+    for i in range(400):
+        before = model.kept
+        model.learn_one([0.0, 0.0], int(codes[i]))
+        kept[i] = model.kept > before
+    assert np.array_equal(kept[:400], (coins < np.array([0.3, 0.9])[codes])[:400])
+    for other in (
+        InductiveConformal(frozen())._smoothing,
+        Balanced(venn.InductiveVenn(frozen()), (0.3, 0.9), 1)._coins,
+    ):
+        assert abs(np.corrcoef(coins, other.block(0, n))[0, 1]) < 4 / np.sqrt(n)
+
+
+def test_keeping_all_is_the_predictor():
+    X, y = examples(9, 20)
+    model, plain = Balanced(MODELS["inductive"](None), (1, 1, 1)), MODELS["inductive"](None)
+    for x, label in zip(X, y.tolist(), strict=True):
+        assert np.array_equal(numbers(model.predict_one(x)), numbers(plain.predict_one(x)))
+        model.learn_one(x, label)
+        plain.learn_one(x, label)
+    assert model.n == model.kept == 20
+
+
+def test_balanced_stands_in_a_panel_and_has_a_machine_of_its_own():
+    machine = squares()
+    given = venn.TransductiveVenn(machine, venn.Argmax())
+    panel = venn.Panel(all=given, balanced=Balanced(given, (0.2, 0.2, 0.2), seed=1))
+    X, y = examples(10, 30)
+    for x, label in zip(X, y.tolist(), strict=True):
+        panel.predict_one(x)
+        panel.learn_one(x, label)
+    assert machine.n == panel["balanced"].n == 30
+    assert 0 < panel["balanced"].kept < 20
+
+
+def test_balanced_refuses_also_what_it_would_drop():
+    model = Balanced(MODELS["transductive"](None), (1e-9, 1e-9, 1.0), seed=2)
+    for _ in range(5):
+        model.learn_one([0.0, 1.0], 0)
+    model.learn_one([0.0, 1.0], 2)
+    for x, y, match in (([np.nan, 0], 0, "x must"), ([0.0], 0, "x must"), ([0.0, 0.0], 7, "y must")):
+        with pytest.raises(ValueError, match=match):
+            model.learn_one(x, y)
+    assert (model.n, model.kept) == (6, 1)
+
+
+def test_balanced_copies_go_on_alone():
+    X, y = examples(11, 40)
+    model = Balanced(MODELS["conformal"](None), (0.5, 0.4, 0.9), seed=3)
+    learned(model, X[:20], y[:20].tolist())
+    assert repr(model).startswith("Balanced(Conformal(")
+    assert repr(model).endswith("keep=(0.5, 0.4, 0.9), seed=3)")
+    assert "shift" not in repr(model)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        learned(twin, X[20:], y[20:].tolist())
+        again = learned(copy.deepcopy(model), X[20:], y[20:].tolist())
+        assert np.array_equal(numbers(twin.predict_one(X[0])), numbers(again.predict_one(X[0])))
+    assert model.n == 20
+
+
+def test_balanced_takes_a_failing_training_as_the_predictor_does():
+    class Failing(Centroids):
+        def fresh(self):
+            return Failing(self.classes)
+
+        def learn_one(self, x, y):
+            if x[0] == 13:
+                raise venn.NotConverged("13")
+            super().learn_one(x, y)
+
+    model = Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.PrefixRestart(2)), (1.0, 1.0))
+    model.learn_one([0.0], 0)
+    with pytest.raises(venn.NotConverged):
+        model.learn_one([13.0], 1)
+    assert model.n == model.kept == 2
+
+
+def test_what_cannot_be_balanced_is_refused():
+    good = MODELS["inductive"]
+    for bad in (None, "venn", squares(), venn.Scaler(squares(), venn.Platt()), venn.InductiveVenn):
+        with pytest.raises(TypeError, match="predictor must be one that weighs by class"):
+            Balanced(bad, (1, 1, 1))
+    with pytest.raises(ValueError, match="predictor must be without a shift"):
+        Balanced(good(SHIFT), (1, 1, 1))
+    with pytest.raises(ValueError, match="predictor must have learned nothing, got one of 3 examples"):
+        Balanced(learned(good(None), *(a[:3] for a in examples(1))), (1, 1, 1))
+    for keep in ((0, 1, 1), (1, 1, 1.1), (1, 1, -1), (1, np.nan, 1), (1,)):
+        with pytest.raises(ValueError, match="keep must be probabilities in"):
+            Balanced(good(None), keep)
+    with pytest.raises(ValueError, match=r"keep must hold a probability for each of \[0, 1, 2\], got"):
+        Balanced(good(None), (1, 1))
+    for keep in ("abc", (True, 1, 1), 0.5, None):
+        with pytest.raises(TypeError, match="keep must be"):
+            Balanced(good(None), keep)
+    for seed, error in ((-1, ValueError), (True, TypeError), (0.5, TypeError)):
+        with pytest.raises(error, match="seed must be an integer"):
+            Balanced(good(None), (1, 1, 1), seed)
+
+
+# Frequencies by expectation maximisation -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", [2, 3, 5])
+def test_estimated_priors_are_the_likeliest(c):
+    rng = np.random.default_rng(c)
+    train = rng.dirichlet(np.full(c, 5))
+    proba = rng.dirichlet(np.full(c, 0.5), size=60)
+    found = operational_priors(proba, train)
+    assert found.sum() == pytest.approx(1, abs=1e-12)
+    assert naive.likelihood(found, proba, train) >= naive.likelihood(naive.likeliest(proba, train), proba, train) - 1e-9
+    assert found == pytest.approx(naive.likeliest(proba, train), abs=1e-3)
+    assert naive.one_round(found, proba, train) == pytest.approx(found, abs=1e-8)
+    for other in rng.dirichlet(np.ones(c), size=50):
+        assert naive.likelihood(found, proba, train) >= naive.likelihood(other, proba, train)
+
+
+def test_estimated_priors_where_classes_look_alike():
+    """Where the likelihood is nearly flat and rounds alone are slow. By concavity the largest rate bounds the gap."""
+    rng = np.random.default_rng(9)
+    train = np.full(4, 0.25)
+    y = rng.choice(4, 1000, p=(0.1, 0.2, 0.3, 0.4))
+    density = np.exp(0.2 * (np.eye(4)[y] + rng.normal(size=(1000, 4))))
+    proba = density / density.sum(axis=1, keepdims=True)
+    found = operational_priors(proba, train)
+    rates = naive.one_round(found, proba, train) / found
+    assert rates.max() <= 1 + 2e-9
+    plain = train
+    for _ in range(20):
+        plain = naive.one_round(plain, proba, train)
+    assert naive.likelihood(found, proba, train) > naive.likelihood(plain, proba, train)
+
+
+def test_estimated_priors_where_the_answer_is_known():
+    train = (0.25, 0.75)
+    assert operational_priors([[0.25, 0.75]] * 9, train).tolist() == [0.25, 0.75]  # nothing is said
+    certain = np.eye(2)[[0, 0, 0, 1]]
+    assert operational_priors(certain, train) == pytest.approx([0.75, 0.25], abs=1e-9)
+    assert operational_priors(certain[:3], train) == pytest.approx([1, 0], abs=1e-9)
+    # The edge of the simplex, where rounds are slow: all rows favour the first class beyond its prior.
+    assert operational_priors([[0.3, 0.7], [0.26, 0.74]], train) == pytest.approx([1, 0], abs=1e-6)
+
+
+def test_estimated_priors_find_the_frequencies_of_a_shifted_stream():
+    """With the true P(y | x) the estimate is consistent; it does not know a label."""
+    import streams
+
+    before = streams.gaussians(20000, classes=3, spread=0.7, seed=3)
+    after = streams.label_shift(before, 0, (0.7, 0.1, 0.2), seed=4)
+    squares = ((after.X[:, None] - np.array([[1, 0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])) ** 2).sum(axis=2)
+    density = np.exp(-squares / (2 * 0.7**2))
+    proba = density / density.sum(axis=1, keepdims=True)  # as though classes were equally frequent
+    found = operational_priors(proba, (1 / 3,) * 3)
+    assert abs(found - np.bincount(after.y) / len(after)).max() < 0.02
+    assert abs(proba.mean(axis=0) - found).max() > 0.08  # the naive answer
+
+
+def test_wrong_probabilities_are_refused():
+    train = (0.5, 0.5)
+    for bad in ([], [[0.5, 0.6]], [[1.5, -0.5]], [[0.5, np.nan]], [0.5, 0.5], [[0.2, 0.3, 0.5]], np.zeros((0, 2))):
+        with pytest.raises(ValueError, match="proba must"):
+            operational_priors(bad, train)
+    for bad in ("ab", [["0.5", "0.5"]], [[True, False]], None):
+        with pytest.raises(TypeError, match=r"proba must be \(n, 2\) probabilities"):
+            operational_priors(bad, train)

@@ -1,0 +1,169 @@
+"""Online balancing: learn few examples of frequent classes, and predict for the stream as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from venn.machines.machine import code_of
+from venn.prediction import Label, Prediction, class_codes
+from venn.priors import PriorShift
+from venn.smoothing import Smoothing
+
+# Not the numbers of a predictor inside with the same seed: what is kept must be independent of what breaks its ties.
+# No seed of a user's is as large.
+OFFSET = 1 << 64
+
+
+class Balanced:
+    """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
+
+    An example of class k is kept with probability keep[k], by a coin of its own; otherwise it is dropped for ever: it
+    neither trains nor calibrates, then or later. Kept examples weigh 1 / keep[k], and so does the new one as one of
+    class k. So a frequent class costs little memory and time, while predictions are for the stream as it comes.
+
+    Theorem: on exchangeable examples each single prediction is valid, as the predictor's own would be: given which
+    examples were dropped, and those kept and the new one in any order, each of these is the new one with a chance
+    proportional to 1 / keep of its class. It needs that dropped examples never come back, and that coins depend on
+    nothing but the class. What a predictor or its schedule says of many steps together does not hold: all steps between
+    two kept examples are compared with the same ones, and share the random number that breaks ties. Nothing is proved
+    of sums of departures or of errors, and monitors that bet on independent p-values may alarm on valid predictions.
+
+    Nothing here is said of how well the machine does that learns from balanced examples. Its `class_weights` are its
+    own.
+
+    Parameters
+    ----------
+    predictor : TransductiveVenn, InductiveVenn, CrossVenn, Conformal or InductiveConformal
+        One without a `shift` that has learned nothing, or an object with the same method `under`. It stays as it is:
+        one like it learns here, with a machine of its own.
+    keep : sequence of c probabilities in (0, 1], in class order
+        Each may be 1 for the rarest class.
+    seed : int >= 0, default 0
+        Of the coins, one for each example. It must have nothing to do with how examples came about.
+
+    Attributes
+    ----------
+    machine : None
+        No machine that a panel would teach or share: that one would learn dropped examples.
+    predictor : predictor
+        The one that learns what is kept. Not to be taught.
+    n : int
+        Number of examples offered; `predictor` has learned `kept` of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.predictors.balanced import Balanced
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = Balanced(venn.TransductiveVenn(machine), keep=(0.1, 1.0))
+    >>> for i in range(200):
+    ...     model.learn_one([i % 20 / 20], "no")
+    ...     if i % 10 == 0:
+    ...         model.learn_one([1 + i / 200], "yes")
+    >>> model.n, model.kept
+    (220, 43)
+    >>> model.predict_one([0.15]).label
+    'no'
+    """
+
+    machine = None
+
+    def __init__(self, predictor: Any, keep: Sequence[float], seed: int = 0) -> None:
+        if isinstance(predictor, type | str) or not callable(getattr(predictor, "under", None)):
+            raise TypeError(
+                "predictor must be one that weighs by class, with a method 'under', such as InductiveVenn, "
+                f"got {predictor!r}"
+            )
+        if predictor.shift is not None:
+            raise ValueError(f"predictor must be without a shift, which is 1 / keep here, got {predictor!r}")
+        if _learned(predictor):
+            raise ValueError(
+                f"predictor must have learned nothing, got one of {_learned(predictor)} examples: they were not kept "
+                "with these probabilities"
+            )
+        shift = PriorShift.of_keeping(keep)
+        self.keep = tuple(float(share) for share in keep)
+        self._codes = class_codes(predictor.classes)
+        if len(self.keep) != len(self._codes):
+            raise ValueError(f"keep must hold a probability for each of {list(self._codes)!r}, got {keep!r}")
+        self.seed = Smoothing(seed).seed
+        self._coins = Smoothing(OFFSET + self.seed)
+        self._given = predictor.under(None)
+        self.predictor = predictor.under(shift)
+        self.n = 0
+
+    def __repr__(self) -> str:
+        return f"Balanced({self._given!r}, keep={self.keep!r}, seed={self.seed})"
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self._codes)
+
+    @property
+    def kept(self) -> int:
+        """Number of examples learned."""
+        return _learned(self.predictor)
+
+    @property
+    def tuning(self) -> Any:
+        """What chose the machine's kernel and C, if `tune` did."""
+        return getattr(self.predictor.machine or self.predictor, "tuning", None)
+
+    def predict_one(self, x: Any) -> Prediction:
+        """Return the prediction for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        prediction: Prediction = self.predictor.predict_one(x)
+        return prediction
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, kept or not, and learn nothing."""
+        for part in (self.predictor, self.predictor.machine):
+            if hasattr(part, "check"):
+                part.check(x, y)
+        code_of(y, self._codes)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example, or drop it for ever.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        y : one of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label, also where it would have been dropped; nothing is learned.
+        NotConverged
+            As by the predictor.
+        """
+        self.check(x, y)
+        if self._coins.at(self.n) >= self.keep[code_of(y, self._codes)]:
+            self.n += 1
+            return
+        before = self.kept
+        try:
+            self.predictor.learn_one(x, y)
+        finally:
+            self.n += self.kept - before  # what is learned is learned, also when a training failed
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
+        self.learn_one(x, y)
+
+
+def _learned(predictor: Any) -> int:
+    """Return how many examples a predictor has learned."""
+    learned: int = (predictor if predictor.machine is None else predictor.machine).n
+    return learned

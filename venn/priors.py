@@ -1,0 +1,283 @@
+"""Class frequencies that change: weights of classes, and the new frequencies from unlabelled objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.prediction import Floats, Label, Parameters, distributions
+
+SUM = 1e-9  # how far from 1 the sum of priors may be
+GAP = 1e-9  # mean log-likelihood below its maximum at which EM stops
+ROUNDS = 10_000
+FARTHEST = 1e6  # extrapolation of a round
+
+
+def numbers(name: str, values: Any, requirement: str) -> tuple[float, ...]:
+    """Return finite numbers as floats, or say what must hold of them."""
+    wrong = f"{name} must be {requirement}, got {values!r}"
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
+        raise TypeError(wrong)
+    clean = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if any(isinstance(v, bool | np.bool_) or not isinstance(v, int | float | np.number) for v in clean):
+        raise TypeError(wrong)
+    if any(isinstance(v, complex | np.complexfloating) for v in clean):
+        raise TypeError(wrong)
+    if not np.isfinite(np.array(clean, np.float64)).all():
+        raise ValueError(wrong)
+    return tuple(float(v) for v in clean)
+
+
+def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float, ...]:
+    """Return class probabilities in class order, or say what is wrong with them."""
+    sign = "> 0" if positive else ">= 0"
+    requirement = f"probabilities {sign} of at least 2 classes, in class order, with sum 1"
+    clean = numbers(name, values, requirement)
+    least = min(clean, default=-1.0)
+    if len(clean) < 2 or least < 0 or (positive and least == 0) or not abs(sum(clean) - 1) <= SUM:
+        raise ValueError(f"{name} must be {requirement}, got {values!r}")
+    return clean
+
+
+class PriorShift(Parameters):
+    """Classes come by other frequencies in use than in training, while P(x | y) stays what it is.
+
+    Two kinds of weight follow. `ratios` are for predictors (`shift=`), which count calibration examples: how much
+    likelier a class is in use. `weights` are for machines (`class_weights=shift.weights`), which minimise a loss: the
+    same times what an error on the class costs. Costs are no business of predictors: they do not change how often a
+    label comes.
+
+    A machine with weights is one more machine, that treats all examples of a class alike: nothing is proved of it, and
+    no guarantee of a predictor is lost by it. That a predictor's guarantee holds in spite of the shift is a theorem
+    about `shift=`; see `InductiveVenn` for what it asks.
+
+    Parameters
+    ----------
+    train : sequence of c probabilities > 0
+        Class frequencies among the examples to learn from, in class order, with sum 1.
+    operational : sequence of c probabilities >= 0
+        Those of the objects to predict. With 0 such labels cannot come: for predictors that hypothesis is
+        false, the class has probability 0 and the p-value 0. Machines take no weight of 0 and say so: leave
+        out the examples.
+    costs : sequence of c numbers > 0, optional
+        Of an error on an example of each class; 1 by default.
+
+    Attributes
+    ----------
+    train, operational : tuple of c floats
+    costs : tuple of c floats, or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that, or is of another number of classes than `train`.
+
+    References
+    ----------
+    Cawley & Talbot, "Manipulation of prior probabilities in support vector classification", for machines.
+
+    Examples
+    --------
+    >>> shift = PriorShift(train=(0.5, 0.5), operational=(0.9, 0.1))
+    >>> shift.ratios, shift.weights
+    (array([1.8, 0.2]), array([1.8, 0.2]))
+    >>> PriorShift.of_costs((1, 20)).weights
+    array([ 1., 20.])
+    """
+
+    def __init__(
+        self, train: Sequence[float], operational: Sequence[float], costs: Sequence[float] | None = None
+    ) -> None:
+        self.train = probabilities("train", train, positive=True)
+        self.operational = probabilities("operational", operational)
+        c = len(self.train)
+        if len(self.operational) != c:
+            raise ValueError(
+                f"operational must hold a probability for each of {c} classes of train, got {operational!r}"
+            )
+        self.costs: tuple[float, ...] | None = None
+        if costs is not None:
+            requirement = f"{c} finite numbers > 0, one for each class in order"
+            self.costs = numbers("costs", costs, requirement)
+            if len(self.costs) != c or min(self.costs) <= 0:
+                raise ValueError(f"costs must be {requirement}, got {costs!r}")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.weights).all():
+                raise ValueError(f"train must leave finite weights cost * operational / train, got {train!r}")
+
+    @classmethod
+    def of_costs(cls, costs: Sequence[float]) -> PriorShift:
+        """Return weights by misclassification costs alone: classes come as often as they did.
+
+        Parameters
+        ----------
+        costs : sequence of c numbers > 0
+        """
+        c = len(numbers("costs", costs, "finite numbers > 0, one for each class in order"))
+        if c < 2:
+            raise ValueError(f"costs must be finite numbers > 0 of at least 2 classes, got {costs!r}")
+        return cls((1 / c,) * c, (1 / c,) * c, costs)
+
+    @classmethod
+    def of_keeping(cls, keep: Sequence[float]) -> PriorShift:
+        """Return the shift from examples kept with a probability that depends on their class to those offered.
+
+        The ratios are 1 / keep but for a common factor, which changes no prediction; it is chosen as though all
+        classes were offered equally often. How often they are need not be known.
+
+        Parameters
+        ----------
+        keep : sequence of c probabilities in (0, 1]
+        """
+        requirement = "probabilities in (0, 1] of at least 2 classes, in class order"
+        clean = numbers("keep", keep, requirement)
+        if len(clean) < 2 or not (min(clean) > 0 and max(clean) <= 1):
+            raise ValueError(f"keep must be {requirement}, got {keep!r}")
+        c, total = len(clean), sum(clean)
+        return cls([share / total for share in clean], (1 / c,) * c)
+
+    @property
+    def ratios(self) -> Floats:
+        """(c,) operational / train: for predictors."""
+        ratios: Floats = np.array(self.operational) / np.array(self.train)
+        return ratios
+
+    @property
+    def weights(self) -> Floats:
+        """(c,) cost * operational / train: for machines."""
+        return self.ratios if self.costs is None else self.ratios * self.costs
+
+    def pair(self, a: int, b: int) -> tuple[float, float]:
+        """Return the weights of two classes for a machine of these two alone, their mean over its training examples 1.
+
+        So the C of differently shifted pairs is comparable. After balanced training and without costs they are
+        2 p_a / (p_a + p_b) and 2 p_b / (p_a + p_b), p the operational priors.
+
+        Parameters
+        ----------
+        a, b : int
+            Positions of two classes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            They are not that, or neither class can come.
+
+        Examples
+        --------
+        >>> shift = PriorShift(train=(0.25, 0.25, 0.5), operational=(0.375, 0.125, 0.5))
+        >>> shift.pair(0, 1)
+        (1.5, 0.5)
+        """
+        c = len(self.train)
+        for name, code in (("a", a), ("b", b)):
+            if isinstance(code, bool) or not isinstance(code, int | np.integer):
+                raise TypeError(f"{name} must be the position of a class, an integer from 0 to {c - 1}, got {code!r}")
+            if not 0 <= code < c:
+                raise ValueError(f"{name} must be the position of a class, an integer from 0 to {c - 1}, got {code!r}")
+        if a == b:
+            raise ValueError(f"b must be another class than a = {a!r}, got {b!r}")
+        first, second = float(self.weights[a]), float(self.weights[b])
+        if first == second == 0:
+            raise ValueError(f"a and b must not both be of operational prior 0, got {a!r} and {b!r}")
+        size = self.train[a] + self.train[b]
+        mean = (self.train[a] * first + self.train[b] * second) / size
+        return first / mean, second / mean
+
+
+def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:
+    """Return the (c,) ratios of a shift, None where it changes nothing, or say what is wrong with it."""
+    if shift is None:
+        return None
+    if not isinstance(shift, PriorShift):
+        raise TypeError(f"shift must be a PriorShift, got {shift!r}")
+    ratios = shift.ratios
+    if len(ratios) != len(classes):
+        raise ValueError(f"shift must be of the {len(classes)} classes {list(classes)!r}, got {shift!r}")
+    # A common factor cancels. Without weights probabilities are quotients of whole numbers, to the last bit.
+    return None if (ratios == ratios[0]).all() else ratios
+
+
+def shown_shift(shift: PriorShift | None) -> str:
+    """Return what a repr says of a shift: nothing where there is none."""
+    return "" if shift is None else f", shift={shift!r}"
+
+
+def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
+    """Return the class frequencies under which the probabilities given to unlabelled objects are likeliest.
+
+    A heuristic: `proba` is taken for the true P(y | x) under the training priors, which no predictor can promise. What
+    is proved is that the result maximises mean over i of log sum_k q_k / train_k proba[i, k] over all
+    distributions q, to within 1e-9. Guarantees of a predictor are for ratios that are known, not for estimated ones.
+
+    Parameters
+    ----------
+    proba : (n, c) float64
+        Probabilities of each of n >= 1 objects, in class order; rows with sum 1.
+    train : sequence of c probabilities > 0
+        Priors under which they were made.
+
+    Returns
+    -------
+    (c,) float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+    RuntimeError
+        The maximum was not reached in 10 000 rounds.
+
+    References
+    ----------
+    Saerens, Latinne & Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori probabilities: a
+    simple procedure": expectation maximisation. Varadhan & Roland (2008), "Simple and globally convergent methods for
+    accelerating the convergence of any EM algorithm".
+
+    Examples
+    --------
+    >>> proba = np.array([[0.9, 0.1]] * 3 + [[0.1, 0.9]])
+    >>> operational_priors(proba, train=(0.5, 0.5)).round(4)
+    array([0.8125, 0.1875])
+    """
+    old = np.array(probabilities("train", train, positive=True))
+    given = np.asarray(proba)
+    requirement = f"(n, {len(old)}) probabilities, n >= 1, rows with sum 1"
+    if given.dtype.kind not in "fiu":
+        raise TypeError(f"proba must be {requirement}, got {proba!r}")
+    if given.ndim != 2 or given.shape[1] != len(old) or not len(given):
+        raise ValueError(f"proba must be {requirement}, got shape {given.shape}")
+    likelihoods = distributions("proba", given, given.shape) / old
+
+    def likelihood(priors: Floats) -> float:
+        return float(np.log(likelihoods @ priors).mean())
+
+    def gain(priors: Floats) -> Floats:
+        # What a round of expectation and maximisation multiplies each prior by. By concavity the maximum is at most
+        # its largest entry, less 1, above.
+        rates: Floats = (1.0 / (likelihoods @ priors)) @ likelihoods / len(likelihoods)
+        return rates
+
+    new: Floats = old / old.sum()
+    for _ in range(ROUNDS):
+        rates = gain(new)
+        if rates.max() <= 1 + GAP:
+            return new
+        first = new * rates
+        second = first * gain(first)
+        change, bend = first - new, second - 2 * first + new
+        # Rounds alone take 100 000 and more where classes look alike: go on as far as the two of them foretell.
+        size, turn = float(np.linalg.norm(change)), float(np.linalg.norm(bend))
+        length = size / turn if size < FARTHEST * turn else FARTHEST
+        further = second
+        while length > 1.1 and further is second:
+            guess = new + 2 * length * change + length**2 * bend
+            if guess.min() > 0 and likelihood(guess) >= likelihood(second):
+                further = guess
+            length = (1 + length) / 2
+        new = further / further.sum()
+    raise RuntimeError(
+        f"operational_priors must come within {GAP} of the maximum, got {gain(new).max() - 1:.1e} in {ROUNDS} rounds"
+    )
