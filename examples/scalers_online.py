@@ -7,7 +7,7 @@ ordinary SVM, the published way, and to the exact deleted scores of a least-squa
 to make for itself.
 
     python examples/scalers_online.py            # docs/scalers_online.md and docs/scalers_online.png
-    python examples/scalers_online.py --quick    # 100 examples of two sets; into runs/
+    python examples/scalers_online.py --quick    # 60 examples of two sets; into runs/
 
 The record of every stream is kept in a folder; after an interruption the same command goes on with the stream at
 which it stopped. The data are read from the folder that $STREAMS_DATA names, or downloaded.
@@ -31,7 +31,7 @@ EDITION = 1  # to be raised when a record would come out otherwise with the same
 SHUFFLE, LONGEST, PREFIX, SHARE = 0, 2000, 200, 5
 OWN = ("car", "wine_red")
 FULL = (*OWN, "diabetes", "liver", "ionosphere", "promoters", "digits", "mushroom", "covtype")
-QUICK, QUICK_STEPS = ("car", "breast_cancer"), 100
+QUICK, QUICK_STEPS = ("car", "breast_cancer"), 60
 # gamma and C of each machine on the engine's own sets, as on the command line; elsewhere they are tuned.
 SETTINGS = {"car": ((0.1, 10.0), (0.5, 10.0)), "wine_red": ((0.1, 1.0), (0.1, 1.0))}
 

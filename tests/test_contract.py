@@ -76,6 +76,7 @@ PARAMETERS = {
     "Temperature": lambda: [venn.Temperature()],
     "CrossVennAbers": lambda: [venn.CrossVennAbers(), venn.CrossVennAbers(venn.BrierMerge())],
     "OneVsAll": lambda: [venn.OneVsAll(venn.Platt()), venn.OneVsAll(venn.Binning())],
+    "PriorShift": lambda: [venn.PriorShift((0.5, 0.5), (0.9, 0.1)), venn.PriorShift((0.5, 0.5), (0.9, 0.1), (1, 2))],
     "TrainingScores": lambda: [venn.TrainingScores()],
     "DeletedScores": lambda: [venn.DeletedScores()],
     "HeldOutScores": lambda: [venn.HeldOutScores(), venn.HeldOutScores(venn.RandomAssignment(0.5))],
@@ -104,6 +105,7 @@ INDUCTIVE = {
     "InductiveVennAbers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
     "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.PrefixRestart(first=6)),
     "CrossVenn": lambda: venn.CrossVenn(squares(), folds=3, first=6),
+    "Balanced": lambda: venn.Balanced(venn.InductiveVenn(squares(), schedule=venn.PrefixRestart(first=6)), (1, 0.5, 1)),
 }
 PREDICTORS |= INDUCTIVE
 PREDICTIONS = {

@@ -312,18 +312,18 @@ def test_objects_that_are_in_the_bag_already(supposed):
 def test_asking_changes_nothing_to_the_last_bit(kind, kernel):
     """Not even a question about an object far from all others, in a kernel without a bound."""
     rng = np.random.default_rng(9)
-    X = objects(kind, rng, 90)
-    y = rng.integers(0, 3, 90)
+    X = objects(kind, rng, 60)
+    y = rng.integers(0, 3, 60)
     silent, asked, curious = (machine_of(kernel, 1.0, 3) for _ in range(3))
-    for i in range(90):
+    for i in range(60):
         asked.hypotheses(X[i])
-        for other in (X[rng.integers(90)], rng.normal(size=X.shape[1]), X[i // 2], 30 * rng.normal(size=X.shape[1])):
+        for other in (X[rng.integers(60)], rng.normal(size=X.shape[1]), X[i // 2], 30 * rng.normal(size=X.shape[1])):
             curious.hypotheses(other)
             curious.scores(other)
         for machine in (silent, asked, curious):
             machine.learn_one(X[i], y[i])
         if i % 10 == 0:
-            answers = [machine.hypotheses(X[(7 * i) % 90]) for machine in (silent, asked, curious)]
+            answers = [machine.hypotheses(X[(7 * i) % 60]) for machine in (silent, asked, curious)]
             assert same_answer(answers[0], answers[1])
             assert same_answer(answers[0], answers[2])
     assert silent.residual == asked.residual == curious.residual
@@ -380,14 +380,14 @@ def test_a_hypothesis_that_is_no_class_code(j):
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_copy_continues_to_the_last_bit(copied, asked):
     rng = np.random.default_rng(6)
-    X = objects("grid", rng, 150)
-    X[75:] += 0.01 * rng.normal(size=(75, 2))
-    y = rng.integers(0, 3, 150)
+    X = objects("grid", rng, 110)
+    X[75:] += 0.01 * rng.normal(size=(35, 2))
+    y = rng.integers(0, 3, 110)
     machine = learned(machine_of("rbf", 1.0, 3), X[:70], y[:70])
     if asked:
         machine.hypotheses(X[70])
     twin = copied(machine)
-    for i in range(70, 150):
+    for i in range(70, 110):
         if i % 9 == 0:
             assert same_answer(machine.hypotheses(X[i]), twin.hypotheses(X[i]))
         machine.learn_one(X[i], y[i])

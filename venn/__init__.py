@@ -64,6 +64,7 @@ from venn.prediction import (
     RowMean,
 )
 from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.balanced import Balanced
 from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.conformal import Conformal
 from venn.predictors.cross import CrossVenn
@@ -74,6 +75,7 @@ from venn.predictors.scaling import Scaler
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.predictors.score_sources import CrossFittedScores, DeletedScores, HeldOutScores, TrainingScores
 from venn.predictors.transductive import TransductiveVenn
+from venn.priors import PriorShift, operational_priors
 from venn.taxonomies import (
     AdaptiveMarginBins,
     Argmax,
@@ -98,6 +100,7 @@ __all__ = [
     "AdaptiveMarginBins",
     "Alarm",
     "Argmax",
+    "Balanced",
     "Beta2",
     "BetaCalibration",
     "BetaPlugIn",
@@ -152,8 +155,8 @@ __all__ = [
     "OneVsAll",
     "OneVsAllAbers",
     "OneVsAllSVM",
-    "OneVsOneSVM",
     "OneVsOneAbers",
+    "OneVsOneSVM",
     "Panel",
     "Platt",
     "PlugIn",
@@ -162,6 +165,7 @@ __all__ = [
     "PredictionSet",
     "Prefix",
     "PrefixRestart",
+    "PriorShift",
     "ProbabilitySVC",
     "Protected",
     "RandomAssignment",
@@ -189,6 +193,7 @@ __all__ = [
     "VennAbers",
     "Ville",
     "cross_venn_abers",
+    "operational_priors",
     "replay",
     "tune",
     "venn_abers",

@@ -50,8 +50,9 @@ class Monitor(Running):
     threshold k `run_length`. Calibration error and curves are description.
 
     They hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
-    `PrefixRestart` and `NoTraining`. By other schedules single predictions are valid but those of different steps
-    depend on each other, as with one calibration set for ever: a monitor may find that out, and ring.
+    `PrefixRestart` and `NoTraining`. By other schedules, under a `PriorShift` and in `Balanced`, single predictions are
+    valid but those of different steps depend on each other, as with one calibration set for ever: a monitor may find
+    that out, and ring.
 
     Parameters
     ----------
