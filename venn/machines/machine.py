@@ -64,7 +64,12 @@ class ScoreTable(NamedTuple):
 
 
 class Hypotheses(Protocol):
-    """A machine's answer about one object, for every hypothesis on its label."""
+    """A machine's answer about one object, for every hypothesis on its label.
+
+    Where the hypotheses do not share one table of scores, as with classes of different weights, there is also
+    `tables(deleted)`: a list of tables, each with the class codes of the hypotheses that it is for. `under_each` reads
+    both kinds.
+    """
 
     @property
     def test_scores(self) -> Floats:
