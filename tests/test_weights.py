@@ -95,6 +95,23 @@ def test_replication_class_weight_and_sample_weight_agree(name, seed):
 
 
 @every_machine
+@pytest.mark.parametrize("kind", ["normal", "grid", "few"])
+def test_one_weight_for_all_is_a_factor_of_C(name, kind):
+    """Also for deleted scores and coefficients, whose definition by copies would be another one."""
+    make, _ = MACHINES[name]
+    X, y, _ = stream(kind, 2, 30)
+    weighed = learned_with(make(venn.RBF(GAMMA), 1.0, range(3)), X, y, np.full(30, 2.5))
+    by_class = learned(make(venn.RBF(GAMMA), 1.0, range(3), (2.5, 2.5, 2.5)), X, y.tolist())
+    plain = learned(make(venn.RBF(GAMMA), 2.5, range(3)), X, y.tolist())
+    for x in [*X[:4], np.full(X.shape[1], 0.3)]:
+        expected = plain.hypotheses(x)
+        for found in (weighed.hypotheses(x, 2.5), by_class.hypotheses(x)):
+            for j in range(3):
+                for read in ("scores", "deleted", "duals"):
+                    np.testing.assert_allclose(getattr(found, read)(j), getattr(expected, read)(j), rtol=0, atol=1e-8)
+
+
+@every_machine
 @pytest.mark.parametrize("kind", ["grid", "few"])
 def test_order_of_the_examples_does_not_matter(name, kind):
     make, _ = MACHINES[name]
