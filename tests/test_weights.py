@@ -127,8 +127,23 @@ def test_order_of_the_examples_does_not_matter(name, kind):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
 
 
+@pytest.fixture
+def nothing_but_nan(monkeypatch):
+    """Arrays that nobody has filled hold NaN, as memory used before may."""
+    empty = np.empty
+
+    def unfilled(*args, **how):
+        array = empty(*args, **how)
+        if array.dtype.kind == "f":
+            array.fill(np.nan)
+        return array
+
+    monkeypatch.setattr(np, "empty", unfilled)
+
+
 @every_machine
 @pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.usefixtures("nothing_but_nan")
 def test_readers_take_each_hypothesis_from_its_own_table(name, deleted):
     """Counts and ranks by tables are those by rows of all examples."""
     make, _ = MACHINES[name]

@@ -254,7 +254,8 @@ class HingeMachine(ABC):
             test = objects.size
             objects, codes, weights = np.append(objects, p), np.append(codes, 0), np.append(weights, 0.0)
         supposed = self._unit * weight
-        scores = np.empty((len(supposed) + 1, len(self.signs), objects.size))
+        # Zeros where a machine has no such supposition: readers compare such scores before they leave them out.
+        scores = np.zeros((len(supposed) + 1, len(self.signs), objects.size))
         delete_step(
             p, count, self._scale_with(p), self.C, self.signs, supposed, self._objects, self._solved, self._branches,
             self._known, self._spans, objects, codes, weights, test, scores,
