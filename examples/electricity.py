@@ -13,7 +13,7 @@ import streams
 import venn
 from venn.show import plot
 
-STEPS = 6000 if "--quick" in sys.argv else 45312
+STEPS = 4000 if "--quick" in sys.argv else 45312
 
 
 def watched(shuffle: int | None) -> tuple[venn.Monitor, np.ndarray]:
