@@ -1,4 +1,7 @@
-"""Kernel logistic regression by definition: a generic minimiser on explicit features; deletion by whole matrices."""
+"""Kernel logistic regression by definition: a generic minimiser on explicit features; deletion by whole matrices.
+
+C is one number, or one for each example: C times its weight.
+"""
 
 from functools import lru_cache
 
@@ -19,24 +22,25 @@ def fit(K, t, C):
     t = np.asarray(t, float)
     if len(set(t.tolist())) == 1:
         return t.copy()
-    return _minimum(np.asarray(K, float).tobytes(), tuple(t.tolist()), C).copy()
+    bounds = np.broadcast_to(np.asarray(C, float), t.shape)
+    return _minimum(np.asarray(K, float).tobytes(), tuple(t.tolist()), tuple(bounds.tolist())).copy()
 
 
 @lru_cache(maxsize=200)  # the same problem stands behind several hypotheses and steps
 def _minimum(gram, t, C):
-    K, t = np.frombuffer(gram).reshape(len(t), len(t)), np.array(t)
+    K, t, C = np.frombuffer(gram).reshape(len(t), len(t)), np.array(t), np.array(C)
     Z = np.column_stack([features(K), np.ones(len(t))])
     ridge = np.append(np.ones(Z.shape[1] - 1), 0.0)
 
     def value(w):
-        return 0.5 * (ridge * w * w).sum() + C * np.logaddexp(0, -t * (Z @ w)).sum()
+        return 0.5 * (ridge * w * w).sum() + (C * np.logaddexp(0, -t * (Z @ w))).sum()
 
     def gradient(w):
-        return ridge * w - C * Z.T @ (t * expit(-t * (Z @ w)))
+        return ridge * w - Z.T @ (C * t * expit(-t * (Z @ w)))
 
     def hessian(w):
         p = expit(Z @ w)
-        return np.diag(ridge) + C * (Z.T * (p * (1 - p))) @ Z
+        return np.diag(ridge) + (Z.T * (C * p * (1 - p))) @ Z
 
     start = np.zeros(Z.shape[1])
     w = minimize(
@@ -45,11 +49,11 @@ def _minimum(gram, t, C):
         jac=gradient,
         hess=hessian,
         method="trust-exact",
-        options={"gtol": 1e-3 * C, "initial_trust_radius": 10.0},
+        options={"gtol": 1e-3 * C.mean(), "initial_trust_radius": 10.0},
     ).x
     for _ in range(6):  # what is left is beyond the resolution of the value
         w = w - np.linalg.solve(hessian(w), gradient(w))
-    assert abs(gradient(w)).max() <= 1e-10 * max(C, 1.0)
+    assert abs(gradient(w)).max() <= 1e-10 * max(C.max(), 1.0)
     return Z @ w
 
 
@@ -70,6 +74,7 @@ def one_step(K, t, score, C):
     1 / H_ii - 1 / V_i is how far a unit of coefficient moves the score.
     """
     n = len(t)
+    C = np.broadcast_to(np.asarray(C, float), (n,))
     if len(set(t.tolist())) == 1:
         return score.copy()
     p = expit(score)
@@ -84,7 +89,7 @@ def one_step(K, t, score, C):
         if (rest == rest[0]).all():
             found[i] = rest[0]
         else:
-            found[i] = score[i] - t[i] * C * expit(-t[i] * score[i]) * (1 / H[i, i] - 1 / V[i])
+            found[i] = score[i] - t[i] * C[i] * expit(-t[i] * score[i]) * (1 / H[i, i] - 1 / V[i])
     return found
 
 

@@ -7,14 +7,20 @@ from itertools import combinations
 
 import numpy as np
 
-from naive import svm
+from naive import logistic, svm
+
+
+def numbers(weights, unit):
+    """Return how many copies of each example there are."""
+    copies = np.rint(weights / unit).astype(int)
+    if not np.allclose(copies * unit, weights):
+        raise ValueError("weights must be multiples of the unit")
+    return copies
 
 
 def machine(K, t, weights, C, unit=0.25):
     """Return the (n,) scores of all objects by the machine of the examples with sign t != 0, from copies."""
-    copies = np.rint(weights / unit).astype(int)
-    if not np.allclose(copies * unit, weights):
-        raise ValueError("weights must be multiples of the unit")
+    copies = numbers(weights, unit)
     own = np.flatnonzero(t)
     if len(own) == 0:
         return np.zeros(len(t))
@@ -47,6 +53,14 @@ def one_vs_one(K, labels, weights, c, C):
             margins[i, a] += score
             margins[i, b] -= score
     return votes + margins / (3 * (abs(margins) + 1))
+
+
+def kernel_logistic(K, labels, weights, c, C, unit=0.25):
+    """Return the (n, c) scores of kernel logistic machines, one against all, from copies."""
+    copies = numbers(weights, unit)
+    rows = np.repeat(np.arange(len(labels)), copies)
+    first = np.append(0, copies[:-1].cumsum())
+    return logistic.training(K[np.ix_(rows, rows)], np.asarray(labels)[rows], c, C * unit)[first]
 
 
 def least_squares(K, labels, weights, c, C, left_out=None):

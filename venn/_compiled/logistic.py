@@ -1,7 +1,8 @@
 """Kernel logistic regression: one machine with one more example, both ways, by Newton's method.
 
-A machine over m distinct objects, object i with n_i examples of which P_i are of the class, has coefficients
-beta = C (P - n p), with p = 1 / (1 + exp(-f)) and f = K beta + b; they sum to 0. Newton's matrix is
+A machine over m distinct objects, object i with examples of mass n_i of which P_i is of the class, has coefficients
+beta = C (P - n p), with p = 1 / (1 + exp(-f)) and f = K beta + b; they sum to 0. The mass of an example is its weight
+times that of its class: of weight 1 each, masses are numbers. Newton's matrix is
 A = K + 1 / W with W = C n p (1 - p). What is kept is G = (K + 1 / V)^-1, packed (see `packed`), where V are the
 weights W rounded to powers of sqrt 2. So G changes only where a weight crosses to the next power, by
 few ranks a step; and it preconditions A so well that conjugate gradients need few passes over it.
@@ -85,13 +86,16 @@ def errors(beta, score, positive, total, C, m, r, W):  # type: ignore[no-untyped
 
 
 @compiled
-def first_guess(score, pull, C, positive):  # type: ignore[no-untyped-def]
-    """Return the coefficient of a new object whose score moves by `pull` per unit of it; by bisection."""
-    low, high = (0.0, C) if positive else (-C, 0.0)
+def first_guess(score, pull, bound):  # type: ignore[no-untyped-def]
+    """Return the coefficient, between 0 and `bound`, of a new object; its score moves by `pull` per unit of it.
+
+    By bisection. The bound is C times the mass of its example, with a minus sign where that is not of the class.
+    """
+    low, high = min(bound, 0.0), max(bound, 0.0)
     for _ in range(60):
         middle = 0.5 * (low + high)
         p = probability(score + pull * middle)
-        wanted = C * (1.0 - p) if positive else -C * p
+        wanted = bound * (1.0 - p) if bound > 0.0 else bound * p
         if wanted > middle:
             low = middle
         else:
@@ -165,17 +169,18 @@ def correct(values, m, columns, M, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, scores, room, columns):  # type: ignore[no-untyped-def]
-    """Solve the problems of both suppositions, side by side: they share passes over G.
+def descend_both(bordered, V, positive, total, worth, C, count, todo, finest, close, betas, scores, room, columns):  # type: ignore[no-untyped-def]
+    """Solve the problems of two suppositions, side by side: they share passes over G.
 
     Parameters
     ----------
     bordered : Bordered
     V : (>= m,) float64, rounded weights of the m objects joined already
-    positives : (2, >= count) int64, examples of the class; the supposed one included
-    total : (>= count,) int64, examples; the supposed one included
+    positive, total : (2, >= count) float64, masses of the class and in all; the supposed example included
+    worth : (2,) float64 > 0, mass in units of which the sum of the coefficients / C is an error
     todo : (2,) bool, sides to solve
     finest : float, error of a probability that is aimed at
+    close : float, error below which a Newton step that gains nothing was the last that could: what is left is rounding
     betas, scores : (2, >= count) float64, starts, and on return solutions; each scores - K beta constant
     room : (26, >= count) float64, for intermediate values
     columns : (2, FOLDED, >= count) float64, the same
@@ -193,7 +198,7 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
         room[12:14], room[14:16], room[16:18], room[18:20], room[20:22], room[22:24],
     )  # fmt: skip
     trial, effect = room[24], room[25]
-    totals, pivots, kappas, sums_u = np.full(2, sum_g), np.ones(2), np.full(2, kappa), np.zeros(2)
+    sums_g, pivots, kappas, sums_u = np.full(2, sum_g), np.ones(2), np.full(2, kappa), np.zeros(2)
     cores = [np.empty((0, 0)), np.empty((0, 0))]
     for s in range(2):
         for i in range(m):
@@ -213,13 +218,12 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
         for s in range(2):
             if not (active[s] and afresh[s]):
                 continue
-            error[s] = errors(betas[s], scores[s], positives[s], total, C, count, r[s], W[s])
+            error[s] = errors(betas[s], scores[s], positive[s], total[s], C, count, r[s], W[s])
             excess = 0.0
             for i in range(count):
                 excess += betas[s, i]
-            error[s] = max(error[s], abs(excess) / C)
-            # Rounding: below 1e-9 a Newton step that gains nothing was the last that could.
-            if error[s] <= finest or steps[s] >= NEWTON or (error[s] < 1e-9 and error[s] > 0.5 * past[s]):
+            error[s] = max(error[s], abs(excess) / (C * worth[s]))
+            if error[s] <= finest or steps[s] >= NEWTON or (error[s] < close and error[s] > 0.5 * past[s]):
                 active[s] = False
                 continue
             past[s] = error[s]
@@ -232,10 +236,10 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
                     if new:
                         u_all[s, i] = u[i]
                 cores[s] = np.empty((0, 0))
-                totals[s], kappas[s] = sum_g, kappa
+                sums_g[s], kappas[s] = sum_g, kappa
                 if found > 0:
                     chosen, cores[s] = fold(G, m, V, W[s], effect, found, columns[s], near[s])
-                    totals[s] -= correct(g_all[s], m, columns[s], cores[s], g[chosen])
+                    sums_g[s] -= correct(g_all[s], m, columns[s], cores[s], g[chosen])
                     if new:
                         kappas[s] += correct(u_all[s], m, columns[s], cores[s], u[chosen])
             elif new and steps[s] > 0:
@@ -243,7 +247,7 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
                 gain = g_all[s, m]
                 for i in range(m):
                     g_all[s, i] += u_all[s, i] * gain
-                totals[s] -= (1.0 - sums_u[s]) * gain
+                sums_g[s] -= (1.0 - sums_u[s]) * gain
             for i in range(m):
                 D[s, i] = 1.0 / W[s, i] - 1.0 / near[s, i]
             if new:
@@ -256,9 +260,9 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
                 for i in range(m):
                     g_all[s, i] -= u_all[s, i] * gain
                 g_all[s, m] = gain
-                totals[s] += (1.0 - sums_u[s]) * gain
+                sums_g[s] += (1.0 - sums_u[s]) * gain
             # The step starts with what brings the sum of the coefficients back to 0.
-            excess /= totals[s]
+            excess /= sums_g[s]
             for i in range(count):
                 delta[s, i] = -excess * g_all[s, i]
                 rho[s, i] = r[s, i] / W[s, i] - D[s, i] * delta[s, i]
@@ -293,7 +297,7 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
             shift = 0.0
             for i in range(count):
                 shift += z[s, i]
-            shift /= totals[s]
+            shift /= sums_g[s]
             for i in range(count):
                 z[s, i] -= g_all[s, i] * shift
             now = dot(rho[s], z[s], count)
@@ -315,7 +319,7 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
                 if now > eta[s] * eta[s] * first[s] and inner[s] < PASSES:
                     continue
             # The Newton step is found. Its constant is the bias's move.
-            shift = dot(g_all[s], rho[s], count) / totals[s]
+            shift = dot(g_all[s], rho[s], count) / sums_g[s]
             farthest = 0.0
             for i in range(count):
                 motion[s, i] = (r[s, i] - delta[s, i]) / W[s, i] - (rho[s, i] - shift)
@@ -324,27 +328,30 @@ def descend_both(bordered, V, positives, total, C, count, todo, finest, betas, s
             # A shorter step cannot be too long; coefficients that no score hangs on may yet move.
             if error[s] > 1e-6 and farthest > 1e-6:
                 start = -dot(r[s], motion[s], count)
-                while share > 1e-10 and (
-                    slope(betas[s], scores[s], delta[s], motion[s], share, positives[s], total, C, count) > -0.5 * start
+                while share > 1e-10 and -0.5 * start < slope(
+                    betas[s], scores[s], delta[s], motion[s], share, positive[s], total[s], C, count
                 ):
                     share *= 0.5
             for i in range(count):
                 trial[i] = betas[s, i]
                 betas[s, i] += share * delta[s, i]
                 scores[s, i] += share * motion[s, i]
-            if error[s] < 1e-9 and errors(betas[s], scores[s], positives[s], total, C, count, rho[s], z[s]) > error[s]:
-                for i in range(count):
-                    betas[s, i] = trial[i]
-                    scores[s, i] -= share * motion[s, i]
+            if error[s] < close:
+                after = errors(betas[s], scores[s], positive[s], total[s], C, count, rho[s], z[s])
+                if after > error[s]:
+                    for i in range(count):
+                        betas[s, i] = trial[i]
+                        scores[s, i] -= share * motion[s, i]
             afresh[s] = True
             steps[s] += 1
 
 
 @compiled
-def start_both(bordered, V, base, C, todo, betas, scores):  # type: ignore[no-untyped-def]
+def start_both(bordered, V, base, bounds, todo, betas, scores):  # type: ignore[no-untyped-def]
     """Move both starts, as the machine's weights have it, by what a new object of score `base` would pull.
 
-    betas, scores (2, m + 1) hold the machine as it stands; their last entries are set.
+    bounds (2,) are those of its coefficient, see `first_guess`; betas, scores (2, m + 1) hold the machine as it stands;
+    their last entries are set.
     """
     _, _, g, sum_g, u, kappa = bordered
     m = u.size
@@ -355,7 +362,7 @@ def start_both(bordered, V, base, C, todo, betas, scores):  # type: ignore[no-un
     pull = kappa + (1.0 - sum_u) * free
     for s in range(2):
         if todo[s]:
-            beta = first_guess(base, pull, C, s == 1)
+            beta = first_guess(base, pull, bounds[s])
             for i in range(m):
                 delta = -beta * (u[i] + g[i] * free)
                 betas[s, i] += delta

@@ -12,14 +12,22 @@ from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn._compiled.dense import dot
 from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
-from venn.machines.logistic_batch import LogisticProblem, newton
+from venn.machines.logistic_both import Both, Scratch, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses
-from venn.machines.logistic_inverse import Change, Deletion, Standing, dense_inverse
-from venn.machines.machine import Bag, NotConverged, Tuned, clean_object, code_of, grown
+from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights
+from venn.machines.machine import (
+    Bag,
+    NotConverged,
+    Tuned,
+    checked_class_weights,
+    checked_weight,
+    clean_object,
+    code_of,
+    grown,
+    shown_class_weights,
+)
 from venn.prediction import Floats, Integers, Label, class_codes
 
-TOLERANCE = 1e-9  # largest error of a probability
-AGAIN = 1e-11  # above it another round is made from scores computed afresh
 REFRESH = 64  # examples between two checks of the inverses
 DRIFT = 1e-10
 
@@ -47,17 +55,21 @@ class KernelLogisticRegression:
     kernel : Kernel
         `RBF(gamma)`, `Linear()`, `Polynomial(degree, gamma, coef0)`, or an object with the same method.
     C : float > 0
-        Weight of the loss; bound on the coefficient of one example.
+        Weight of the loss; bound on the coefficient of one example of weight 1.
     classes : sequence of at least 2 distinct labels
         Declared up front; ties between classes go to the first.
+    class_weights : sequence of c numbers > 0, optional
+        Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
+        on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
+        weights, and a step solves that many problems more.
 
     Attributes
     ----------
     n : int
         Number of examples learned.
     residual : float
-        Largest error of a probability, |p_i - (t_i + 1) / 2 + beta_i / C| over all examples and machines, scores
-        computed afresh from the kernel.
+        Largest error of a probability, |p_i - (t_i + 1) / 2 + beta_i / (C weight)| over all examples and machines,
+        scores computed afresh from the kernel.
 
     Raises
     ------
@@ -87,7 +99,9 @@ class KernelLogisticRegression:
     deletes_exactly = False
     tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
-    def __init__(self, kernel: Kernel, C: float, classes: Sequence[Label]) -> None:
+    def __init__(
+        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+    ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
         self._codes = class_codes(classes)
@@ -97,8 +111,9 @@ class KernelLogisticRegression:
         self._features: int | None = None
         self._asked: LogisticHypotheses | None = None
         self._where: dict[bytes, int] = {}  # object of each content
-        self._examples: dict[tuple[int, int], int] = {}  # place of each distinct example: object and class
+        self._examples: dict[tuple[int, int, float], int] = {}  # place of each distinct example: object, class, weight
         self._places = np.zeros((3, 0), np.int64)  # object, class and number of each distinct example
+        self._weight = np.zeros(0)  # of each distinct example, without that of its class
         self._history = np.zeros(64, np.int64)  # place of each example
         self._sizes = np.zeros(c, np.int64)  # examples of each class
         self._count = 0  # distinct objects
@@ -106,31 +121,47 @@ class KernelLogisticRegression:
         self._columns = np.zeros((0, 0))  # objects by feature
         self._kernel = np.zeros(0)  # packed by rows of the lower triangle, like the inverses
         self._scale = 0.0  # largest K(x, x)
-        self._counts = np.zeros((c, 0), np.int64)
-        self._total = np.zeros(0, np.int64)
+        self._masses = np.zeros((c, 0))  # of the examples at each object, weights times those of classes, by class
+        self._total = np.zeros(0)
         self._beta, self._score = np.zeros((2, c, 0))
         self._bias = np.zeros(c)
         self._levels = np.zeros((c, 0), np.int64)
         self._inverse = np.zeros((c, 0))  # packed
         self._sums, self._diagonals = np.zeros((2, c, 0))  # of the inverses: rows added, and diagonals
-        self._make_scratch()
+        self._arrange(checked_class_weights(class_weights, self.classes))
 
     def fresh(self) -> KernelLogisticRegression:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = KernelLogisticRegression(self.kernel, self.C, self.classes)
+        machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights)
         machine.tuning = self.tuning
         return machine
 
     def __repr__(self) -> str:
-        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r})"
+        weights = shown_class_weights(self.class_weights)
+        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
+
+    def _arrange(self, class_weights: Floats) -> None:
+        """Take the weights of the classes, and say what may be supposed about a new object.
+
+        The last side is that it is of class k; before it, that it is not, for each weight that it then may have.
+        """
+        c = len(self.classes)
+        self.class_weights = class_weights
+        values, self._group = np.unique(class_weights, return_inverse=True)
+        self._side = np.where(np.eye(c, dtype=bool), len(values), self._group)  # (machines, c) under each label
+        # (sides, machines) weight of a new example by its class
+        self._unit = np.vstack([np.repeat(values[:, None], c, axis=1), class_weights])
+        # Sides of each machine, two of which are solved side by side.
+        sides = [np.unique(row) for row in self._side]
+        self._pairs = [[row[i : i + 2] for i in range(0, row.size, 2)] for row in sides]
+        self._make_scratch()
 
     def _make_scratch(self) -> None:
-        c, room = len(self.classes), self._room
-        self._betas, self._scores = np.zeros((2, 2, c, room))  # by side: the object not of class k, or of class k
-        self._biases = np.zeros((2, c))
+        (sides, c), room = self._unit.shape, self._room
+        self._betas, self._scores = np.zeros((2, sides, c, room))  # 0 where a machine has no such side
+        self._biases = np.zeros((sides, c))
         self._joined = np.zeros((c, room))  # inverse times the new object's kernel
-        self._work = np.empty((26, room))
-        self._columns_kept = np.empty((2, compiled.FOLDED, room))
+        self._work = Scratch(np.empty((26, room)), np.empty((2, compiled.FOLDED, room)))
 
     def _make_room(self, objects: int, features: int) -> None:
         """Make room for `objects` distinct objects; capacities double."""
@@ -145,7 +176,7 @@ class KernelLogisticRegression:
         self._room = room
         self._columns = grown(self._columns, features, room)
         self._kernel = grown(self._kernel, room * (room + 1) // 2)
-        self._counts, self._total = grown(self._counts, c, room), grown(self._total, room)
+        self._masses, self._total = grown(self._masses, c, room), grown(self._total, room)
         self._beta, self._score = grown(self._beta, c, room), grown(self._score, c, room)
         self._levels = grown(self._levels, c, room)
         self._sums, self._diagonals = grown(self._sums, c, room), grown(self._diagonals, c, room)
@@ -163,12 +194,11 @@ class KernelLogisticRegression:
         worst = 0.0
         for k in range(len(self.classes)):
             if 0 < self._sizes[k] < self.n:
-                beta = self._beta[k, :m]
+                beta, masses = self._beta[k, :m], self._masses[k, :m]
                 two[0] = beta
                 packed.multiply(self._kernel, m, two, out)
-                out[0] += self._bias[k]
-                error = compiled.errors(beta, out[0], self._counts[k], total, self.C, m, out[1], two[1])
-                worst = max(worst, error, abs(beta.sum()) / self.C)
+                worth = float(worths(masses[None], total.sum(keepdims=True), self.n)[0])
+                worst = max(worst, error(beta, out[0] + self._bias[k], masses, total, self.C, worth))
         return worst
 
     @property
@@ -196,16 +226,21 @@ class KernelLogisticRegression:
         for k, row in enumerate(scores):
             bag = Deletion(
                 self._score[k, :m], self._total[:m], int(self._sizes[k]), self.n,
-                self._weights(1, self._levels[k, :m]), self._diagonals[k, :m], self._sums[k, :m],
+                rounded_weights(self.C, 1.0, self._levels[k, :m]), self._diagonals[k, :m], self._sums[k, :m],
             )  # fmt: skip
-            row[:] = bag.deleted(self.C, self._places[0], self._places[1] == k)
+            row[:] = bag.deleted(self.C, self._places[0], self._places[1] == k, self._masses_of_places())
         return Bag(scores, self._by_class())
 
     def _by_class(self) -> Integers:
-        objects, codes, weights = self._places
+        objects, codes, numbers = self._places
         counts = np.zeros((objects.size, len(self.classes)), np.int64)
-        counts[np.arange(objects.size), codes] = weights
+        counts[np.arange(objects.size), codes] = numbers
         return counts
+
+    def _masses_of_places(self) -> Floats:
+        """Return the weight of one of each distinct example times that of its class."""
+        masses: Floats = self._weight * self.class_weights[self._places[1]]
+        return masses
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
@@ -228,7 +263,7 @@ class KernelLogisticRegression:
 
     # ----------------------------------------------------------------- learning
 
-    def hypotheses(self, x: Any) -> LogisticHypotheses:
+    def hypotheses(self, x: Any, weight: float = 1.0) -> LogisticHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
         Solved once and remembered until a label is learned or another object asked about; asking
@@ -237,6 +272,8 @@ class KernelLogisticRegression:
         Parameters
         ----------
         x : (d,) finite numbers
+        weight : float > 0, default 1
+            Of the new example; that of its supposed class multiplies it.
 
         Returns
         -------
@@ -244,8 +281,9 @@ class KernelLogisticRegression:
             Views of this machine's buffers: read them before the next question.
         """
         x = clean_object(x, self._features)
+        weight = positive("weight", weight)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key:
+        if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
         self._forget()
         p = self._where.get(key, self._count)
@@ -257,18 +295,13 @@ class KernelLogisticRegression:
             self.kernel.row(self._columns, count, x, row)
             if not np.isfinite(row).all():
                 raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
-            self._counts[:, p] = self._total[p] = 0
+            self._masses[:, p] = self._total[p] = 0.0
             test_scores = self._score_row(row)
         else:
             test_scores = self._score[:, p].copy()
-        self._suppose(p, count, test_scores)
-        self._asked = LogisticHypotheses(self, key, test_scores, p, count)
+        self._suppose(p, count, test_scores, weight)
+        self._asked = LogisticHypotheses(self, key, test_scores, p, count, weight)
         return self._asked
-
-    def _weights(self, total: Any, levels: Integers) -> Floats:
-        """Return the rounded weights, C n p (1 - p), of objects of n examples and the given levels."""
-        rounded: Floats = 0.25 * self.C * total * 2.0 ** (levels / compiled.GRAIN)
-        return rounded
 
     def _row(self, p: int) -> Floats:
         """Return the kernel of object p with those before it and itself, a view."""
@@ -277,51 +310,52 @@ class KernelLogisticRegression:
 
     def _constant(self, size: int, n: int) -> float:
         """Return the score from which a machine with one class only starts when the other comes."""
-        return math.log(n) if size else -math.log(n)
+        return math.log(max(n, 1)) * (1 if size else -1)
 
-    def _suppose(self, p: int, count: int, test_scores: Floats) -> None:
+    def _suppose(self, p: int, count: int, test_scores: Floats, weight: float) -> None:
         """Solve all branches for object p."""
-        m, n, new = self._count, self.n, p == self._count
-        total = self._total[:count].copy()
-        total[p] += 1
-        row = self._row(p)
-        for k in range(len(self.classes)):
-            size = int(self._sizes[k])
-            todo = np.array([size > 0, size < n])
-            positives = np.repeat(self._counts[k, None, :count], 2, axis=0)
-            positives[1, p] += 1
-            betas, scores = self._betas[:, k], self._scores[:, k]
-            if todo.any():
-                alone = size in (0, n)
-                betas[:, :m] = self._beta[k, :m]
-                scores[:, :m] = self._constant(size, n) if alone else self._score[k, :m]
-                base = self._constant(size, n) if alone else float(test_scores[k])
-                bordered = self._join(k, row, new)
-                V = self._weights(self._total[:m], self._levels[k, :m])
-                if new:
-                    compiled.start_both(bordered, V, base, self.C, todo, betas, scores)
-                for _ in range(4):
-                    finest = self._finest(betas, count)
-                    compiled.descend_both(
-                        bordered, V, positives, total, self.C, count, todo, finest, betas, scores,
-                        self._work, self._columns_kept,
-                    )  # fmt: skip
-                    worst = self._certify(k, todo, positives, total, count)
-                    todo &= ~(worst <= max(AGAIN, 4 * finest))
-                    if not todo.any():
-                        break
-                for failed in np.flatnonzero(~(worst <= max(AGAIN, 20 * finest))).tolist():
-                    self._solve_afresh(k, failed, positives[failed], total, count)
-            for side, constant in enumerate((-1.0, 1.0)):
-                if (size == 0 and side == 0) or (size == n and side == 1):
-                    betas[side, :count], scores[side, :count], self._biases[side, k] = 0, constant, constant
+        m, n, last = self._count, self.n, len(self._unit) - 1
+        row, new = self._row(p), p == m
+        for k, size in enumerate(self._sizes.tolist()):
+            alone = size in (0, n)
+            base = self._constant(size, n) if alone else float(test_scores[k])
+            bordered = self._join(k, row, new)
+            V = rounded_weights(self.C, self._total[:m], self._levels[k, :m])
+            for pair in self._pairs[k]:
+                positive = pair == last
+                masses = weight * self._unit[pair, k]
+                both = self._both(k, self._masses[k, :count], self._total[:count], n + 1)
+                for s, mass in enumerate(masses):
+                    both.total[s, p] += mass
+                    both.positive[s, p] += mass * positive[s]
+                both.todo[: pair.size] = np.where(positive, size < n, size > 0)
+                if both.todo.any():
+                    if alone:
+                        both.score[:, :m] = base
+                    if new:
+                        bounds = np.where(positive, self.C, -self.C) * masses
+                        compiled.start_both(bordered, V, base, bounds, both.todo, both.beta, both.score)
+                    self._solve(both, max(self._scale, float(row[-1])), bordered, V)
+                for s, side in enumerate(pair):
+                    if not both.todo[s]:
+                        both.beta[s] = 0.0
+                        both.score[s] = both.bias[s] = 1.0 if positive[s] else -1.0
+                    self._betas[side, k, :count], self._scores[side, k, :count] = both.beta[s], both.score[s]
+                    self._biases[side, k] = both.bias[s]
 
-    def _finest(self, betas: Floats, count: int) -> float:
-        """Return the error of a probability to aim at: what rounding of the sums K beta allows."""
-        scale = max(self._scale, float(self._row(count - 1)[-1]))
-        largest = min(float(np.abs(betas[:, :count]).sum(axis=1).max()), self.C * (self.n + 1))
-        aim = compiled.FINEST / max(1.0, 0.1 * self.C * scale)  # a score moves by up to C K of it
-        return min(max(aim, 1e-16 * scale * largest), 0.01 * TOLERANCE)
+    def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
+        """Return two problems of machine k, with these masses of n examples; both as it stands and none to do."""
+        count = total.size
+        two = np.empty((4, 2, count))
+        two[:] = np.stack([masses, total, self._beta[k, :count], self._score[k, :count]])[:, None]
+        positive, whole, beta, score = two
+        return Both(self.C, n, positive, whole, np.zeros(2, bool), beta, score, np.zeros(2))
+
+    def _solve(self, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
+        try:
+            both.solve(self._kernel, scale, bordered, V, self._work)
+        except NotConverged as error:
+            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
 
     def _join(self, k: int, row: Floats, new: bool) -> compiled.Bordered:
         m = self._count
@@ -336,33 +370,6 @@ class KernelLogisticRegression:
             kappa = float(row[m] - dot(row, u, m))
         return compiled.Bordered(G, self._diagonals[k, :m], g, float(g.sum()), u, kappa)
 
-    def _certify(self, k: int, todo: Any, positives: Integers, total: Integers, count: int) -> Floats:
-        """Compute the scores of both branches afresh; return their largest errors."""
-        betas, scores = self._betas[:, k], self._scores[:, k]
-        outputs = np.empty((2, count))
-        packed.multiply(self._kernel, count, betas, outputs)
-        worst = np.zeros(2)
-        for side in np.flatnonzero(todo).tolist():
-            bias = float((scores[side, :count] - outputs[side]).mean())
-            self._biases[side, k] = bias
-            scores[side, :count] = outputs[side] + bias
-            error = compiled.errors(
-                betas[side], scores[side], positives[side], total, self.C, count, self._work[0], self._work[1]
-            )
-            worst[side] = max(error, abs(betas[side, :count].sum()) / self.C)
-        return worst
-
-    def _solve_afresh(self, k: int, side: int, positives: Integers, total: Integers, count: int) -> None:
-        """Solve one branch from nothing."""
-        try:
-            fit = newton(LogisticProblem(packed.unpack(self._kernel, count), positives, total, self.C))
-            if not fit.residual <= TOLERANCE:
-                raise NotConverged(f"residual must be at most {TOLERANCE}, got {fit.residual:.3g}")
-        except NotConverged as error:
-            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
-        self._betas[side, k, :count], self._scores[side, k, :count] = fit.beta, fit.score
-        self._biases[side, k] = fit.bias
-
     def _forget(self) -> None:
         if self._asked is not None:
             self._asked.current = False
@@ -373,45 +380,46 @@ class KernelLogisticRegression:
         clean_object(x, self._features)
         code_of(y, self._codes)
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the branch already solved for its label becomes the machine.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
+        weight : float >= 0, default 1
+            It counts as that many equal examples; none is learned of weight 0.
         """
         label = code_of(y, self._codes)
-        answer = self.hypotheses(x)
+        weight = checked_weight(weight)
+        if weight == 0:
+            clean_object(x, self._features)
+            return
+        answer = self.hypotheses(x, weight)
         p, count = answer.test, answer.count
         self._forget()
-        changes = [self._change(k, int(k == label), p, count) for k in range(len(self.classes))]
+        sides = self._side[:, label].tolist()
+        changes = [self._change(k, side, p, count, weight) for k, side in enumerate(sides)]
         self._features = self._columns.shape[0]
         self._where[answer.key] = p
-        self._counts[label, p] += 1
-        self._total[p] += 1
+        mass = weight * float(self.class_weights[label])
+        self._masses[label, p] += mass
+        self._total[p] += mass
         self._sizes[label] += 1
-        place = self._examples.setdefault((p, label), self._places.shape[1])
-        if place == self._places.shape[1]:
+        place = self._examples.setdefault((p, label, weight), self._weight.size)
+        if place == self._weight.size:
             self._places = np.append(self._places, [[p], [label], [0]], axis=1)
+            self._weight = np.append(self._weight, weight)
         self._places[2, place] += 1
         if self.n == self._history.size:
             self._history = grown(self._history, 2 * self.n)
         self._history[self.n] = place
         self.n += 1
-        for k, change in enumerate(changes):
-            side = int(k == label)
+        for k, (side, change) in enumerate(zip(sides, changes, strict=True)):
             self._beta[k, :count] = self._betas[side, k, :count]
             self._score[k, :count] = self._scores[side, k, :count]
             self._bias[k] = self._biases[side, k]
-            self._levels[k, :count] = change.levels
-            if change.full is not None:
-                packed.pack(change.full, count, self._inverse[k])
-            else:
-                packed.add_products(self._inverse[k], self._count, change.left, change.right, len(change.left))
-                if p == self._count:
-                    packed.append(self._inverse[k], p, change.right[-1], change.pivot)
-            self._sums[k, :count], self._diagonals[k, :count] = change.sums, change.diagonal
+            self._take(k, change)
         self._count = count
         self._scale = max(self._scale, float(self._row(p)[-1]))
         if self.n % REFRESH == 0:
@@ -419,52 +427,103 @@ class KernelLogisticRegression:
 
     def _refresh(self) -> None:
         """Build an inverse anew where rounding has moved it."""
-        m = self._count
-        checked, out = np.empty((2, m)), np.empty((2, m))
-        probe = np.array([(self.n // REFRESH) % m])
         for k in range(len(self.classes)):
-            checked[0] = self._sums[k, :m]
-            packed.columns_of(self._inverse[k], m, probe, checked[1:])
-            packed.multiply(self._kernel, m, checked, out)
-            V = self._weights(self._total[:m], self._levels[k, :m])
-            out += checked / V
-            out[0] -= 1.0
-            out[1, probe] -= 1.0
-            if not np.abs(out).max() <= DRIFT:
-                full = self._dense_inverse(V, m)
-                packed.pack(full, m, self._inverse[k])
-                self._sums[k, :m], self._diagonals[k, :m] = full.sum(axis=1), full.diagonal()
+            standing = self._standing(k)
+            if not standing.drift((self.n // REFRESH) % self._count) <= DRIFT:
+                self._take(k, made_anew(self._kernel, self._levels[k, : self._count], standing.weights))
 
-    def _dense_inverse(self, V: Floats, m: int) -> Floats:
-        """Return (K + 1 / V)^-1 of the first m objects."""
-        try:
-            return dense_inverse(self._kernel, V, m)
-        except np.linalg.LinAlgError as error:
-            raise NotConverged(
-                f"kernel must be positive semidefinite with C = {self.C:g}, got {self.kernel!r}: {error}"
-            ) from error
+    def _standing(self, k: int) -> Standing:
+        m = self._count
+        return Standing(
+            self._kernel, self._inverse[k], self._diagonals[k, :m], self._sums[k, :m],
+            rounded_weights(self.C, self._total[:m], self._levels[k, :m]),
+        )  # fmt: skip
 
-    def _change(self, k: int, side: int, p: int, count: int) -> Change:
+    def _take(self, k: int, change: Change) -> None:
+        """Change machine k's inverse; `_count` still says of how many objects it was."""
+        count = change.levels.size
+        change.apply(self._inverse[k], self._count)
+        self._levels[k, :count], self._sums[k, :count] = change.levels, change.sums
+        self._diagonals[k, :count] = change.diagonal
+
+    def _change(self, k: int, side: int, p: int, count: int, weight: float) -> Change:
         """Return how machine k's inverse changes when its branch is committed."""
-        m, n = self._count, self.n + 1
+        m, n, standing = self._count, self.n + 1, self._standing(k)
         total = self._total[:count].copy()
-        total[p] += 1
-        size = int(self._sizes[k]) + side
-        levels = np.empty(count, np.int64)
+        total[p] += weight * self._unit[side, k]
+        size = int(self._sizes[k]) + (side == len(self._unit) - 1)
         alone = size in (0, n)
-        compiled.levels(np.full(count, self._constant(size, n)) if alone else self._scores[side, k], count, levels)
-        V = self._weights(total, levels)
-        old = self._weights(self._total[:m], self._levels[k, :m])
-        chosen = np.flatnonzero(V[:m] != old)
-        if m < 8 or 2 * chosen.size > m:
-            full = self._dense_inverse(V, count)
-            return Change(levels, V, full.sum(axis=1), full.diagonal(), full=full)
-        standing = Standing(self._inverse[k], self._diagonals[k, :m], self._sums[k, :m], old)
-        return standing.changed(levels, V, chosen, self._joined[k, :m], self._row(p) if p == m else None)
+        levels = levels_of(np.full(count, self._constant(size, n)) if alone else self._scores[side, k, :count])
+        weights = rounded_weights(self.C, total, levels)
+        return standing.changed(levels, weights, self._joined[k, :m], self._row(p) if p == m else None)
+
+    def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
+        """Give the classes other weights: the machine is then the one that learned all examples with these.
+
+        Each machine is solved from its solution so far, by Newton's method. Its inverse is made anew: O(c n^3), and the
+        old inverses stand beside the new ones for a moment.
+
+        Parameters
+        ----------
+        class_weights : sequence of c numbers > 0, or None
+            Weight of an example of each class, those learned included; None for 1 each.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For weights out of range; nothing changes.
+        NotConverged
+            When a residual is above 1e-9 after a batch solve too; nothing changes.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.KernelLogisticRegression(venn.RBF(1.0), C=1, classes=["no", "yes"])
+        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.reweigh([1, 5])
+        >>> machine
+        KernelLogisticRegression(RBF(gamma=1.0), C=1.0, classes=['no', 'yes'], class_weights=[1.0, 5.0])
+        """
+        class_weights = checked_class_weights(class_weights, self.classes)
+        objects, codes, numbers = self._places
+        masses = np.zeros_like(self._masses)
+        np.add.at(masses, (codes, objects), numbers * self._weight * class_weights[codes])
+        inverse = np.zeros_like(self._inverse)
+        m = self._count
+        solved = [self._resolve(k, masses[:, :m], inverse[k]) for k in range(len(self.classes) if m else 0)]
+        self._forget()
+        self._masses, self._total, self._inverse = masses, masses.sum(axis=0), inverse
+        for k, (both, change) in enumerate(solved):
+            self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
+            self._levels[k, :m] = change.levels
+            self._sums[k, :m], self._diagonals[k, :m] = change.sums, change.diagonal
+        self._arrange(class_weights)
+
+    def _resolve(self, k: int, masses: Floats, G: Floats) -> tuple[Both, Change]:
+        """Solve machine k for other (c, m) masses from where it stands; set its inverse G."""
+        m, size, total = self._count, int(self._sizes[k]), masses.sum(axis=0)
+        both = self._both(k, masses[k], total, self.n)
+        alone = size in (0, self.n)
+        both.todo[0] = not alone
+        both.bias[0] = self._bias[k]  # of a machine with one class only nothing changes but the inverse
+        levels = levels_of(np.full(m, self._constant(size, self.n)) if alone else both.score[0])
+        change = made_anew(self._kernel, levels, rounded_weights(self.C, total, levels))
+        change.apply(G, m)
+        if not alone:
+            sums, weights, none = change.sums, change.weights, np.zeros(0)
+            self._solve(
+                both, self._scale, compiled.Bordered(G, change.diagonal, sums, float(sums.sum()), none, 1.0), weights
+            )
+            levels = levels_of(both.score[0])
+            standing = Standing(self._kernel, G, change.diagonal, sums, weights)
+            change = standing.changed(levels, rounded_weights(self.C, total, levels), none, None)
+            change.apply(G, m)
+        return both, change
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, no remembered answer."""
-        scratch = ("_betas", "_scores", "_biases", "_joined", "_work", "_columns_kept")
+        scratch = ("_betas", "_scores", "_biases", "_joined", "_work")
         return {name: value for name, value in vars(self).items() if name not in scratch} | {"_asked": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

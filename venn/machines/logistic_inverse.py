@@ -12,16 +12,35 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit
 
-from venn._compiled.packed import columns_of, unpack
+from venn._compiled.logistic import GRAIN, levels
+from venn._compiled.packed import add_products, append, columns_of, multiply, pack, unpack
+from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
 
 
-def dense_inverse(kernel: Floats, V: Floats, m: int) -> Floats:
-    """Return (K + 1 / V)^-1 of the first m objects of a packed kernel matrix; raises LinAlgError."""
+def rounded_weights(C: float, total: Floats | float, levels: Integers) -> Floats:
+    """Return the rounded weights, C n p (1 - p), of objects of mass n and the given levels."""
+    rounded: Floats = 0.25 * C * total * 2.0 ** (levels / GRAIN)
+    return rounded
+
+
+def levels_of(score: Floats) -> Integers:
+    """Return the levels of scores: see `venn._compiled.logistic.level`."""
+    found = np.empty(score.size, np.int64)
+    levels(score, score.size, found)
+    return found
+
+
+def dense_inverse(kernel: Floats, V: Floats) -> Floats:
+    """Return (K + 1 / V)^-1 of the first objects of a packed kernel matrix."""
+    m = V.size
     root = np.sqrt(V)
     B = unpack(kernel, m) * np.outer(root, root)
     B[np.diag_indices(m)] += 1.0
-    lower, _ = dpotri(cholesky(B, lower=True, check_finite=False), lower=1)
+    try:
+        lower, _ = dpotri(cholesky(B, lower=True, check_finite=False), lower=1)
+    except np.linalg.LinAlgError as error:
+        raise NotConverged(f"kernel must be positive semidefinite, got values that are not: {error}") from error
     full: Floats = np.outer(root, root) * (np.tril(lower) + np.tril(lower, -1).T)
     return full
 
@@ -38,25 +57,55 @@ class Change(NamedTuple):
     pivot: float = 1.0
     full: Floats | None = None
 
+    def apply(self, G: Floats, m: int) -> None:
+        """Change the packed inverse of m objects."""
+        count = len(self.sums)
+        if self.full is not None:
+            pack(self.full, count, G)
+            return
+        add_products(G, m, self.left, self.right, len(self.left))
+        if count > m:
+            append(G, m, self.right[-1], self.pivot)
+
+
+def made_anew(kernel: Floats, levels: Integers, weights: Floats) -> Change:
+    """Return the change to the inverse of these weights, whatever stood there."""
+    full = dense_inverse(kernel, weights)
+    return Change(levels, weights, full.sum(axis=1), full.diagonal(), full=full)
+
 
 class Standing(NamedTuple):
     """The inverse as it stands."""
 
+    kernel: Floats  # packed
     G: Floats  # packed
     diagonal: Floats  # (m,)
     sums: Floats  # (m,)
     weights: Floats  # (m,)
 
-    def changed(
-        self, levels: Integers, weights: Floats, chosen: Integers, joined: Floats, row: Floats | None
-    ) -> Change:
-        """Return how it changes when the weights of the `chosen` do and an object joins.
+    def drift(self, probe: int) -> float:
+        """Return the largest error of the kept sums and of column `probe` as solutions of their equations."""
+        m = len(self.sums)
+        checked, out = np.empty((2, m)), np.empty((2, m))
+        checked[0] = self.sums
+        columns_of(self.G, m, np.array([probe]), checked[1:])
+        multiply(self.kernel, m, checked, out)
+        out += checked / self.weights
+        out[0] -= 1.0
+        out[1, probe] -= 1.0
+        return float(np.abs(out).max())
+
+    def changed(self, levels: Integers, weights: Floats, joined: Floats, row: Floats | None) -> Change:
+        """Return how it changes to that of the weights, one more where an object joins; by few ranks, or made anew.
 
         `row` is the kernel of that object with all and itself, `joined` G times it, without the last entry; a row
         of None says that no object joins.
         """
-        m, r = len(self.sums), chosen.size
-        more = int(row is not None)
+        m = len(self.sums)
+        chosen = np.flatnonzero(weights[:m] != self.weights)
+        r, more = chosen.size, int(row is not None)
+        if m < 8 or 2 * r > m:
+            return made_anew(self.kernel, levels, weights)
         diagonal, sums = np.append(self.diagonal, np.zeros(more)), np.append(self.sums, np.zeros(more))
         left, right = np.empty((2, r + more, m))
         pivot = 1.0
@@ -83,25 +132,25 @@ class Deletion(NamedTuple):
     """One machine over distinct objects, from which examples are taken away."""
 
     score: Floats  # (m,)
-    total: Integers  # (m,) examples
+    total: Floats  # (m,) masses of the examples
     size: int  # examples of the class
     n: int
-    weight: Floats  # (m,) rounded, of one example
+    weight: Floats  # (m,) rounded, of mass 1
     diagonal: Floats  # (m,) of the inverse
     sums: Floats  # (m,)
 
-    def deleted(self, C: float, objects: Integers, positive: Any) -> Floats:
-        """Return the scores of examples, given by object and whether of the class, by the machine without them."""
+    def deleted(self, C: float, objects: Integers, positive: Any, mass: Floats) -> Floats:
+        """Return scores of examples, given by object, whether of the class, and mass, by the machine without each."""
         score = self.score[objects]
         if self.size in (0, self.n):
             return score
         # Where the others hold the bias by next to nothing the difference is rounding: the floor bounds the move.
         H = np.maximum(self.diagonal - self.sums**2 / self.sums.sum(), 1e-6 * self.diagonal)
         V = self.total * self.weight
-        hold = H * V / np.maximum(V - H, 1e-15 * V)  # what the others hold f_i with: one over its variance
-        hold += (self.total - 1) * self.weight
-        pull = C * np.where(positive, expit(-score), -expit(score))
-        found: Floats = score - pull / hold[objects]
+        hold = H * V / np.maximum(V - H, 1e-15 * V)  # what other objects hold f_i with: one over its variance
+        others = np.maximum(self.total[objects] - mass, 0.0) * self.weight[objects]  # examples at the same one
+        pull = C * mass * np.where(positive, expit(-score), -expit(score))
+        found: Floats = score - pull / (hold[objects] + others)
         if self.size == 1:
             found[positive] = -1.0
         if self.size == self.n - 1:

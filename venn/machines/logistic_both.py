@@ -1,0 +1,102 @@
+"""Two problems of a logistic machine over the same objects, solved side by side from a start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn._compiled import logistic as compiled
+from venn._compiled import packed
+from venn.machines.logistic_batch import LogisticProblem, newton
+from venn.prediction import Floats
+
+TOLERANCE = 1e-9  # largest error of a probability
+AGAIN = 1e-11  # above it another round is made from scores computed afresh
+CLOSE = 1e-9  # below it a step that gains nothing was the last that could
+
+
+class Scratch(NamedTuple):
+    """Room for intermediate values."""
+
+    work: Floats  #: (26, >= m)
+    columns: Floats  #: (2, FOLDED, >= m)
+
+
+def error(beta: Floats, score: Floats, positive: Floats, total: Floats, C: float, worth: float) -> float:
+    """Return the largest error of a probability, or of the sum of the coefficients in units of C times `worth`."""
+    r, W = np.empty((2, beta.size))
+    worst: float = compiled.errors(beta, score, positive, total, C, beta.size, r, W)
+    return max(worst, float(abs(beta.sum())) / (C * worth))
+
+
+def worths(positive: Floats, mass: Floats, n: int) -> Floats:
+    """Return (2,) the mean mass of an example, or that of all of one sign where it is less.
+
+    `mass` (2,) is that of n examples, `positive` (2, m) by object that of those of the class. An error of the sum of
+    the coefficients moves the bias; where the examples of a sign weigh little it matters more.
+    """
+    of_class = positive.sum(axis=1)
+    worth: Floats = np.minimum(mass / n, np.minimum(of_class, mass - of_class))
+    return worth
+
+
+@dataclass
+class Both:
+    """The problems, their starts, and, once solved, their solutions."""
+
+    C: float
+    n: int  #: examples
+    positive: Floats  #: (2, m) masses of the examples of the class
+    total: Floats  #: (2, m) masses
+    todo: Any  #: (2,) bool, whether there is such a problem
+    beta: Floats  #: (2, m)
+    score: Floats  #: (2, m) each less the kernel times beta is constant
+    bias: Floats  #: (2,)
+
+    def solve(self, kernel: Floats, scale: float, bordered: compiled.Bordered, V: Floats, room: Scratch) -> None:
+        """Solve those that are to do.
+
+        `kernel` is packed, `scale` its largest K(x, x), `bordered` the inverse for the rounded weights V.
+        """
+        count = self.total.shape[1]
+        mass = self.total.sum(axis=1)
+        mean = float(mass.max()) / self.n
+        worth = worths(self.positive, mass, self.n)
+        # Scores hang on probabilities the more the less all examples of a sign weigh: errors are to be so much less.
+        share = float((worth[self.todo] / mean).min())
+        todo = self.todo.copy()
+        for _ in range(4):
+            finest = share * compiled.FINEST / max(1.0, 0.1 * self.C * mean * scale)  # a score moves by up to C K of it
+            largest = min(float(np.abs(self.beta).sum(axis=1).max()), self.C * mean * self.n)
+            finest = min(max(finest, 1e-16 * scale * largest), 0.01 * TOLERANCE)  # rounding of the sums K beta
+            close = min(max(share * CLOSE, 1e3 * finest), CLOSE)
+            compiled.descend_both(
+                bordered, V, self.positive, self.total, worth, self.C, count, todo, finest, close, self.beta,
+                self.score, *room,
+            )  # fmt: skip
+            worst = self._certify(kernel, todo, worth)
+            todo &= ~(worst <= max(share * AGAIN, 4 * finest))
+            if not todo.any():
+                return
+        for failed in np.flatnonzero(~(worst <= max(share * AGAIN, 20 * finest))).tolist():
+            self._solve_afresh(kernel, failed)
+
+    def _certify(self, kernel: Floats, todo: Any, worth: Floats) -> Floats:
+        """Compute the scores afresh; return the largest errors."""
+        count = self.total.shape[1]
+        outputs = np.empty((2, count))
+        packed.multiply(kernel, count, self.beta, outputs)
+        worst = np.zeros(2)
+        for s in np.flatnonzero(todo).tolist():
+            self.bias[s] = float((self.score[s] - outputs[s]).mean())
+            self.score[s] = outputs[s] + self.bias[s]
+            worst[s] = error(self.beta[s], self.score[s], self.positive[s], self.total[s], self.C, float(worth[s]))
+        return worst
+
+    def _solve_afresh(self, kernel: Floats, s: int) -> None:
+        """Solve one problem from nothing."""
+        full = packed.unpack(kernel, self.total.shape[1])
+        fit = newton(LogisticProblem(full, self.positive[s], self.total[s], self.C))
+        self.beta[s], self.score[s], self.bias[s] = fit.beta, fit.score, fit.bias
