@@ -19,8 +19,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rueping import sets, tables
-from rueping.store import Store
 from rueping.study import Study, choices, run
+from studies.store import Store
 
 QUICK = ("liver", "ionosphere", "promoters")
 FIRST, LAST = "<!-- tables: written by examples/rueping_2004.py -->", "<!-- end of the tables -->"

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 from rueping import sets
-from rueping.store import Store
 from scipy.optimize import isotonic_regression
+from studies.store import Store
 
 import streams
 import venn

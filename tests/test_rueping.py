@@ -27,8 +27,8 @@ sys.path.insert(0, str(EXAMPLES))
 import rueping_2004  # noqa: E402
 from rueping import machines, published, sets, study, tables  # noqa: E402
 from rueping.methods import ALL, PAPER, Fold, methods, svm_scores  # noqa: E402
-from rueping.store import Store  # noqa: E402
 from rueping.study import Study, losses, run  # noqa: E402
+from studies.store import Store  # noqa: E402
 
 SANE = [method for method in PAPER if method != "Beta"]
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+from studies.store import digest
 
 import streams
-from rueping.store import digest
 
 SEED = 2004  # of the sample of covtype, of the folds and of the parts that parameters are chosen on
 COVTYPE_ROWS = 4951  # 1 % of the 495141 rows of the classes 1 and 2

@@ -7,11 +7,11 @@ from multiprocessing import get_context
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
+from studies.store import Store
 from threadpoolctl import threadpool_limits
 
 from rueping import machines, sets
 from rueping.methods import HELD_OUT, INNER_FOLDS, Fold, methods, svm_scores
-from rueping.store import Store
 
 MACHINES = ("svm", "klr", "squares")
 CLIP = 1e-15  # for the cross-entropy that is called clipped
