@@ -20,7 +20,7 @@ from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
 
 try:
-    from sklearn.utils.validation import validate_data
+    from sklearn.utils.validation import validate_data as validate_data
 except ImportError:  # scikit-learn < 1.6
 
     def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:

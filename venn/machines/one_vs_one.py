@@ -13,6 +13,26 @@ from venn.prediction import Floats, Integers
 LEAST = 5e-7  # score that is a vote
 
 
+def pair_signs(c: int) -> NDArray[np.int8]:
+    """Return (pairs, c): for each two classes, in order, +1 at the first, -1 at the second, 0 elsewhere."""
+    signs = np.zeros((c * (c - 1) // 2, c), np.int8)
+    for row, (a, b) in zip(signs, combinations(range(c), 2), strict=True):
+        row[a], row[b] = 1, -1
+    return signs
+
+
+def votes_and_margins(signs: NDArray[np.int8], scores: Floats) -> Floats:
+    """Return (c, m) votes, and parts of summed margins for ties, from (pairs, m) scores; 0 is no vote.
+
+    The part is s / (3 (|s| + 1)) of a sum s, which is less than 1/3.
+    """
+    to = signs.T.astype(np.float64)
+    votes = (to > 0).astype(np.float64) @ (scores > LEAST) + (to < 0).astype(np.float64) @ (scores < -LEAST)
+    margins = to @ scores
+    decided: Floats = votes + margins / (3 * (np.abs(margins) + 1))
+    return decided
+
+
 class OneVsOneSVM(HingeMachine):
     """Exact incremental support vector machines, one for each pair of classes.
 
@@ -71,10 +91,7 @@ class OneVsOneSVM(HingeMachine):
     """
 
     def _signs_of(self, c: int) -> NDArray[np.int8]:
-        signs = np.zeros((c * (c - 1) // 2, c), np.int8)
-        for row, (a, b) in zip(signs, combinations(range(c), 2), strict=True):
-            row[a], row[b] = 1, -1
-        return signs
+        return pair_signs(c)
 
     def _answer(self, key: bytes, test: int, count: int, weight: float) -> OneVsOneHypotheses:
         return OneVsOneHypotheses(self, key, test, count, weight)
@@ -84,12 +101,7 @@ class OneVsOneSVM(HingeMachine):
 
     def _decided(self, scores: Floats, known: NDArray[np.bool_]) -> Floats:
         """Return (c, m) votes and parts of margins from (machines, m) scores of the machines that are known."""
-        own = np.where(known[:, None], scores, 0.0)
-        signs = self.signs.T.astype(np.float64)
-        votes = (signs > 0).astype(np.float64) @ (own > LEAST) + (signs < 0).astype(np.float64) @ (own < -LEAST)
-        margins = signs @ own
-        decided: Floats = votes + margins / (3 * (np.abs(margins) + 1))
-        return decided
+        return votes_and_margins(self.signs, np.where(known[:, None], scores, 0.0))
 
 
 class OneVsOneHypotheses(HingeHypotheses[OneVsOneSVM]):
