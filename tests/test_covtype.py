@@ -1,0 +1,194 @@
+"""Forest Cover Type: what is published adds up, and the example does what it says on a few thousand rows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from venn.predictors.balanced import Balanced
+from venn.priors import PriorShift
+from venn.smoothing import Smoothing
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+from covtype_study import protocol, published, stream  # noqa: E402
+from studies.store import Store  # noqa: E402
+
+NOT_TESTED = 7 * (published.TRAIN + published.VALIDATION)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "accuracy", "recall"),
+    [(published.STANDARD, 0.7220, 0.8186), (published.ADJUSTED, 0.7341, 0.7167)],
+    ids=["standard", "adjusted"],
+)
+def test_the_published_matrices_sum_and_score_as_the_text_says(matrix, accuracy, recall):
+    assert published.COUNTS.sum() == 581_012
+    assert NOT_TESTED == 15_120
+    assert matrix.sum() == 581_012 - NOT_TESTED == 565_892
+    assert (matrix.sum(axis=1) == published.COUNTS - published.TRAIN - published.VALIDATION).all()
+    assert round(published.accuracy(matrix), 4) == accuracy
+    assert round(published.mean_recall(matrix), 4) == recall
+    assert published.PRIORS.round(4).tolist() == [0.3646, 0.4876, 0.0615, 0.0047, 0.0163, 0.0299, 0.0353]
+    of_test = matrix.sum(axis=1) / matrix.sum()
+    assert (round(of_test[1], 4), round(of_test[3], 4)) == (0.4968, 0.0010)
+
+
+def test_weights_of_pairs_are_those_of_balanced_training():
+    shift = PriorShift(protocol.BALANCED, published.PRIORS)
+    for (a, b), want in {(0, 1): (0.856, 1.144), (1, 3): (1.981, 0.0192)}.items():
+        of_a, of_b = shift.pair(a, b)
+        assert (of_a, of_b) == pytest.approx(want, rel=2e-3)
+        assert of_a == pytest.approx(2 * published.PRIORS[a] / (published.PRIORS[a] + published.PRIORS[b]))
+
+
+def labels(n=20_000):
+    return np.random.default_rng(0).choice(7, n, p=published.PRIORS)
+
+
+def test_parts_are_disjoint_balanced_and_complete():
+    y = np.concatenate([np.tile(np.arange(7), published.TRAIN + published.VALIDATION), labels()])
+    small = protocol.Size(100, 40, 5000, drawn_train=30, drawn_validation=9, stream=9000)
+    for size, test in ((protocol.WHOLE, 20_000), (small, 5000)):
+        parts = protocol.published_parts(y, size, 0)
+        assert (
+            len(np.unique(np.concatenate([parts.train, parts.validation, parts.rest])))
+            == 7 * (size.train + size.validation) + test
+        )
+        assert parts.train.max() < 7 * published.TRAIN <= parts.validation.min()
+        assert parts.validation.max() < NOT_TESTED <= parts.rest.min()
+        assert (np.bincount(y[parts.train]) == size.train).all()
+        assert (np.bincount(y[parts.validation]) == size.validation).all()
+    drawn = protocol.drawn_parts(y, small, 0)
+    assert len(np.unique(np.concatenate([drawn.train, drawn.validation, drawn.rest]))) == 7 * 39 + 9000
+    assert (np.bincount(y[drawn.train]) == 30).all()
+    assert (np.bincount(y[drawn.validation]) == 9).all()
+    assert (drawn.rest < NOT_TESTED).any()
+
+
+def test_the_rows_that_are_not_drawn_come_in_random_order():
+    """No class comes later than the others: of the order by which rows were drawn the rare ones would."""
+    y = labels()
+    size = protocol.Size(drawn_train=50, drawn_validation=20)
+    rest = protocol.drawn_parts(y, size, 0).rest
+    order = np.random.default_rng(0).permutation(len(y))
+    broken = order[~np.isin(order, np.concatenate([order[y[order] == k][:70] for k in range(7)]))]
+    assert sorted(rest) != list(rest)
+
+    def smallest(rows):
+        places = np.arange(len(rows))
+        return min(mannwhitneyu(places[y[rows] == k], places[y[rows] != k]).pvalue for k in range(7))
+
+    assert smallest(rest) > 0.001 / 7 > smallest(broken)
+
+
+def scores(y, seed):
+    """Scores of a scorer that is often right."""
+    return np.eye(7)[y] + np.random.default_rng(seed).normal(size=(len(y), 7)) * 0.6
+
+
+def test_the_blocks_of_the_stream_are_those_of_the_balanced_predictor():
+    """Kept by the same coins and asked at the same times, `Balanced` says the same."""
+    y = labels(900)
+    rows = scores(y, 1)
+    balanced = Balanced(stream.predictor(), stream.KEEP, seed=3)
+    kept = np.array([balanced._coins.at(i) for i in range(len(y))]) < stream.KEEP[y]
+    assert isinstance(balanced._coins, Smoothing)
+    for part, (said, _) in stream.replay(rows, y, kept, range(0, 900, 100)):
+        want = balanced.predictor.predict_many(rows[part])
+        np.testing.assert_array_equal(said.probabilities, want.probabilities)
+        for x, label in zip(rows[part], y[part], strict=True):
+            balanced.learn_one(x, int(label))
+    assert balanced.kept == kept.sum() > 5
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_departures_are_zero_in_the_mean_with_weights_and_not_without(seed):
+    """Exact at any number of segments: a false alarm among the eight has probability 0.01 at most."""
+    y = np.random.default_rng(seed).choice(7, 120_000, p=published.PRIORS)
+    means = stream.experiments(scores(y, seed + 10), y, seed + 20, 1000)
+    assert means.shape == (2, 120, 8)
+    with_weights, without = (stream.bounds(one) for one in means)
+    assert ((with_weights[:, 1] <= 0) & (with_weights[:, 2] >= 0)).all()
+    assert ((without[:, 1] > 0) | (without[:, 2] < 0)).any()
+
+
+def test_departures_are_those_of_the_row_of_the_true_label():
+    model = stream.predictor(PriorShift.of_keeping(stream.KEEP))
+    y = labels(300)
+    model.learn_many(scores(y, 4), y)
+    new = labels(40)[20:]
+    block = model.predict_many(scores(new, 5))
+    found = stream.departures(block, new)
+    for i, label in enumerate(new):
+        one = block[i]
+        want = [float(k == label) - one.probabilities[label, k] for k in range(7)]
+        np.testing.assert_allclose(found[i], [*want, want[one.index]], atol=1e-12)
+
+
+def test_the_rows_that_the_file_begins_with_are_told_from_others_where_they_differ():
+    rows = np.random.default_rng(0).permutation(40_000)
+    y = np.where(rows < NOT_TESTED, rows % 7, np.random.default_rng(1).choice(7, 40_000, p=published.PRIORS))
+    alike = scores(y, 2)
+    other = alike.copy()
+    other[(rows < NOT_TESTED) & (y == 1)] = scores(np.zeros(2160, int), 3)  # Lodgepole that looks like Spruce
+    same, claims = stream.beginning(rows, alike, y)
+    assert same.shape == (7, 3)
+    assert (same[:, 2] > 1e-4).all()
+    assert claims.shape == (2, 3)
+    differs, _ = stream.beginning(rows, other, y)
+    assert differs[1, 2] < 1e-10
+    assert (differs[[0, 2, 3, 4, 5, 6], 2] > 1e-4).all()
+
+
+def test_what_was_computed_is_not_computed_again(tmp_path):
+    rng = np.random.default_rng(6)
+    y = np.concatenate([np.tile(np.arange(7), published.TRAIN + published.VALIDATION), labels()])
+    X = np.concatenate([scores(y, 7), rng.normal(size=(len(y), 5))], axis=1)
+    size = protocol.Size(30, 20, 2500, (1.0, 10.0), (0.03, 0.1), part=1000)
+    parts = protocol.published_parts(y, size, 0)
+    shifts = protocol.shifts(y, parts)
+    assert list(shifts) == ["standard", "adjusted", "adjusted to the test part"]
+    runs, counts = [], []
+    for _ in range(2):
+        store, steps = Store(tmp_path), []
+        runs.append(protocol.done("adjusted", X, y, parts, shifts["adjusted"], size, 1, store, steps.append))
+        counts.append((store.computed, len(steps)))
+    assert counts == [(4, protocol.stages(parts, size)), (0, protocol.stages(parts, size))]
+    assert (runs[0].scores == runs[1].scores).all()
+    matrix = runs[0].confusion(y[parts.rest])
+    assert (matrix.sum(axis=1) == np.bincount(y[parts.rest], minlength=7)).all()
+    assert published.accuracy(matrix) == (runs[0].scores.argmax(axis=1) == y[parts.rest]).mean() > 0.5
+
+
+def test_the_example_prints_its_answer(tmp_path):
+    folder = os.environ.get("STREAMS_DATA")
+    if not folder or not Path(folder, "covtype.csv.gz").exists():
+        pytest.skip("STREAMS_DATA names no folder with covtype.csv.gz")
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "COLUMNS": "120"}
+    command = [sys.executable, str(EXAMPLES / "covtype.py"), "--quick", "--jobs", "1"]
+
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"standard +accuracy 0\.\d+ \(paper 0\.7220\)(.|\n)*adjusted +accuracy 0\.\d+ \(paper 0\.7341\)(.|\n)*"
+        r"stream, weights(.|\n)*stream, no weights(.|\n)*figure: runs/covtype\.png",
+        done.stdout,
+    )
+    text = (tmp_path / "runs/covtype.md").read_text()
+    y = np.load(next((tmp_path / "runs/covtype").glob("covtype-set-*")))["y"].astype(int)
+    assert np.bincount(y).tolist() == published.COUNTS.tolist()
+    rest = protocol.published_parts(y, protocol.QUICK, 1999).rest
+    for name in ("standard", "adjusted"):
+        lines = text.split(f"### Confusion matrix, {name}:")[1].splitlines()[4:11]
+        ours = np.array([[int(cell) for cell in re.findall(r" (\d+) \(", line)] for line in lines])
+        assert ours.shape == (7, 7)
+        assert (ours.sum(axis=1) == np.bincount(y[rest], minlength=7)).all()
