@@ -1,0 +1,332 @@
+"""Batch classifiers as online predictors: the loop they stand for, and the contract of all predictors."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from conftest import labels, learned, objects
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from test_contract import BAD_LABELS, BAD_OBJECTS
+
+import venn
+from venn.adapters.constrained import ClassWeightScan, ConstrainedSVC
+from venn.adapters.posterior import PosteriorSVC
+from venn.predictors.refitted import Refitted
+from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart
+
+CLASSES = ("a", "b", "c")
+
+
+def stream(seed=0, n=30, c=3):
+    rng = np.random.default_rng(seed)
+    X = objects("grid", rng, n) + rng.integers(0, 2, size=(n, 1)) / 7
+    return X, np.array(CLASSES)[labels("noise", rng, X, c)].tolist()
+
+
+def made(schedule=None, classes=CLASSES):
+    return Refitted(GaussianNB(), classes, schedule or PrefixRestart(first=6))
+
+
+class Moody:
+    """A classifier of no library: fails at some numbers of examples, and answers what it is told to."""
+
+    def __init__(self, fails=(), answer=None):
+        self.fails, self.answer = fails, answer
+
+    def fit(self, X, y):
+        if len(X) in self.fails:
+            raise venn.NotConverged(f"not with {len(X)}")
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.p = counts / counts.sum()
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.p, (len(X), 1)) if self.answer is None else self.answer
+
+
+# ---------------------------------------------------------------------------------------- equal to the loop
+
+
+SCHEDULES = {
+    "restart": PrefixRestart(first=5, growth=1.5),
+    "ends": PrefixRestart(first=5, last=11),
+    "every": FreshSplit(),
+    "prefix": Prefix(first=4),
+    "once": FixedCalibration(size=3, train=8),
+}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        *((GaussianNB(), name) for name in SCHEDULES),
+        (RandomForestClassifier(3, random_state=0), "restart"),
+        (make_pipeline(StandardScaler(), LogisticRegression(C=0.3)), "restart"),
+    ],
+    ids=[*SCHEDULES, "forest", "pipeline"],
+)
+def test_equals_the_loop_over_fits(estimator, name):
+    X, y = stream(1, 25)
+    schedule = SCHEDULES[name]
+    model = Refitted(estimator, CLASSES, schedule)
+    n_fit = 0
+    for i in range(25):
+        if schedule.next_training(i - 1 if i else 0) == i:
+            n_fit = i
+        wanted = np.full(3, 1 / 3)
+        if n_fit:
+            seen = sorted(set(y[:n_fit]))
+            wanted = np.array([float(label in seen) for label in CLASSES])
+            if len(seen) > 1:
+                fitted = copy.deepcopy(estimator).fit(X[:n_fit], y[:n_fit])
+                wanted[wanted > 0] = fitted.predict_proba(X[i][None])[0]
+        np.testing.assert_allclose(model.predict_one(X[i]).proba, wanted, atol=1e-12)
+        assert model.fitted_to == n_fit
+        model.learn_one(X[i], y[i])
+    assert not hasattr(estimator, "classes_")
+
+
+def test_classes_to_come_have_probability_zero_and_one_class_alone_is_certain():
+    model = Refitted(LogisticRegression(), ["z", "a", "m"], FreshSplit())
+    assert model.predict_one([0.0]).proba.tolist() == [1 / 3, 1 / 3, 1 / 3]
+    model.learn_one([0.0], "m")
+    assert model.predict_one([5.0]).proba.tolist() == [0, 0, 1]
+    assert model.fitted is None
+    model.learn_one([1.0], "z")
+    p = model.predict_one([1.0]).proba
+    assert p[1] == 0
+    assert p[0] > 0.5 > p[2] > 0  # the order of classes is ours, not the estimator's
+    model.learn_one([2.0], "a")
+    assert (model.predict_one([1.0]).proba > 0).all()
+
+
+@pytest.mark.parametrize(
+    "classes", [(0, 1), (1, 0), (True, False), (2.0, 1.0), ("no", "yes"), (np.int64(4), np.int64(3))], ids=str
+)
+def test_labels_of_any_sortable_type(classes):
+    model = Refitted(LogisticRegression(), classes, FreshSplit())
+    for i in range(6):
+        model.learn_one([float(i % 2)], classes[i % 2])
+    assert model.predict_one([1.0]).label == classes[1]
+    assert model.predict_one([0.0]).label == classes[0]
+
+
+def test_labels_that_cannot_be_sorted_are_the_estimators_to_refuse():
+    model = Refitted(LogisticRegression(), ["no", 1], PrefixRestart(first=2))
+    model.learn_one([0.0], "no")
+    with pytest.raises((TypeError, ValueError)):
+        model.learn_one([1.0], 1)
+    assert model.n == 2
+    assert model.fitted_to == 0
+
+
+def test_a_longer_stream_never_changes_earlier_forecasts_and_the_order_within_a_fit_is_the_estimators():
+    X, y = stream(2)
+    short, long = learned(made(), X[:12], y[:12]), learned(made(), X[:23], y[:23])
+    for x in X:
+        np.testing.assert_array_equal(short.predict_one(x).proba, learned(made(), X[:12], y[:12]).predict_one(x).proba)
+        assert long.fitted_to == 12
+        np.testing.assert_array_equal(short.predict_one(x).proba, long.predict_one(x).proba)
+
+
+def test_memory_is_given_back_after_the_last_fit():
+    X, y = stream(3)
+    model = learned(made(PrefixRestart(first=6, last=12)), X, y)
+    assert model.n == 30
+    assert model.fitted_to == 12
+    assert len(pickle.dumps(model)) < len(pickle.dumps(learned(made(), X, y)))
+
+
+# ---------------------------------------------------------------------------------------------- what can fail
+
+
+def test_a_failed_fit_keeps_the_example_and_the_forecasts_before_it():
+    model = Refitted(Moody(fails=(4,)), ["no", "yes"], PrefixRestart(first=2))
+    for i, y in enumerate(["no", "yes", "yes"]):
+        model.learn_one([float(i)], y)
+    before = model.predict_one([0.0]).proba
+    with pytest.raises(venn.NotConverged, match="not with 4"):
+        model.learn_one([3.0], "yes")
+    assert (model.n, model.fitted_to) == (4, 2)
+    np.testing.assert_array_equal(model.predict_one([0.0]).proba, before)
+    for i in range(4, 8):
+        model.learn_one([float(i)], "yes")
+    assert model.fitted_to == 8
+    assert model.predict_one([0.0]).proba.tolist() == [1 / 8, 7 / 8]
+
+
+def test_in_a_panel_a_failed_fit_keeps_the_news_from_nobody():
+    panel = venn.Panel(moody=Refitted(Moody(fails=(2,)), CLASSES, FreshSplit()), bayes=made())
+    panel.learn_one([0.0, 1.0], "a")
+    with pytest.raises(venn.NotConverged):
+        panel.learn_one([1.0, 1.0], "b")
+    assert (panel["moody"].n, panel["bayes"].n) == (2, 2)
+    panel.learn_one([1.0, 1.0], "b")
+    assert panel["moody"].fitted_to == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[[0.5, 0.6]], [[np.nan, 1.0]], [[-0.5, 1.5]], [[0.2, 0.3, 0.5]], [0.5, 0.5], [[0.0, 0.0]]],
+    ids=["sum", "NaN", "negative", "three", "one dimension", "zeros"],
+)
+def test_no_distribution_is_refused(answer):
+    model = Refitted(Moody(answer=answer), CLASSES, PrefixRestart(first=2))
+    model.learn_one([0.0], "a")
+    model.learn_one([1.0], "b")
+    with pytest.raises(ValueError, match="estimator must give one probability for each of its 2 classes, with sum 1"):
+        model.predict_one([0.0])
+
+
+def test_sums_of_single_precision_are_made_whole():
+    single = np.array([[0.1, 0.9000001]], np.float32)
+    model = Refitted(Moody(answer=single), CLASSES, PrefixRestart(first=2))
+    model.learn_one([0.0], "a")
+    model.learn_one([1.0], "c")
+    p = model.predict_one([0.0]).proba
+    assert p.sum() == pytest.approx(1, abs=1e-15)
+    assert p[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((GaussianNB, CLASSES), "estimator must be a classifier object"),
+        ((SVC(), CLASSES), "estimator must be a classifier object with methods fit and predict_proba, got SVC"),
+        (("nb", CLASSES), "estimator must be a classifier object"),
+        ((GaussianNB(), "abc"), "classes must be a sequence of labels"),
+        ((GaussianNB(), ("a",)), "classes must hold at least 2 labels"),
+        ((GaussianNB(), CLASSES, 10), "schedule must be a schedule object, such as PrefixRestart.., got 10"),
+        ((GaussianNB(), CLASSES, NoTraining()), "schedule must be one that trains, got NoTraining"),
+    ],
+    ids=["class", "no probabilities", "text", "one string", "one class", "number", "no training"],
+)
+def test_bad_parameters(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Refitted(*arguments)
+
+
+@pytest.mark.parametrize("what", [*BAD_OBJECTS, *(f"label {name}" for name in BAD_LABELS)])
+def test_nothing_is_learned_from_a_refused_example(what):
+    bad_label = what.removeprefix("label ") if what.startswith("label ") else None
+    x = [0.1, 0.2] if bad_label else BAD_OBJECTS[what]
+    y = BAD_LABELS[bad_label] if bad_label else "a"
+    X, labels_ = stream(4, 14)
+    subject, twin = made(), made()
+    for i in range(14):
+        if i in (1, 7):
+            for refuses in (subject.learn_one, subject.check, subject.after_learning):
+                with pytest.raises((ValueError, TypeError), match="y must" if bad_label else "x must"):
+                    refuses(x, y)
+            if not bad_label:
+                with pytest.raises((ValueError, TypeError), match="x must"):
+                    subject.predict_one(x)
+        assert subject.n == twin.n == i
+        np.testing.assert_array_equal(subject.predict_one(X[i]).proba, twin.predict_one(X[i]).proba)
+        subject.check(X[i], labels_[i])
+        subject.learn_one(X[i], labels_[i])
+        twin.learn_one(X[i], labels_[i])
+
+
+def test_a_refused_first_example_fixes_nothing():
+    model = made()
+    with pytest.raises(ValueError, match="y must"):
+        model.learn_one([1.0, 2.0, 3.0], "d")
+    model.predict_one([1.0])
+    learned(model, *stream(5, 8))
+
+
+# ------------------------------------------------------------------------------------------ a good predictor
+
+
+def test_predicting_is_pure():
+    X, y = stream(6)
+    silent, curious = made(), made()
+    for i in range(30):
+        first = curious.predict_one(X[i]).proba
+        for other in (X[i // 2], X[i] + 0.3, X[i]):
+            curious.predict_one(other)
+        np.testing.assert_array_equal(silent.predict_one(X[i]).proba, first)
+        curious.learn_one(X[i], y[i])
+        silent.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))], ids=["deepcopy", "pickle"])
+def test_copies_go_on_alone(copied):
+    X, y = stream(7)
+    subject = learned(made(), X[:15], y[:15])
+    twin = copied(subject)
+    before = twin.predict_one(X[0]).proba
+    learned(subject, X[15:], y[15:])
+    np.testing.assert_array_equal(twin.predict_one(X[0]).proba, before)
+    learned(twin, X[15:], y[15:])
+    for x in X:
+        np.testing.assert_array_equal(subject.predict_one(x).proba, twin.predict_one(x).proba)
+
+
+def test_repr_can_be_typed_and_the_estimator_given_is_nobody_elses():
+    estimator = LogisticRegression(C=0.5)
+    model = Refitted(estimator, CLASSES, PrefixRestart(first=6))
+    shown = repr(model)
+    assert shown.startswith("Refitted(LogisticRegression(C=0.5), classes=['a', 'b', 'c'], schedule=PrefixRestart(")
+    assert repr(eval(shown)) == shown
+    estimator.set_params(C=9.0)
+    X, y = stream(8)
+    learned(model, X, y)
+    assert repr(model) == shown
+    assert model.fitted.C == 0.5
+
+
+def test_three_of_them_in_a_panel_beside_venn_predictors():
+    rng = np.random.default_rng(9)
+    machine = venn.LeastSquaresSVM(venn.Linear(), C=1, classes=["no", "yes"])
+    schedule = PrefixRestart(first=20)
+    estimators = {"posterior": PosteriorSVC(radius=0.5), "bayes": GaussianNB(), "logistic": LogisticRegression()}
+    panel = venn.Panel(
+        venn=venn.TransductiveVenn(machine, venn.Argmax()),
+        platt=venn.Scaler(machine, venn.Platt()),
+        **{name: Refitted(one, machine.classes, schedule) for name, one in estimators.items()},
+    )
+    alone = Refitted(PosteriorSVC(radius=0.5), machine.classes, schedule)
+    right = dict.fromkeys(panel, 0)
+    for i in range(60):
+        y = int(rng.integers(0, 2))
+        x = rng.normal(size=2) + 2 * y
+        said = panel.predict_one(x)
+        np.testing.assert_array_equal(said["posterior"].proba, alone.predict_one(x).proba)
+        label = ("no", "yes")[y]
+        for name, prediction in said.items():
+            right[name] += prediction.label == label and i >= 20
+        panel.learn_one(x, label)
+        alone.learn_one(x, label)
+    assert machine.n == panel["bayes"].n == 60
+    assert panel["logistic"].fitted_to == 40
+    assert min(right.values()) >= 30  # of 40; chance is 20
+    with pytest.raises(ValueError, match="x must"):
+        panel.learn_one([1.0], "no")
+    assert machine.n == panel["bayes"].n == 60
+
+
+def test_a_bootstrap_of_plain_and_of_constrained_svms():
+    bootstrap = pytest.importorskip("venn.adapters.bootstrap")
+    constrained = ConstrainedSVC(sensitivity=0.8, solver=ClassWeightScan((1, 8)))
+    panel = venn.Panel(
+        plain=Refitted(bootstrap.BootstrapSVC((0.5, 2.0), resamples=5), ["no", "yes"], PrefixRestart(first=20)),
+        sensitive=Refitted(
+            bootstrap.BootstrapSVC((0.5, 2.0), resamples=5, base=constrained), ["no", "yes"], PrefixRestart(first=20)
+        ),
+    )
+    rng = np.random.default_rng(10)
+    for _ in range(20):
+        y = int(rng.integers(0, 2))
+        panel.learn_one(rng.normal(size=2) + 2 * y, ("no", "yes")[y])
+    for prediction in panel.predict_one([3.0, 3.0]).values():
+        assert prediction.label == "yes"

@@ -1,0 +1,200 @@
+"""Any batch classifier as an online predictor: fitted anew, from nothing, to all examples so far."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.machines.machine import clean_object, code_of
+from venn.prediction import Floats, Forecast, Integers, Label, class_codes
+from venn.predictors.inductive import History
+from venn.predictors.schedules import PrefixRestart, Schedule
+
+
+class Refitted:
+    """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
+
+    So estimators that do not learn online stand beside those that do, in a `Panel` or a replay. Between two fits
+    the forecasts are those of the last; before the first they are uniform. Classes that were not among the examples
+    of a fit have probability 0 until the next, and where there was only one class the estimator is not asked: that
+    class has probability 1. These forecasts carry no guarantee.
+
+    Each fit costs what a fit of the estimator costs, and all examples are kept until the schedule says that there
+    is no more fit.
+
+    Parameters
+    ----------
+    estimator : classifier with `fit(X, y)` and `predict_proba(X)`
+        As scikit-learn has them: `BootstrapSVC`, `PosteriorSVC`, any of scikit-learn's own. It stays as it is; copies
+        of it, not fitted, are fitted to (n, d) float64 objects and (n,) labels. One that draws at random should have
+        a fixed seed, and then starts from that seed at each fit.
+    classes : sequence of distinct labels
+        Of types that the estimator can sort.
+    schedule : Schedule, default PrefixRestart()
+        Only its times of training matter; what it says of calibration does not. `PrefixRestart(first, growth, last)`
+        fits at growing numbers of examples, `FreshSplit()` after every one.
+
+    Attributes
+    ----------
+    machine : None
+        No machine that a panel would teach or share.
+    n : int
+        Number of examples learned.
+    fitted : classifier or None
+        What was fitted last; None before that, and where there was one class only. Not to be fitted again.
+    fitted_to : int
+        Number of examples at the last fit that succeeded; 0 before.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from venn.predictors.schedules import PrefixRestart
+    >>> model = Refitted(LogisticRegression(), ["no", "yes"], PrefixRestart(first=4))
+    >>> model.predict_one([0.1])
+    Forecast('no': 0.500)
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     model.learn_one(x, y)
+    >>> model.predict_one([0.1]).label
+    'no'
+    """
+
+    machine = None
+
+    def __init__(self, estimator: Any, classes: Sequence[Label], schedule: Schedule | None = None) -> None:
+        asked = [name for name in ("fit", "predict_proba") if not callable(getattr(estimator, name, None))]
+        if isinstance(estimator, type | str) or asked:
+            wanted = "a classifier object with methods fit and predict_proba"
+            raise TypeError(f"estimator must be {wanted}, got {estimator!r}")
+        if schedule is not None and not isinstance(schedule, Schedule):
+            raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
+        self._codes = class_codes(classes)
+        self.schedule = PrefixRestart() if schedule is None else schedule
+        if not self.schedule.trains:
+            raise ValueError(f"schedule must be one that trains, got {schedule!r}")
+        self._given = fresh(estimator)
+        self._next = self.schedule.next_training(0)
+        self._history: History | None = History()
+        self._features: int | None = None
+        self._proba = np.full(len(self._codes), 1 / len(self._codes))  # where no estimator is asked
+        self._columns: Integers | None = None  # of the estimator's classes
+        self.fitted: Any = None
+        self.fitted_to = 0
+        self.n = 0
+
+    def __repr__(self) -> str:
+        return f"Refitted({self._given!r}, classes={list(self.classes)!r}, schedule={self.schedule!r})"
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self._codes)
+
+    def predict_one(self, x: Any) -> Forecast:
+        """Return the forecast for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+
+        Raises
+        ------
+        ValueError, TypeError
+            x is not that, or what the estimator gives is no distribution.
+        """
+        row = clean_object(x, self._features)
+        if self.fitted is None:
+            return Forecast(self._proba, self.classes)
+        return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        clean_object(x, self._features)
+        code_of(y, self._codes)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example, and fit if the schedule says so.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        y : one of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label; nothing is learned.
+        Exception
+            Whatever the estimator raises when it cannot be fitted: the example is learned, and forecasts stay those
+            of the fit before, until the next.
+        """
+        row, code = clean_object(x, self._features), code_of(y, self._codes)
+        self._features = len(row)
+        self.n += 1
+        if self._history is None:
+            return
+        self._history.append(row[None], np.array([code]), np.zeros(1, np.bool_))
+        if self.n == self._next:
+            self._fit()
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
+        self.learn_one(x, y)
+
+    def _fit(self) -> None:
+        assert self._history is not None
+        X, codes, _ = self._history.examples
+        self._next = self.schedule.next_training(self.n)
+        if self._next is None:
+            self._history = None
+        present = np.unique(codes)
+        if len(present) == 1:
+            self._proba = (np.arange(len(self._codes)) == present[0]).astype(np.float64)
+            self.fitted, self.fitted_to = None, self.n
+            return
+        estimator = fresh(self._given)
+        estimator.fit(X.copy(), label_array(self.classes)[codes])
+        found = np.asarray(estimator.classes_).tolist()
+        if any(label not in self._codes for label in found):
+            raise ValueError(f"estimator must have classes_ among {list(self._codes)!r}, got {found!r}")
+        self._columns = np.array([self._codes[label] for label in found])
+        self.fitted, self.fitted_to = estimator, self.n
+
+    def _distribution(self, given: Any) -> Floats:
+        """Return (c,) probabilities from those of the estimator's classes, (1, m), or say what is wrong with them."""
+        p = np.asarray(given, np.float64)
+        assert self._columns is not None
+        # Estimators that compute in float32 have sums that differ from 1 by their rounding.
+        if p.shape != (1, len(self._columns)) or not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-4:
+            raise ValueError(
+                f"estimator must give one probability for each of its {len(self._columns)} classes, with sum 1, "
+                f"got {given!r}"
+            )
+        proba = np.zeros(len(self._codes))
+        proba[self._columns] = p[0] / p.sum()
+        return proba
+
+
+def fresh(estimator: Any) -> Any:
+    """Return a copy of the estimator that is not fitted."""
+    if not hasattr(estimator, "get_params"):
+        return copy.deepcopy(estimator)
+    from sklearn.base import clone  # not before an estimator is there: the import takes a second
+
+    return clone(estimator)
+
+
+def label_array(classes: Sequence[Label]) -> Any:
+    """Return (c,) labels as an array that gives them back as they are: of objects, where numpy would change them."""
+    array = np.asarray(classes) if len({type(label) for label in classes}) == 1 else None
+    if array is None or array.ndim != 1 or array.tolist() != list(classes):
+        array = np.empty(len(classes), object)
+        array[:] = classes
+    return array
