@@ -49,6 +49,9 @@ PARAMETERS = {
     "Grouped": lambda: [venn.Grouped(0, venn.Argmax()), venn.Grouped(1, venn.Argmax())],
     "Dissent": lambda: [venn.Dissent()],
     "TopScoreBins": lambda: [venn.TopScoreBins([0.0]), venn.TopScoreBins([-1.0, 1.0])],
+    "Sollich": lambda: [venn.Sollich(0.5), venn.Sollich(2.0)],
+    "Scip": lambda: [venn.Scip(), venn.Scip(10.0, 5.0, 1)],
+    "ClassWeightScan": lambda: [venn.ClassWeightScan(), venn.ClassWeightScan((1, 8))],
     "LogMerge": lambda: [venn.LogMerge()],
     "BrierMerge": lambda: [venn.BrierMerge()],
     "PrefixRestart": lambda: [venn.PrefixRestart(), venn.PrefixRestart(10, 1.5, 100)],
@@ -123,6 +126,12 @@ TESTED_ELSEWHERE = {
     "OneVsAllAbers": "a calibrator, test_abers.py",
     "OneVsOneAbers": "a calibrator, test_abers.py",
     "ProbabilitySVC": "an estimator, which keeps scikit-learn's contract, test_svc.py",
+    "PairwiseSVC": "an estimator, test_pairwise.py",
+    "BootstrapSVC": "an estimator, test_bootstrap.py",
+    "ConstrainedSVC": "an estimator, test_constrained.py",
+    "PosteriorSVC": "an estimator, test_posterior.py",
+    "Infeasible": "an exception, test_constrained.py",
+    "Refitted": "a predictor around an estimator, test_refitted.py goes through what is tested here",
     "Tuning": "what tune found, test_tuning.py",
     "Record": "what a replay leaves, test_online.py",
     "Curves": "columns of a record, test_online.py",
@@ -220,7 +229,7 @@ def test_not_converged_is_a_runtime_error():
 @pytest.mark.parametrize("name", present(PARAMETERS))
 def test_parameter_objects_are_values(name):
     for thing in PARAMETERS[name]():
-        again = eval(repr(thing), vars(venn).copy())
+        again = eval(repr(thing), {name: getattr(venn, name) for name in venn.__all__})
         assert again == thing
         assert hash(again) == hash(thing)
         assert repr(again) == repr(thing)

@@ -10,6 +10,7 @@
 Multiprobability('no': [0.333, 1.000])
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from venn.adapters.cross_fitting import CrossVennAbers
@@ -26,6 +27,7 @@ from venn.calibrators.beta import Beta2, BetaScaling
 from venn.calibrators.beta_calibration import BetaCalibration
 from venn.calibrators.classes import OneVsAll, Temperature
 from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
+from venn.calibrators.sollich import Sollich
 from venn.calibrators.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.machines.distances import NeighbourDistances
 from venn.machines.frozen import FrozenScorer
@@ -71,6 +73,7 @@ from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.protected import BrierLoss, LogLoss, Protected
+from venn.predictors.refitted import Refitted
 from venn.predictors.scaling import Scaler
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.predictors.score_sources import CrossFittedScores, DeletedScores, HeldOutScores, TrainingScores
@@ -92,6 +95,10 @@ from venn.taxonomies import (
 )
 
 if TYPE_CHECKING:
+    from venn.adapters.bootstrap import BootstrapSVC
+    from venn.adapters.constrained import ClassWeightScan, ConstrainedSVC, Infeasible, Scip
+    from venn.adapters.pairwise import PairwiseSVC
+    from venn.adapters.posterior import PosteriorSVC
     from venn.adapters.svc import ProbabilitySVC
 
 __all__ = [
@@ -107,12 +114,15 @@ __all__ = [
     "BetaScaling",
     "BettingBound",
     "Binning",
+    "BootstrapSVC",
     "BrierLoss",
     "BrierMerge",
     "CategoryClass",
     "ClassIntervals",
+    "ClassWeightScan",
     "CompositeJumper",
     "Conformal",
+    "ConstrainedSVC",
     "CrossFittedScores",
     "CrossVenn",
     "CrossVennAbers",
@@ -135,6 +145,7 @@ __all__ = [
     "InductiveConformal",
     "InductiveVenn",
     "InductiveVennAbers",
+    "Infeasible",
     "Isotonic",
     "KernelLogisticRegression",
     "LeastSquaresSVM",
@@ -157,10 +168,12 @@ __all__ = [
     "OneVsAllSVM",
     "OneVsOneAbers",
     "OneVsOneSVM",
+    "PairwiseSVC",
     "Panel",
     "Platt",
     "PlugIn",
     "Polynomial",
+    "PosteriorSVC",
     "Power",
     "PredictionSet",
     "Prefix",
@@ -170,9 +183,11 @@ __all__ = [
     "Protected",
     "RandomAssignment",
     "Record",
+    "Refitted",
     "RowMean",
     "RunnerUp",
     "Scaler",
+    "Scip",
     "ScoreBins",
     "ShiryaevRoberts",
     "Sigma01",
@@ -181,6 +196,7 @@ __all__ = [
     "SimpleMixture",
     "Sleeper",
     "Softmax",
+    "Sollich",
     "StitchedBound",
     "Temperature",
     "Threshold",
@@ -202,10 +218,20 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    # Whoever uses no estimator does not pay for the import of scikit-learn's.
-    if name == "ProbabilitySVC":
-        from venn.adapters.svc import ProbabilitySVC
+# Whoever uses no estimator does not pay for the import of scikit-learn's.
+_ESTIMATORS = {
+    "BootstrapSVC": "bootstrap",
+    "ClassWeightScan": "constrained",
+    "ConstrainedSVC": "constrained",
+    "Infeasible": "constrained",
+    "PairwiseSVC": "pairwise",
+    "PosteriorSVC": "posterior",
+    "ProbabilitySVC": "svc",
+    "Scip": "constrained",
+}
 
-        return ProbabilitySVC
+
+def __getattr__(name: str) -> Any:
+    if name in _ESTIMATORS:
+        return getattr(import_module(f"venn.adapters.{_ESTIMATORS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
