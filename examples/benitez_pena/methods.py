@@ -1,0 +1,177 @@
+"""Every method of the study but the resampled one: probabilities of the new objects of one fold."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import venn
+from benitez_pena import published
+from benitez_pena.machines import CS
+from venn.adapters.posterior import PosteriorSVC
+from venn.calibrators.sollich import Sollich
+
+RESAMPLED = ("bootstrap", "best C, resampled")
+PPSVM = tuple(f"PPSVM {radius}" for radius in published.RADII)
+PAPER = (*RESAMPLED, "best C, one machine", "Sollich", "Platt", *PPSVM)
+DEFAULT = "transductive Venn"  # of the engine
+OTHERS = ("isotonic", "inductive Venn-Abers", "cross Venn-Abers", DEFAULT, "transductive Venn-Abers")
+CONSTANT = "class frequency"  # what knows nothing of the objects: in no ranking
+ALL = (*PAPER, *OTHERS, CONSTANT)
+BOUNDED = (DEFAULT, "transductive Venn-Abers", "inductive Venn-Abers")
+LARGEST_TRANSDUCTIVE = 5000  # training examples; more of them take the inductive predictor
+
+
+def _bounded(p, lower, upper):
+    return {"p": p, "lower": lower, "upper": upper}
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """The share of label 1 in the training part, for all objects."""
+
+    def probabilities(self, fold, scores):
+        """Return the probabilities (m,) of label 1 under "p"."""
+        return {"p": np.full(len(fold.new), fold.y.mean())}
+
+
+@dataclass(frozen=True)
+class Sign:
+    """The label by the sign of one machine's score, as a probability of 0 or 1."""
+
+    def probabilities(self, fold, scores):
+        """Return the probabilities (m,) of label 1 under "p"."""
+        return {"p": (scores["new"] >= 0).astype(np.float64)}
+
+
+@dataclass(frozen=True)
+class BySollich:
+    """Sollich's probabilities, a function of one machine's score and of its C."""
+
+    def probabilities(self, fold, scores):
+        """Return the probabilities (m,) of label 1 under "p"."""
+        return {"p": Sollich(float(scores["C"])).fit(scores["cross"], fold.y)(scores["new"])}
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A map fitted to cross-fitted scores."""
+
+    map: Any
+
+    def probabilities(self, fold, scores):
+        """Return the probabilities (m,) of label 1 under "p"."""
+        return {"p": self.map.fit(scores["cross"], fold.y)(scores["new"])}
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Tao's posterior probability machine with the C of the plain one."""
+
+    radius: float
+
+    def probabilities(self, fold, scores):
+        """Return the probabilities (m,) of label 1 under "p"."""
+        model = PosteriorSVC(C=float(scores["C"]), radius=self.radius).fit(fold.X, fold.y)
+        return {"p": model.predict_proba(fold.new)[:, 1]}
+
+
+@dataclass(frozen=True)
+class InductiveVennAbers:
+    """Venn-Abers calibrated on a part that its machine was not trained on, each pair merged into one probability."""
+
+    def probabilities(self, fold, scores):
+        """Return "p", "lower" and "upper" (m,) of label 1."""
+        pairs = venn.venn_abers(scores["held_scores"], fold.y[scores["held"]], scores["held_new"])
+        return _bounded(venn.LogMerge().merge(pairs[:, 0], pairs[:, 1]), pairs[:, 0], pairs[:, 1])
+
+
+@dataclass(frozen=True)
+class CrossVennAbers:
+    """Venn-Abers on each inner part by the machine trained without it, all pairs merged into one probability."""
+
+    def probabilities(self, fold, scores):
+        """Return the probabilities (m,) of label 1 under "p"."""
+        parts = [scores["part"] == k for k in range(len(scores["new_by_part"]))]
+        folds = [(scores["cross"][part], fold.y[part]) for part in parts]
+        return {"p": venn.cross_venn_abers(folds, scores["new_by_part"])}
+
+
+class _Scores:
+    """A classifier whose decision value is its object's one feature: scores as `venn.FrozenScorer` takes them."""
+
+    classes_ = np.array([0, 1])
+    n_features_in_ = 1
+
+    def fit(self, X, y):
+        """Nothing is learned."""
+        return self
+
+    def decision_function(self, X):
+        """Return the feature itself (n,)."""
+        return np.asarray(X)[:, 0]
+
+
+@dataclass(frozen=True)
+class TransductiveVenn:
+    """The engine's default: Venn over quantile bins of exact deleted margins of a least-squares machine.
+
+    Its C is 1 / d, whatever the data: then nothing was chosen on the examples that are counted. Every new object is
+    predicted alone, from the training part. Too large a part takes the inductive predictor with the same taxonomy, on
+    the scores of the machine that was trained without the held-out part.
+    """
+
+    largest: int = LARGEST_TRANSDUCTIVE
+
+    def probabilities(self, fold, scores):
+        """Return "p", "lower" and "upper" (m,) of label 1."""
+        if len(fold.y) > self.largest:
+            model = venn.InductiveVenn(venn.FrozenScorer(_Scores()), venn.AdaptiveMarginBins())
+            model.learn_many(scores["held_scores"][:, None], fold.y[scores["held"]])
+            answers = model.predict_many(scores["held_new"][:, None])
+        else:
+            answers = _each_alone(venn.TransductiveVenn(_squares(fold)), fold)
+        rows = np.array([one.probabilities[:, 1] for one in answers])
+        return _bounded(np.array([one.proba[1] for one in answers]), rows.min(axis=1), rows.max(axis=1))
+
+
+@dataclass(frozen=True)
+class TransductiveVennAbers:
+    """Venn-Abers on exact deleted scores of the same least-squares machine; inductive where the part is too large."""
+
+    largest: int = LARGEST_TRANSDUCTIVE
+
+    def probabilities(self, fold, scores):
+        """Return "p", "lower" and "upper" (m,) of label 1."""
+        if len(fold.y) > self.largest:
+            return InductiveVennAbers().probabilities(fold, scores)
+        answers = _each_alone(venn.TransductiveVennAbers(_squares(fold)), fold)
+        pairs = np.array([one.pairs[1] for one in answers])
+        return _bounded(np.array([one.proba[1] for one in answers]), pairs.min(axis=1), pairs.max(axis=1))
+
+
+def _squares(fold):
+    return venn.LeastSquaresSVM(venn.Linear(), 1 / fold.features, (0, 1))
+
+
+def _each_alone(model, fold):
+    for x, label in zip(fold.X, fold.y.tolist(), strict=True):
+        model.learn_one(x, label)
+    return [model.predict_one(x) for x in fold.new]
+
+
+def methods():
+    """Return all methods by name but those of `RESAMPLED`."""
+    known = {
+        "best C, one machine": Sign(), "Sollich": BySollich(), "Platt": Scaled(venn.Platt()),
+        "isotonic": Scaled(venn.Isotonic()), "inductive Venn-Abers": InductiveVennAbers(),
+        "cross Venn-Abers": CrossVennAbers(), DEFAULT: TransductiveVenn(),
+        "transductive Venn-Abers": TransductiveVennAbers(), CONSTANT: Frequency(),
+    }  # fmt: skip
+    known |= {name: Posterior(float(radius)) for name, radius in zip(PPSVM, published.RADII, strict=True)}
+    return {name: known[name] for name in ALL if name not in RESAMPLED}
+
+
+def ends(C):
+    """Return whether C is at an end of what was tried."""
+    return C in (CS[0], CS[-1])

@@ -1,0 +1,257 @@
+"""From the answers of the study to tables beside the paper's."""
+
+import numpy as np
+
+from benitez_pena import published, sets
+from benitez_pena.answers import ERROR, LOG, MSE, mean_ranks
+from benitez_pena.control import OUTCOMES, SHARES
+from benitez_pena.machines import CS
+from benitez_pena.methods import BOUNDED, CONSTANT, LARGEST_TRANSDUCTIVE, OTHERS, PAPER, PPSVM, RESAMPLED, ends
+
+TABLE_3 = ("bootstrap", "Sollich", "Platt", *PPSVM)
+TABLE_4 = ("bootstrap", "best C, resampled", "best C, one machine")
+RANKED = (*PAPER, *OTHERS)
+
+
+def table(head, rows):
+    """Return the lines of a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+
+
+def number(value):
+    """Return a probability or a loss with three decimals and without its zero, as the paper's tables have it."""
+    text = f"{value:.3f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def beside(ours, theirs):
+    """Return our number, and theirs in brackets where there is one."""
+    return number(ours) if theirs is None else f"{number(ours)} ({number(theirs)})"
+
+
+def _bold(texts, values):
+    least = np.nanmin(np.round(values, 3))
+    return [f"**{text}**" if round(value, 3) == least else text for text, value in zip(texts, values, strict=True)]
+
+
+# Sets ------------------------------------------------------------------------------------------------
+
+
+def sets_table(answers):
+    """Return the table of sets: what Table 2 says, what there is, the C chosen."""
+    rows = []
+    for name in (*answers.data, *answers.aside):
+        data = sets.load(name)
+        n, d, positive = published.SIZES.get(name, ("", "", ""))
+        folds = answers.folds(name)
+        chosen = np.array([fold["scores"]["C"] for fold in folds])
+        used = [fold["resampled"]["Cs"] for fold in folds]
+        at_end = "*" if any(map(ends, chosen.tolist())) else ""
+        rows.append([
+            name, f"{len(data.y)} × {data.attributes}, {data.y.sum()}", f"{n} × {d}, {positive}" if n else "",
+            sets.SOURCES[name].said, f"{np.median(chosen):g} ({chosen.min():g} to {chosen.max():g}){at_end}",
+            f"{np.mean([len(one) for one in used]):.1f}",
+            f"{answers.study.resamples_of(name)}, {answers.study.folds_of(name)} of {answers.study.folds}",
+        ])  # fmt: skip
+    head = [
+        "set",
+        "rows × attributes, positive rows",
+        "Table 2",
+        "difference",
+        "C",
+        "C's in the ensemble",
+        "resamples, folds",
+    ]
+    return table(head, rows)
+
+
+# Tables 3 and 4 --------------------------------------------------------------------------------------
+
+
+def losses_table(answers, methods, loss, theirs=True):
+    """Return the table of a loss by set, beside the paper's MSE if asked for; the least of each row in bold."""
+    rows = []
+    for name in (*answers.data, *answers.aside):
+        values = [answers.loss(name, method, loss) for method in methods]
+        known = [published.mse(name, m) if theirs else None for m in methods]
+        rows.append([name, *_bold([beside(*pair) for pair in zip(values, known, strict=True)], values)])
+    means = [np.mean([answers.loss(name, method, loss) for name in answers.data]) for method in methods]
+    rows.append(["mean of the paper's sets", *_bold([number(value) for value in means], means)])
+    return table(["set", *methods], rows)
+
+
+def ranks_table(answers):
+    """Return the table of mean ranks, among the paper's methods and among all."""
+    ours = answers.ranks(MSE, TABLE_3)
+    theirs = mean_ranks([[published.mse(name, m) for m in TABLE_3] for name in answers.data])
+    theirs = dict(zip(TABLE_3, theirs.tolist(), strict=True))
+    every = [answers.ranks(loss, RANKED) for loss in (MSE, LOG)]
+    rows, folds = [], sum(map(answers.study.folds_of, answers.data))
+    for method in RANKED:
+        infinite = sum(answers.infinite(name, method) for name in answers.data)
+        cells = (ours.get(method), theirs.get(method), *(one[method] for one in every))
+        rows.append([method, *("" if cell is None else f"{cell:.2f}" for cell in cells), f"{infinite} of {folds}"])
+    head = ["method", f"MSE, of {len(TABLE_3)}", "paper", f"MSE, of {len(RANKED)}", f"log loss, of {len(RANKED)}"]
+    return table([*head, "folds with probability 0 of what came"], rows)
+
+
+def claims(answers):
+    """Return (what the paper says, its number of sets, ours, the sets here) for every ordering that is counted."""
+    ours = {m: {name: round(answers.loss(name, m, MSE), 3) for name in answers.data} for m in RANKED}
+    theirs = {m: {name: published.mse(name, m) for name in answers.data} for m in PAPER}
+    constant = {name: round(answers.loss(name, CONSTANT, MSE), 3) for name in answers.data}
+
+    def where(one, holds):
+        return [name for name in answers.data if holds(one, name)]
+
+    def least(one, method):
+        return lambda _, name: one[method][name] <= min(one[m][name] for m in TABLE_3)
+
+    def not_above(a, b):
+        return lambda one, name: one[a][name] <= one[b][name]
+
+    found = []
+    for method in ("bootstrap", "Platt", "Sollich"):
+        found.append((f"{method} has the least MSE of {len(TABLE_3)}", where(theirs, least(theirs, method)),
+                      where(ours, least(ours, method))))  # fmt: skip
+    for a, b, said in (
+        ("bootstrap", "best C, resampled", "the ensemble is not worse than its best C alone, resampled"),
+        ("bootstrap", "best C, one machine", "the ensemble is not worse than the label of one machine of best C"),
+        ("bootstrap", "Platt", "bootstrap not worse than Platt"),
+        ("Platt", "Sollich", "Platt not worse than Sollich"),
+        ("PPSVM 0", "PPSVM 30", "PPSVM not worse at r = 0 than at 30"),
+    ):
+        found.append((said, where(theirs, not_above(a, b)), where(ours, not_above(a, b))))
+    of_frequency = [[name for name in answers.data if one["Sollich"][name] > constant[name]] for one in (theirs, ours)]
+    found.append(("Sollich worse than the class frequency here", *of_frequency))
+    return found
+
+
+def claims_table(answers):
+    """Return the table of the paper's orderings: on which sets each holds there and here."""
+
+    def listed(names):
+        return f"{len(names)}: {', '.join(names)}" if names else "0"
+
+    rows = [[said, listed(theirs), listed(ours)] for said, theirs, ours in claims(answers)]
+    return table(["", f"paper, of {len(answers.data)}", f"here, of {len(answers.data)}"], rows)
+
+
+# Bounds ----------------------------------------------------------------------------------------------
+
+
+def bounds_table(answers):
+    """Return the table of Venn bounds: mean lower and upper probability of label 1 around its frequency."""
+    rows = []
+    for name in answers.data:
+        row = [name]
+        for method in BOUNDED:
+            lower, share, upper, width, n = answers.bounds(name, method)
+            off = max(lower - share, share - upper, 0.0) / np.sqrt(share * (1 - share) / n)
+            held = "" if off == 0 else f", off by {off:.1f} deviations"
+            row.append(f"{number(width)}: {number(lower)} {number(upper)}{held}")
+        rows.append([*row, number(share)])
+    return table(["set", *(f"{method}: width, lower, upper" for method in BOUNDED), "frequency"], rows)
+
+
+# Control ---------------------------------------------------------------------------------------------
+
+
+def control_table(answers, way):
+    """Return the table of Ctrl1: of new objects, the sensitivity and both MSEs at some wanted sensitivities."""
+    shown = [s for s, share in enumerate(SHARES) if round(100 * share) in (50, 70, 80, 90, 95, 100)]
+    rows = []
+    for name in (*answers.data, "mean"):
+        names = answers.data if name == "mean" else [name]
+        cells = [np.mean([answers.controlled(one, way, s) for one in names], axis=0) for s in shown]
+        rows.append([name, *(" ".join(map(number, cell)) for cell in cells)])
+    return table(["set", *(f"{SHARES[s]:g}" for s in shown)], rows)
+
+
+def constrained_table(answers):
+    """Return the table of Ctrl2 beside Ctrl1 on the same small parts: reached sensitivity and both MSEs."""
+    levels = answers.study.plan.levels
+    rows = []
+    for name in (*answers.data, "mean"):
+        names = answers.data if name == "mean" else [name]
+        for way in ("Ctrl1", "Ctrl2"):
+            cells = []
+            for place in range(len(levels)):
+                found = [split[way][place] for one in names for split in answers.controls(one)]
+                cells.append(" ".join(map(number, np.mean(found, axis=0))))
+            rows.append([name if way == "Ctrl1" else "", way, *cells])
+    return table(["set", "", *(f"{level:g}" for level in levels)], rows)
+
+
+def outcomes_table(answers):
+    """Return the table of how the constrained problems ended, by set and wanted sensitivity."""
+    levels = answers.study.plan.levels
+    rows, every = [], np.zeros((len(levels), len(OUTCOMES)), int)
+    for name in answers.data:
+        counts = np.sum([split["outcomes"] for split in answers.controls(name)], axis=0)
+        every += counts
+        seconds = sum(float(split["seconds"]) for split in answers.controls(name))
+        trained = answers.controls(name)[0]["trained"]
+        rows.append([name, int(trained), *(" ".join(map(str, row)) for row in counts), f"{seconds:.0f}"])
+    rows.append(["all", "", *(" ".join(map(str, row)) for row in every), ""])
+    return table(["set", "examples", *(f"{level:g}" for level in levels), "seconds"], rows)
+
+
+# Seconds ---------------------------------------------------------------------------------------------
+
+
+def seconds_table(answers):
+    """Return the table of seconds of the processor, by set."""
+    parts = ("choice of C and scores", "bootstrap and Ctrl1", "PPSVM", "transductive", "other maps", "Ctrl2")
+    rows = []
+    for name in (*answers.data, *answers.aside):
+        of = {m: answers.seconds(name, m) for m in (*PAPER, *OTHERS)}
+        transductive = [m for m in of if m.startswith("transductive")]
+        rest = sum(of[m] for m in of if m not in (*RESAMPLED, *PPSVM, *transductive))
+        controls = [] if name in answers.aside or not answers.study.plan.splits else answers.controls(name)
+        rows.append([
+            name, sum(float(fold["scores"]["seconds"]) for fold in answers.folds(name)), of["bootstrap"],
+            sum(of[m] for m in PPSVM), sum(of[m] for m in transductive), rest,
+            sum(float(one["seconds"]) for one in controls),
+        ])  # fmt: skip
+    sums = np.sum([row[1:] for row in rows], axis=0).tolist()
+    rows.append([f"all: {sum(sums):.0f}", *sums])
+    return table(["set", *parts], [[row[0], *(f"{value:.1f}" for value in row[1:])] for row in rows])
+
+
+def document(answers):
+    """Return all tables as lines of Markdown, without those of seconds."""
+    study = answers.study
+    plan = study.plan
+    out = ["## Sets", "", *sets_table(answers), ""]
+    out += [
+        f"C is the usual one, of 1/2 w'w + C Σξ, and half of the paper's: median and range over the folds of what "
+        f"{study.inner}-fold cross-validation on the training part found most accurate, of {CS[0]:g} to {CS[-1]:g}; an "
+        "asterisk marks an end of that range.",
+        "", "## Table 3: mean squared error (the paper's)", "", *losses_table(answers, TABLE_3, MSE),
+        "", "## Table 4: the ensemble against the best C alone (the paper's)", "", *losses_table(answers, TABLE_4, MSE),
+        "", "## Orderings by MSE", "", *claims_table(answers),
+        "", "## Mean ranks", "", *ranks_table(answers),
+        "", "## MSE of the others", "", *losses_table(answers, (*OTHERS, CONSTANT), MSE),
+        "", "## Log loss, clipped to [.001, .999], nats", "",
+        *losses_table(answers, (*(m for m in RANKED if m not in PPSVM[1:]), CONSTANT), LOG, theirs=False),
+        "", "## Error rate", "",
+        *losses_table(answers, ("bootstrap", "best C, one machine", "Platt", *OTHERS), ERROR, theirs=False),
+        "", "## Venn bounds", "", *bounds_table(answers), "",
+        "Mean width of the interval of the positive class over all new objects; its mean lower and upper end, which "
+        "should enclose the frequency, and by how many binomial deviations they miss it. Training parts of more than "
+        f"{LARGEST_TRANSDUCTIVE} examples take the inductive predictor.",
+        "", "## Ctrl1, thresholds by out-of-bag votes", "", *control_table(answers, 0),
+        "", "## Ctrl1, thresholds by the new objects' own labels", "", *control_table(answers, 1), "",
+        "By wanted sensitivity: the share of new positives with probability above one half, MSE of new positives, MSE "
+        "of new negatives.",
+    ]  # fmt: skip
+    if plan.splits:
+        out += [
+            "", f"## Ctrl2 and Ctrl1 on at most {plan.largest} examples", "", *constrained_table(answers), "",
+            f"The same three numbers; {plan.few} resamples, C {', '.join(f'{C:g}' for C in plan.Cs)}, trained on "
+            f"{plan.splits} random part(s) of each set, on objects beside it (at most {plan.most_new}).",
+            "", f"## How Ctrl2's problems ended: {', '.join(OUTCOMES)}", "", *outcomes_table(answers),
+        ]  # fmt: skip
+    return out

@@ -1,0 +1,89 @@
+"""Do resampled support vector machines give better probabilities than Platt's sigmoid, as was claimed in 2020?
+
+Benitez-Pena, Blanquero, Carrizosa and Ramirez-Cobo (2020) take the share of bootstrap machines that vote for a class
+as its probability, and compare with Platt, Sollich and Tao on eleven data sets. Here is the same comparison, with
+isotonic regression, Venn-Abers and the engine's default Venn predictor beside, and both of their controls of
+sensitivity:
+
+    python examples/benitez_pena_2020.py --jobs 2    # docs/benitez_pena.md and docs/benitez_pena.png
+    python examples/benitez_pena_2020.py --quick     # two small sets, 20 resamples, seconds; into runs/
+
+Every result is kept in a folder; after an interruption the same command goes on where it stopped, and computes
+nothing twice. The data are read from the folder that $STREAMS_DATA names, or downloaded. Constrained machines (Ctrl2)
+need pyscipopt; without it their columns are those of a heuristic, and the tables say so.
+"""
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from benitez_pena import control, published, sets, tables
+from benitez_pena.answers import Answers
+from benitez_pena.study import Study, run
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from studies.document import written
+
+QUICK = Study(
+    data=("divorce", "heart"),
+    folds=3,
+    inner=3,
+    resamples=20,
+    plan=control.Plan(levels=(0.5, 0.9), Cs=(1 / 64,), splits=1, few=4, largest=40, most_new=60, seconds=2.0),
+)
+SCRIPT, TITLE = "examples/benitez_pena_2020.py", "Bootstrap probabilities of support vector machines, repeated"
+
+
+def arguments(given=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=f"{' and '.join(QUICK.data)}, few folds and resamples")
+    parser.add_argument("--data", nargs="+", choices=sets.SOURCES, metavar="SET", help="by default all")
+    parser.add_argument("--resamples", type=int, help=f"of each training part, by default {published.RESAMPLES}")
+    parser.add_argument("--fewer", type=int, help=f"the same for adult and {', '.join(sets.ASIDE)}: {Study().fewer}")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--cache", type=Path, default=Path("runs/benitez_pena"), help="folder of the results kept")
+    parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs if not all is run")
+    args = parser.parse_args(given)
+    args.study = QUICK if args.quick else Study()
+    changes = {"data": args.data and tuple(args.data), "resamples": args.resamples, "fewer": args.fewer}
+    args.study = replace(args.study, **{name: value for name, value in changes.items() if value is not None})
+    args.out = args.out or Path("docs" if args.study == Study() else "runs")
+    return args
+
+
+def main(given=None):
+    args = arguments(given)
+    study, start = args.study, time.perf_counter()
+    tasks = study.tasks()
+    columns = TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn()
+    console = Console(stderr=True)
+    try:
+        with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
+            bar = progress.add_task("starting", total=len(tasks))
+            found, computed = run(
+                study,
+                args.cache,
+                args.jobs,
+                lambda task: progress.update(bar, advance=1, description="{}, {} {}".format(*task)),
+            )
+    except KeyboardInterrupt:
+        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command goes on") from None
+    answers = Answers(study, found)
+    lines = tables.document(answers)
+    print("\n".join(tables.claims_table(answers)))
+    lines += ["", "## Seconds of the processor, one thread", "", *tables.seconds_table(answers)]
+    written(args.out / "benitez_pena.md", lines, SCRIPT, TITLE)
+    print(f"\n{computed} results computed, the others kept from before; {time.perf_counter() - start:.0f} s")
+    print(f"tables: {args.out / 'benitez_pena.md'}")
+    try:
+        from benitez_pena.figure import draw
+
+        draw(answers, args.out / "benitez_pena.png")
+        print(f"figure: {args.out / 'benitez_pena.png'}")
+    except ImportError as error:
+        print(f"no figure: {error}")
+
+
+if __name__ == "__main__":
+    main()
