@@ -31,6 +31,7 @@ from venn.machines.machine import (
     grown,
     only_table,
 )
+from venn.machines.masses import move_masses
 from venn.prediction import Floats, Integers, Label, class_codes
 
 TOLERANCE = 1e-8
@@ -54,19 +55,10 @@ class HingeMachine(ABC):
         self.C = positive("C", C)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        self.class_weights = checked_class_weights(class_weights, self.classes)
-        # Negative examples weigh alike within a group of classes.
-        self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         #: (machines, c) whether examples of a class are positive, negative or no examples of a machine
         self.signs = self._signs_of(len(self.classes))
-        self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
         self.n = 0
-        sides, c, k = len(self._values) + 1, len(self.classes), len(self.signs)
-        # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
-        self._unit = np.zeros((sides, k))
-        machine, code = (self._side >= 0).nonzero()
-        self._unit[self._side[machine, code], machine] = self.class_weights[code]
-        self._joining = np.array([self.signs > 0, self.signs != 0]).T * self.class_weights[:, None, None]
+        c, k = len(self.classes), len(self.signs)
         self._features: int | None = None
         self._count = 0  # distinct objects learned
         self._where: dict[bytes, int] = {}
@@ -76,24 +68,38 @@ class HingeMachine(ABC):
         # Examples at an object that differ from the first in class or weight, and their number.
         self._extras: dict[tuple[int, int, float], int] = {}
         self._scale = 0.0  # largest K(x, x)
-        # Buffers: `_make_room` and `_make_margin_room` replace them by larger ones.
+        # Buffers: `_make_room` and `_make_margin_room` replace them, and those of `_weigh`, by larger ones.
         self._room = self._margin_room = 0
         self._columns = np.zeros((0, 0))  # objects by feature
         self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object
         # Class and weight of the first example at each object, and the number of those equal to it.
         self._first, self._first_weight, self._equal = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-        counters = np.zeros((3, k, sides), np.int64)
         self._objects = Objects(np.zeros((0, 0)), np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 2), np.int64))
         self._solved = Solved(
             np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 0), np.int8), np.zeros(k),
             np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)),
         )  # fmt: skip
-        self._branches = Branches(
-            np.zeros((sides, k, 0)), np.zeros((sides, k, 0)), np.zeros((sides, k, 0), np.int8), counters[0],
-            counters[1], np.zeros((k, sides, 0), np.int64), np.zeros((k, sides, 0), np.bool_), counters[2],
-            np.zeros((k, sides, EVENTS, 0)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
-        )  # fmt: skip
         self._scratch = self._new_scratch()
+        self._weigh(checked_class_weights(class_weights, self.classes))
+
+    def _weigh(self, class_weights: Floats) -> None:
+        """Set the weights of the classes and make the buffers whose shapes depend on them."""
+        self.class_weights = class_weights
+        # Negative examples weigh alike within a group of classes.
+        self._values, self._group = np.unique(class_weights, return_inverse=True)
+        self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
+        sides, k, room, wide = len(self._values) + 1, len(self.signs), self._room, self._margin_room
+        # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
+        self._unit = np.zeros((sides, k))
+        machine, code = (self._side >= 0).nonzero()
+        self._unit[self._side[machine, code], machine] = class_weights[code]
+        self._joining = np.array([self.signs > 0, self.signs != 0]).T * class_weights[:, None, None]
+        counters = np.zeros((3, k, sides), np.int64)
+        self._branches = Branches(
+            np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
+            counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
+            np.zeros((k, sides, EVENTS, wide)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
+        )  # fmt: skip
         # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
         # Empty until deleted scores are asked for.
         self._known, self._spans = np.zeros((k, 0)), np.zeros((sides, k, 0))
@@ -422,6 +428,46 @@ class HingeMachine(ABC):
             self._known.fill(np.nan)
             for k in range(len(self.signs)):
                 self._refresh(k)
+
+    def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
+        """Give the classes other weights: the machines are then those that learned all examples with these.
+
+        Each machine follows its exact solution while the weights go from old to new in a straight line. That costs a
+        pass over the margin for each event on the way, and some over the kernel.
+
+        Parameters
+        ----------
+        class_weights : sequence of c numbers > 0, or None
+            Weight of an example of each class, those learned included; None for 1 each.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For weights out of range; nothing changes.
+        NotConverged
+            When a solution misses the tolerance of 1e-8 even after a batch solve; nothing changes.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.reweigh([1, 5])
+        >>> machine
+        OneVsAllSVM(RBF(gamma=1.0), C=1.0, classes=['no', 'yes'], class_weights=[1.0, 5.0])
+        """
+        weights = checked_class_weights(class_weights, self.classes)
+        count, (objects, codes) = self._count, self._history[:, : self.n]
+        masses = np.zeros((len(self.classes), count))
+        np.add.at(masses, (codes, objects), self._weights[: self.n] * weights[codes])
+        of, of_not = (self.signs > 0) @ masses, (self.signs < 0) @ masses
+        self._objects, self._solved, _ = move_masses(
+            self._objects, self._solved, count, max(self._scale, 1e-300), self.C, of, of + of_not, TOLERANCE
+        )
+        self._forget()
+        self._weigh(weights)
+        self._make_margin_room(int(self._solved.size.max()))
 
     def _refresh(self, k: int) -> None:
         """Recompute machine k's scores and bias from the kernel, unless it has one class only."""

@@ -1,0 +1,478 @@
+"""The exact path while the weights of a machine's examples go from old to new ones.
+
+The masses of an object, the weights of its positive and of its negative examples, set the ends of the segments on which
+its coefficient lives (see `venn._compiled.path`). Let them move from old to new in a straight line, at time t from 0
+to 1. Objects off the margin stand at ends, so their coefficients move at known rates; the members of the margin and
+the bias make up for that, so that members keep their level and coefficients their sum. All rates are constant until
+
+    a member meets an end of its moving segment, and leaves the margin,
+    another object's score meets a level where a segment of its begins, and it joins, or
+    the margin is empty: only the bias can move, and it jumps to the first level that it meets.
+
+A leg is a number of events between two computations of all scores from the kernel; so rounding does not add up over a
+path. In a leg only those objects are watched whose scores could soon meet a level. Whether that was enough the next
+scores show; if not, the leg is done again with more of them, or all.
+
+References: Hastie, Rosset, Tibshirani & Zhu (2004), "The entire regularization path for the support vector machine",
+where all weights move alike; Karasuyama, Harada, Sugiyama & Takeuchi (2012), "Multi-parametric solution-path algorithm
+for instance-weighted support vector machines".
+"""
+
+import numpy as np
+
+from venn._compiled.buffers import Margin
+from venn._compiled.dense import add_rows, dot
+from venn._compiled.jit import compiled
+from venn._compiled.margin import build, join
+from venn._compiled.path import ABOVE, BELOW, FAILED, MIDDLE, MINUS, PLUS, SOLVED, segment, set_levels
+from venn._compiled.smo import resolution, scores_from
+from venn._compiled.span import distance_from
+from venn._compiled.step import centre, total_of
+
+PORTION = 100  # events of a leg
+FLAT = 1e-15  # a rate below this, in units of the largest possible one, is no motion
+PASSED = 1e-8  # a score farther beyond its level has met it unwatched
+ACCEPT = 4e-9  # worst violation accepted at the end
+SPOILT = 1e-12  # relative error of an inverse above this asks for a new one
+REACH = 1.5  # how much faster than at first an object may move in a leg, and stay unwatched
+ROUNDING = 1e-14  # of a rate, in units of the sum of what it consists of
+DOUBT = 1e-9  # squared distance from the margin's span, in units of the largest K(x, x), that needs a second look
+NEARLY = 3e-14  # with a smaller one, in the same units, an inverse would mean nothing
+SMALL = 8  # with fewer members all objects are watched, for the margin may become empty
+
+
+@compiled
+def end_of(state, positive, negative, C):  # type: ignore[no-untyped-def]
+    """Return the coefficient of an object off the margin; of changes of the masses, its change."""
+    if state == ABOVE:
+        return -C * negative
+    if state == BELOW:
+        return C * positive
+    return C * (positive - negative)
+
+
+@compiled
+def leave(B, m, a, column):  # type: ignore[no-untyped-def]
+    """Take slot `a` out of the bordered inverse of a margin of m members; the last slot takes its place."""
+    pivot = B[a, a]
+    for r in range(m + 1):
+        column[r] = B[a, r]
+    for r in range(m + 1):
+        weight = column[r] / pivot
+        for s in range(m + 1):
+            B[r, s] -= weight * column[s]
+    for s in range(m + 1):
+        B[a, s] = B[m, s]
+    for r in range(m + 1):
+        B[r, a] = B[r, m]
+
+
+@compiled
+def settle(K, count, C, bias, members, m, B, beta, score, state, up, down):  # type: ignore[no-untyped-def]
+    """Compute all scores from the kernel and put members on their levels; return (bias, worst violation)."""
+    shape, rhs, fix = np.arange(m + 1), np.empty(m + 1), np.empty(m + 1)
+    scores_from(beta, bias, K, count, score)
+    error, before = 0.0, np.inf
+    for attempt in range(4):
+        rhs[0] = -total_of(beta, count)
+        error = abs(rhs[0]) / C
+        for a in range(m):
+            rhs[a + 1] = state[members[a]] - score[members[a]]
+            error = max(error, abs(rhs[a + 1]))
+        if m == 0 or attempt == 3 or not error < 0.5 * before:
+            break
+        before = error
+        fix[:] = 0.0
+        add_rows(fix, m + 1, B, shape, rhs, m + 1)
+        bias += fix[0]
+        for i in range(count):
+            score[i] += fix[0]
+        for a in range(m):
+            beta[members[a]] += fix[a + 1]
+        add_rows(score, count, K, members, fix[1:], m)
+    for i in range(count):
+        error = max(error, score[i] - up[i], down[i] - score[i])
+    return bias, error
+
+
+@compiled
+def watch(score, response, up, down, count, wanted, caution):  # type: ignore[no-untyped-def]
+    """Return (objects to watch, for how long), about `wanted` of them: all that have a level when that is enough."""
+    speed = 0.0
+    for i in range(count):
+        speed += abs(response[i]) / count
+    ratio, found = np.empty(count), np.empty(count, np.int64)
+    n = 0
+    for i in range(count):
+        distance = min(up[i] - score[i], score[i] - down[i])
+        if distance < np.inf:
+            # Rates change at events: an object that stands still is not safe.
+            ratio[n] = max(0.0, distance) / (abs(response[i]) + 0.25 * speed + 1e-300)
+            found[n] = i
+            n += 1
+    if n <= wanted:
+        return found[:n], np.inf
+    longest = np.partition(ratio[:n], wanted)[wanted]
+    q = 0
+    for t in range(n):
+        if ratio[t] <= longest:
+            found[q] = found[t]
+            q += 1
+    return found[:q], longest / (REACH * caution) if q < n else np.inf
+
+
+@compiled
+def mend(K, members, m, B, shape, rhs, out):  # type: ignore[no-untyped-def]
+    """Take a step of iterative refinement of `out` = B `rhs`, B the bordered inverse of a margin."""
+    rest = np.empty(m + 1)
+    rest[0] = rhs[0]
+    for a in range(m):
+        rest[0] -= out[a + 1]
+        rest[a + 1] = rhs[a + 1] - out[0]
+        row = K[members[a]]
+        for b in range(m):
+            rest[a + 1] -= row[members[b]] * out[b + 1]
+    add_rows(out, m + 1, B, shape, rest, m + 1)
+
+
+@compiled
+def stands_apart(i, K, scale, members, m, B, shape, z, u, moves):  # type: ignore[no-untyped-def]
+    """Whether object i, which surely `moves` or may not, does not depend on the members of a margin."""
+    if distance_from(Margin(members, m, B), i, K, shape, z, u) > DOUBT * scale:
+        return True
+    if not moves:
+        return False
+    # Rounding in B may pass for a distance.
+    mend(K, members, m, B, shape, z, u)
+    return K[i, i] - dot(u, z, m + 1) > NEARLY * scale
+
+
+@compiled
+def first_to_meet(score, rate, up, down, n, flat):  # type: ignore[no-untyped-def]
+    """Return (step, who): which score, moving at its rate, meets a level first."""
+    best, who = np.inf, -1
+    for s in range(n):
+        if abs(rate[s]) > flat:
+            step = ((up[s] if rate[s] > 0.0 else down[s]) - score[s]) / rate[s]
+            if step < best:
+                best, who = step, s
+    return max(0.0, best), who
+
+
+@compiled
+def first_to_leave(t, masses, change, C, members, m, beta, state, rate, flat):  # type: ignore[no-untyped-def]
+    """Return (step, who, whether upwards): which member meets an end of its segment first; ends move too."""
+    best, who, upwards = np.inf, -1, False
+    for a in range(m):
+        i = members[a]
+        low, high = segment(state[i], masses[0, i] + t * change[0, i], masses[1, i] + t * change[1, i], C)
+        of_low, of_high = segment(state[i], change[0, i], change[1, i], C)
+        if rate[a] - of_high > flat:
+            step = max(0.0, (high - beta[i]) / (rate[a] - of_high))
+            if step < best:
+                best, who, upwards = step, a, True
+        if rate[a] - of_low < -flat:
+            step = max(0.0, (low - beta[i]) / (rate[a] - of_low))
+            if step < best:
+                best, who, upwards = step, a, False
+    return best, who, upwards
+
+
+@compiled
+def follow_leg(  # type: ignore[no-untyped-def]
+    K, count, scale, C, t, masses, change, caution, bias, members, m, B, beta, score, state, up, down
+):
+    """Follow the path from a settled solution at time t for a number of events, or as long as watching is safe.
+
+    The greater the `caution`, a power of 4, the fewer the events, and the more is watched and mended on the way.
+    Updates members, their bordered inverse, `beta` of members, `state`, `up` and `down`; there is room for
+    `PORTION` more members. Returns (outcome, t, bias, size of the margin, events).
+    """
+    unit = np.abs(change).max()
+    flat, flat_score = FLAT * C * unit, FLAT * C * unit * scale
+    width = m + PORTION + 2
+    shape, rhs, v, z, u = np.arange(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    # Motion by the coefficients off the margin: of each, of their sum, and of the scores.
+    motions, g = np.empty(count), np.empty(count)
+    for i in range(count):
+        member = state[i] == PLUS or state[i] == MINUS
+        motions[i] = 0.0 if member else end_of(state[i], change[0, i], change[1, i], C)
+    pull, effort = total_of(motions, count), np.abs(motions).sum()
+    scores_from(motions, 0.0, K, count, g)
+    response = g.copy()
+    rhs[0] = -pull
+    for a in range(m):
+        rhs[a + 1] = -g[members[a]]
+    v[:] = 0.0
+    if m > 0:
+        add_rows(v, m + 1, B, shape, rhs, m + 1)
+        for i in range(count):
+            response[i] += v[0]
+        add_rows(response, count, K, members, v[1:], m)
+    wanted = count if m < SMALL else caution * (512 + count // 4)
+    watched, safe = watch(score, response, up, down, count, wanted, caution)
+    whole = safe == np.inf
+    last = min(1.0, t + safe)
+
+    q = watched.size
+    room = q + PORTION + 1
+    near = np.empty(room, np.int64)
+    f_q, g_q, rate_q, up_q, down_q = np.empty(room), np.empty(room), np.empty(room), np.empty(room), np.empty(room)
+    near[:q] = watched
+    for s in range(q):
+        i = near[s]
+        f_q[s], g_q[s], up_q[s], down_q[s] = score[i], g[i], up[i], down[i]
+    # Kernel values of members and watched objects side by side: sums over members then run along them.
+    block, g_m = np.empty((width, room)), np.empty(width)
+    for a in range(m):
+        row = K[members[a]]
+        g_m[a] = g[members[a]]
+        for s in range(q):
+            block[a, s] = row[near[s]]
+
+    outcome, events = SOLVED, 0
+    while events < max(1, PORTION // caution):
+        step, leaving, joining, upwards = 0.0, -1, -1, False
+        if m == 0:
+            if not whole:
+                break
+            # Only the bias can move. Where the coefficients sum to ever more, scores rise until one can fall.
+            shift = np.inf
+            upwards = pull > 0.0
+            for s in range(q):
+                distance = up_q[s] - f_q[s] if upwards else f_q[s] - down_q[s]
+                if distance < shift:
+                    shift, joining = distance, s
+            if joining < 0:
+                outcome = FAILED
+                break
+            shift = max(0.0, shift) if upwards else -max(0.0, shift)
+            bias += shift
+            for s in range(q):
+                f_q[s] += shift
+            join(K, near[joining], members, m, B, scale, shape, z, u)
+        else:
+            rhs[0] = -pull
+            for a in range(m):
+                rhs[a + 1] = -g_m[a]
+            v[: m + 1] = 0.0
+            add_rows(v, m + 1, B, shape, rhs, m + 1)
+            if caution > 1:
+                mend(K, members, m, B, shape, rhs, v)
+            for s in range(q):
+                rate_q[s] = g_q[s] + v[0]
+            add_rows(rate_q, q, block, shape, v[1:], m)
+            step, leaving, upwards = first_to_leave(t, masses, change, C, members, m, beta, state, v[1:], flat)
+            # An object that depends on the members, or nearly, keeps its score as they do: rounding moves it.
+            noise = ROUNDING * scale * (effort + np.abs(v[1 : m + 1]).sum())
+            while True:
+                meeting, who = first_to_meet(f_q, rate_q, up_q, down_q, q, flat_score)
+                if meeting >= min(step, last - t):
+                    break
+                if not stands_apart(near[who], K, scale, members, m, B, shape, z, u, abs(rate_q[who]) > noise):
+                    rate_q[who] = 0.0
+                elif join(K, near[who], members, m, B, scale, shape, z, u):
+                    step, leaving, joining, upwards = meeting, -1, who, rate_q[who] > 0.0
+                    break
+                else:
+                    rate_q[who] = 0.0
+            ends = step >= last - t
+            if ends:
+                step = last - t
+            for a in range(m):
+                beta[members[a]] += step * v[a + 1]
+            for s in range(q):
+                f_q[s] += step * rate_q[s]
+            bias += step * v[0]
+            t += step
+            if ends:
+                t = last
+                break
+        events += 1
+        if leaving >= 0:
+            i = members[leaving]
+            if m > 1 and not B[leaving + 1, leaving + 1] > 1e-14 / scale:
+                outcome = FAILED
+                break
+            f_q[q] = state[i]
+            if state[i] == PLUS:
+                state[i] = MIDDLE if upwards else ABOVE
+            else:
+                state[i] = BELOW if upwards else MIDDLE
+            beta[i] = end_of(state[i], masses[0, i] + t * change[0, i], masses[1, i] + t * change[1, i], C)
+            set_levels(i, state[i], masses[0, i], masses[1, i], up, down)
+            # It stands at its level and may come back: watch it.
+            motion = end_of(state[i], change[0, i], change[1, i], C)
+            row = K[i]
+            near[q], g_q[q], up_q[q], down_q[q] = i, g_m[leaving] + motion * row[i], up[i], down[i]
+            if m > 1:
+                leave(B, m, leaving + 1, z)
+            m -= 1
+            members[leaving] = members[m]
+            g_m[leaving] = g_m[m]
+            block[leaving, :q] = block[m, :q]
+            for a in range(m):
+                block[a, q] = row[members[a]]
+            for s in range(q):
+                g_q[s] += motion * row[near[s]]
+            q += 1
+        else:
+            i = near[joining]
+            motion = -end_of(state[i], change[0, i], change[1, i], C)
+            # It enters at an end of its segment.
+            beta[i] = end_of(state[i], masses[0, i] + t * change[0, i], masses[1, i] + t * change[1, i], C)
+            state[i] = PLUS if (up_q[joining] if upwards else down_q[joining]) > 0.0 else MINUS
+            up[i], down[i] = np.inf, -np.inf
+            up_q[joining], down_q[joining] = np.inf, -np.inf
+            row = K[i]
+            for s in range(q):
+                block[m, s] = row[near[s]]
+                g_q[s] += motion * row[near[s]]
+            g_m[m] = g_q[joining] - motion * row[i]
+            m += 1
+        pull += motion
+        for a in range(m):
+            g_m[a] += motion * row[members[a]]
+    return outcome, t, bias, m, events
+
+
+@compiled
+def inverse_error(K, members, m, B):  # type: ignore[no-untyped-def]
+    """Return how far B is from the inverse of the margin's bordered matrix, by its effect on one vector."""
+    shape, signs, image = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1)
+    for a in range(m + 1):
+        signs[a] = 1.0 if a % 3 else -1.0
+    add_rows(image, m + 1, B, shape, signs, m + 1)
+    before = image.copy()
+    mend(K, members, m, B, shape, signs, image)
+    return np.abs(image - before).max() / np.abs(before).max()
+
+
+@compiled
+def to_ends(C, near, masses, members, m, beta, state):  # type: ignore[no-untyped-def]
+    """Send members to the end of their segment that they stand nearest to, all or none but those of no height.
+
+    All of them when none stands strictly inside: then the margin is empty. Returns a mask of those that went.
+    """
+    inside = 0
+    gone = np.zeros(m, np.bool_)
+    for again in range(2):
+        for a in range(m):
+            i = members[a]
+            low, high = segment(state[i], masses[0, i], masses[1, i], C)
+            if again == 0:
+                inside += low + near < beta[i] < high - near
+            elif inside == 0 or masses[0 if state[i] == PLUS else 1, i] == 0.0:
+                gone[a] = True
+                if beta[i] - low < high - beta[i]:
+                    beta[i] = low
+                    state[i] = ABOVE if state[i] == PLUS else MIDDLE
+                else:
+                    beta[i] = high
+                    state[i] = MIDDLE if state[i] == PLUS else BELOW
+    return gone
+
+
+@compiled
+def follow_masses(K, count, scale, C, old, new, bias, members, inverse, beta, score, state):  # type: ignore[no-untyped-def]
+    """Solve one machine for other masses of its examples, from its solution for the old ones.
+
+    Parameters
+    ----------
+    K : (>= count, >= count) float64
+        Kernel values of the objects.
+    count : int
+    scale : float
+        Largest K(x, x).
+    C : float
+    old, new : (2, count) float64
+        Masses of the positive and of the negative examples at each object; both signs have some, and keep some. A mass
+        of 0 stays 0; one may become 0.
+    bias : float
+    members : (m,) int64
+    inverse : (>= m + 1, >= m + 1) float64
+        Of the bordered margin.
+    beta, score, state : (>= count,)
+        Replaced by those of the new solution.
+
+    Returns
+    -------
+    outcome : SOLVED or FAILED
+        When it failed, `beta`, `score` and `state` mean nothing.
+    events : int
+    bias : float
+    members : (new m,) int64
+    inverse : (>= new m + 1, >= new m + 1) float64
+    """
+    change = new - old
+    m = members.size
+    up, down = np.empty(count), np.empty(count)
+    for i in range(count):
+        set_levels(i, state[i], old[0, i], old[1, i], up, down)
+        if state[i] == PLUS or state[i] == MINUS:
+            up[i], down[i] = np.inf, -np.inf
+    t, events, still, caution, outcome = 0.0, 0, 0, 1, SOLVED
+    # The last settled solution, to come back to.
+    kept_t, kept_bias, kept_members, kept_inverse = t, bias, members.copy(), inverse[: m + 1, : m + 1].copy()
+    kept, kept_state = np.empty((4, count)), state[:count].copy()
+    B = kept_inverse
+    while True:
+        masses = old + t * change if t < 1.0 else new
+        for i in range(count):
+            if state[i] != PLUS and state[i] != MINUS:
+                beta[i] = end_of(state[i], masses[0, i], masses[1, i], C)
+        bias, error = settle(K, count, C, bias, members, m, B, beta, score, state, up, down)
+        if outcome == SOLVED and error <= (PASSED if t < 1.0 else ACCEPT):
+            caution = max(1, caution // 4)
+            kept_t, kept_bias, kept_members, kept_inverse = t, bias, members[:m].copy(), B[: m + 1, : m + 1].copy()
+            kept[0], kept[1], kept[2], kept[3], kept_state[:] = beta[:count], score[:count], up, down, state[:count]
+            if t >= 1.0:
+                break
+        elif caution >= 64 or events == 0:
+            return FAILED, events, bias, members, B
+        else:
+            caution *= 4
+            t, bias, m = kept_t, kept_bias, kept_members.size
+            beta[:count], score[:count], up[:], down[:], state[:count] = kept[0], kept[1], kept[2], kept[3], kept_state
+            if build(kept_members.copy(), m, K, scale, kept_members, kept_inverse)[1] > 0:
+                return FAILED, events, bias, members, B
+        width = m + PORTION + 2
+        members, B = np.empty(width, np.int64), np.empty((width, width))
+        members[:m], B[: m + 1, : m + 1] = kept_members, kept_inverse
+        outcome, t, bias, m, passed = follow_leg(
+            K, count, scale, C, t, old, change, caution, bias, members, m, B, beta, score, state, up, down
+        )
+        events += passed
+        still = still + passed if t == kept_t else 0
+        if still > count + 2 * PORTION:
+            return FAILED, events, bias, members, B
+
+    near = resolution(C, scale)
+    gone = to_ends(C, near, new, members, m, beta, state)
+    column = np.empty(m + 1)
+    for a in range(m - 1, -1, -1):
+        if gone[a]:
+            if m > 1:
+                leave(B, m, a + 1, column)
+            m -= 1
+            members[a] = members[m]
+    for i in range(count):
+        if (state[i] == ABOVE and new[0, i] == 0.0) or (state[i] == BELOW and new[1, i] == 0.0):
+            state[i] = MIDDLE
+        set_levels(i, state[i], new[0, i], new[1, i], up, down)
+        if state[i] == PLUS or state[i] == MINUS:
+            up[i], down[i] = np.inf, -np.inf
+    if m == 0:
+        centre(beta, score, new[0], new[0] + new[1], C, count, near)
+        bias = score[0] - dot(K[0], beta, count)
+    # Rounding adds up in an inverse that is updated often: then one from nothing, for deleted scores are read from it.
+    spoilt = m > 0 and inverse_error(K, members, m, B) > SPOILT
+    if spoilt and build(members[:m].copy(), m, K, scale, members, B)[1] > 0:
+        return FAILED, events, bias, members, B
+    bias, error = settle(K, count, C, bias, members, m, B, beta, score, state, up, down)
+    for a in range(m):
+        i = members[a]
+        low, high = segment(state[i], new[0, i], new[1, i], C)
+        error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
+        score[i] = state[i]
+    return SOLVED if error <= ACCEPT else FAILED, events, bias, members[:m], B
