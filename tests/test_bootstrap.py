@@ -1,5 +1,6 @@
 """Algorithm 1 and Ctrl1: against the loops of the paper, weights, thresholds, other bases, threads, bad input."""
 
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -93,9 +94,21 @@ def test_threshold_equals_trial():
         assert controlled.threshold_ == pytest.approx(naive.threshold(w, scores, wanted), abs=1e-3)
         assert (controlled.predict(new[labels == 1]) == 1).mean() >= wanted
         if controlled.threshold_ > 0:
-            less = model.probabilities(new[labels == 1], controlled.threshold_ * (1 - 1e-9))[:, 1]
+            less = model.probabilities(new[labels == 1], controlled.threshold_ - 1e-9)[:, 1]
             assert (less > 0.5 + 1e-9).mean() < wanted
     assert model.threshold_ == 0
+
+
+@pytest.mark.parametrize("seed", [0, 10, 11])
+def test_the_threshold_holds_however_objects_are_asked_for(seed):
+    """Scores differ by rounding with the number of objects at a time, and one of them is the threshold."""
+    X, y = examples(seed, 60, 5, noise=1.5)
+    new, labels = examples(seed + 100, 203, 5, noise=1.5)
+    model = BootstrapSVC([0.05, 0.5], 11, 1.0, random_state=seed).fit(X, y)
+    for wanted in 0.7, 0.8, 0.9, 0.97:
+        controlled = model.controlled(new, labels, wanted)
+        for found in controlled.predict(new), np.concatenate([controlled.predict(x[None]) for x in new]):
+            assert (found[labels == 1] == 1).mean() >= wanted
 
 
 def test_training_threshold_uses_votes_of_machines_without_the_example():
@@ -118,7 +131,7 @@ def test_lower_medians_of_weighted_votes_and_none():
     assert medians[0] == -2.0
     assert np.isnan(medians[1])
     assert least_threshold(np.array([-1.0, 2.0]), 0.5) == 0.0
-    assert least_threshold(np.array([-1.0, 2.0]), 0.51) == 1.0
+    assert least_threshold(np.array([-1.0, 2.0]), 0.51) == pytest.approx(1.0, abs=1e-11)
 
 
 # ------------------------------------------------------------------------------- properties
@@ -181,6 +194,21 @@ def test_weights_of_a_base_are_copies():
     np.testing.assert_allclose(weighted, copies, atol=1e-12)
 
 
+class Undecided(Copies):
+    """A base of scores 0."""
+
+    def decision_function(self, X):
+        return np.zeros(len(X))
+
+
+def test_a_score_of_zero_is_positive():
+    X, y = examples(9)
+    model = BootstrapSVC([1.0], 8, base=Undecided(), random_state=3).fit(X, y)
+    assert (model.predict_proba(X)[:, 1] == 1).all()
+    rates = [y[np.setdiff1d(np.arange(60), rows)].mean() for rows in naive.draws(y, 8, 3)]
+    np.testing.assert_allclose(model.accuracies_, [np.mean(rates)])
+
+
 def test_labels_of_any_kind():
     X, y = examples(9)
     model = BootstrapSVC(CS, 8, random_state=3).fit(X, np.array(["no", "yes"])[y])
@@ -188,6 +216,14 @@ def test_labels_of_any_kind():
     numbers = BootstrapSVC(CS, 8, random_state=3).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), numbers.predict_proba(X))
     np.testing.assert_array_equal(model.predict(X) == "yes", numbers.predict(X) == 1)
+
+
+def test_objects_are_not_kept():
+    X, y = examples(9, 2000, 5)
+    model = BootstrapSVC([0.1], 3, random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert len(pickle.dumps(model)) < X.nbytes / 10
 
 
 def test_progress():

@@ -86,6 +86,14 @@ def test_order_and_start_change_nothing(seed):
         np.testing.assert_allclose(machine.fit(X, signs, weights, levels, start)(X), fit(X), atol=1e-6)
 
 
+def test_a_start_too_far_away_is_none():
+    X, signs, weights, levels = examples(2, 50, 3)
+    fit = LinearSVM(1.5).fit(X, signs, weights, levels)
+    for start in fit._replace(bias=1e15), fit._replace(coef=1e12 * fit.coef):
+        again = LinearSVM(1.5).fit(X, signs, weights, levels, start)
+        np.testing.assert_allclose(again(X), fit(X), atol=1e-6)
+
+
 def test_compressed_rows_are_the_same_objects():
     rng = np.random.default_rng(6)
     codes = rng.integers(0, 12, 300)
@@ -137,6 +145,21 @@ def test_one_sign():
     assert LinearSVM(1.0).fit(X, [-1, -1, -1]).bias == -1.0
 
 
+def test_levels_of_many_sizes():
+    """Examples near their kinks alone may leave the bias without a minimum: then it must not run away."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        signs, levels, C = (
+            np.where(rng.random(20) < 0.2, 1.0, -1.0),
+            1e3 * rng.normal(size=20),
+            10 ** rng.uniform(-3, 3),
+        )
+        signs[:2] = 1, -1
+        fit = LinearSVM(C).fit(np.zeros((20, 0)), signs, None, levels)
+        costs = [C * np.maximum(levels - signs * kink, 0).sum() for kink in signs * levels]
+        assert fit.objective == pytest.approx(min(costs), abs=1e-9 * C * abs(levels).sum())
+
+
 def test_no_loss_at_all():
     fit = LinearSVM(1.0).fit([[0.0], [1.0]], [1, -1], None, [-1.0, -2.0])
     assert fit.objective == pytest.approx(0.0, abs=1e-12)
@@ -167,6 +190,7 @@ BAD = [
     (lambda: LinearSVM().fit([[np.nan], [1.0]], S2), ValueError, "X must hold finite numbers"),
     (lambda: LinearSVM().fit([[1e200], [1.0]], S2), ValueError, "X must hold finite numbers"),
     (lambda: LinearSVM().fit(X2, [1, 0]), ValueError, r"signs must be \+1 or -1, got 0\.0 at 1"),
+    (lambda: LinearSVM().fit(X2, None), ValueError, r"signs must have shape \(2,\).* got \(\)"),
     (lambda: LinearSVM().fit(X2, [1, -1, 1]), ValueError, r"signs must have shape \(2,\).* got \(3,\)"),
     (lambda: LinearSVM().fit(X2, S2, [1, -1]), ValueError, r"weights must be >= 0, got -1\.0 at 1"),
     (lambda: LinearSVM().fit(X2, S2, [0, 0]), ValueError, "weights must be > 0 for some example, got zero for all 2"),

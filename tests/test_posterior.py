@@ -98,6 +98,14 @@ def test_examples_without_a_target_drop_out():
     even = PosteriorSVC(1.0, radius=9.0).fit(X[:4], y[:4])  # all targets are 0
     np.testing.assert_array_equal(even.predict_proba(X), np.full((5, 2), 0.5))
     assert (even.predict(X) == 1).all()
+    assert (PosteriorSVC(1.0, radius=9.0, positive=0).fit(X[:4], y[:4]).predict(X) == 0).all()
+
+
+def test_weights_that_are_even_up_to_rounding_are_even():
+    X, y, weights = [[0.0], [0.0], [0.0], [5.0], [5.25]], [1, 1, 0, 1, 1], [0.1, 0.2, 0.3, 1.0, 1.0]
+    for labels in y, [0, 0, 1, 1, 1]:
+        model = PosteriorSVC(1.0, 0.5).fit(X, labels, weights)
+        np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1.0, atol=1e-9)
 
 
 def test_a_window_over_all_gives_the_rate_everywhere():

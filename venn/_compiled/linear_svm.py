@@ -377,6 +377,7 @@ def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, 
     reach, steps = REACH * width, 0
     objective, gap = math.inf, math.inf
     finest = 0.0
+    value = objective_of(chosen, costs, u, z)
     for stage in range(STAGES):
         refresh(rows, chosen, signs, costs, 1.0 / width, room, share, pull)
         near = room.near[: nearby(chosen, z, reach, room.near)]
@@ -392,8 +393,10 @@ def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, 
             width *= shrink
         measure(rows, chosen, signs, levels, u, z)
         everything = excess_of(chosen, costs, z, share)
-        if everything > 10.0 * (excess + error) + finest and near.size < chosen.size:
-            # Examples left aside crossed their kink, and too far: not with so few.
+        now = objective_of(chosen, costs, u, z)
+        if (everything > 10.0 * (excess + error) + finest or now > 10.0 * value) and near.size < chosen.size:
+            # Examples left aside crossed their kink, and too far: not with so few. Nor where these alone cannot
+            # hold the bias, which runs away.
             u[:] = room.u
             width = before
             reach *= 4.0
@@ -402,7 +405,7 @@ def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, 
         reach = 2.0 * reach if everything > 2.0 * excess + finest else REACH * width
         for i in chosen:
             kept[i] = share[i]
-        value = objective_of(chosen, costs, u, z)
+        value = now
         finest = 0.3 * tolerance * value + floor
         if error + everything <= tolerance * value + floor:
             objective, gap = certify(rows, chosen, signs, costs, u, share, width, room)

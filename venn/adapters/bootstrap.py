@@ -24,7 +24,7 @@ from venn.predictors.schedules import whole
 CS = tuple(2.0**k for k in range(-6, 5))
 TOLERANCE = 1e-6  # of the objective: votes differ from those of exact fits on 1 score of 10 000 or so
 CHUNK = 2_000_000  # scores at a time
-ROUNDING = 1e-12  # sums of votes closer to 1/2 are 1/2
+ROUNDING = 1e-12  # sums of votes closer to 1/2 are 1/2; scores closer to the threshold, as a share, are on it
 
 
 class Draw(NamedTuple):
@@ -66,6 +66,7 @@ class Linear:
     def packed(self, scorers: list[list[Any]]) -> list[Any]:
         """Return what `scores` takes, from scorers by C and resample."""
         self.starts, self.signs = [], np.zeros(0)  # not needed any more
+        self.design.forget()
         return [np.array(own) for own in scorers]
 
     def reader(self, X: Floats) -> Callable[[Any], Floats]:
@@ -490,10 +491,11 @@ def lower_medians(scores: Floats, votes: Floats) -> Floats:
 
 
 def least_threshold(medians: Floats, wanted: float) -> float:
-    """Return the least a >= 0 so that the share `wanted` of these medians is at least -a.
+    """Return the least a >= 0 so that the share `wanted` of these medians is at least -a; a little more, for rounding.
 
-    >>> least_threshold(np.array([-0.5, -0.1, 0.3, 2.0]), 0.75)
+    >>> round(least_threshold(np.array([-0.5, -0.1, 0.3, 2.0]), 0.75), 9)
     0.1
     """
     many = int(np.ceil(wanted * len(medians) - 1e-9))
-    return 0.0 if many == 0 else max(0.0, -float(np.sort(medians)[::-1][many - 1]))
+    a = 0.0 if many == 0 else -float(np.sort(medians)[::-1][many - 1])
+    return a + ROUNDING * (1.0 + a) if a > 0 else 0.0

@@ -13,7 +13,7 @@ from venn.machines.machine import checked_weight
 from venn.prediction import Floats, Label
 
 BLOCK = 1 << 22  # distances that are kept at a time
-ROUNDING = 1e-12  # of squared distances, as a share of the squared norms they are made of
+ROUNDING = 1e-12  # of squared distances, as a share of the squared norms they are made of; targets below it are 0
 
 
 class PosteriorSVC(TwoClassLinear):
@@ -118,4 +118,5 @@ def balance_within(radius: float, objects: Floats, signs: Floats, weights: Float
         within = sums - 2 * (centred[part] @ centred.T) <= radius**2 + ROUNDING * sums
         share = within @ either
         means[part] = (share[:, 0] - share[:, 1]) / share.sum(axis=1)
+    means[np.abs(means) <= ROUNDING] = 0.0  # such as 0.1 + 0.2 against 0.3
     return means

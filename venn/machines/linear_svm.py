@@ -118,6 +118,11 @@ class Design:
         shifted: Floats = X - self.shift
         return shifted if self.basis is None else shifted @ self.basis
 
+    def forget(self) -> None:
+        """Let the objects go: `inside`, `outside` and `moved` work without, but nothing can be fitted any more."""
+        self.n = 0
+        self.rows = Rows(self.rows.dense[:0].copy(), np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
+
     def room(self) -> Room:
         """Return memory for one solver."""
         n, p = self.n, self.size
@@ -135,10 +140,8 @@ class Design:
         )
 
 
-def _column(name: str, values: Any, n: int, default: float) -> Floats:
+def _column(name: str, values: Any, n: int) -> Floats:
     """Return (n,) finite numbers, or say what is wrong with them."""
-    if values is None:
-        return np.full(n, default)
     column: Floats = np.asarray(values, np.float64)
     if column.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), one number for each example, got {column.shape}")
@@ -162,7 +165,9 @@ class LinearSVM:
     ----------
     C : float > 0
     tolerance : float in (0, 1), default 1e-12
-        Largest gap between the objective and a proved lower bound of the least one, as a share of the objective.
+        Largest gap between the objective and a proved lower bound of the least one, as a share of the objective; a
+        gap of 1e-14 of C sum_i weight_i |level_i|, which is rounding, will always do. Where almost all examples have
+        no loss and C is large, that is the larger one: see `LinearFit.gap`.
 
     Notes
     -----
@@ -215,21 +220,21 @@ class LinearSVM:
         TypeError, ValueError
             An argument is not that, or all weights are 0.
         NotConverged
-            Rounding does not allow the tolerance, as with features of very different scale.
+            Rounding does not allow the tolerance, as with features, weights or levels of very different scale.
         """
         design = X if isinstance(X, Design) else Design(X)
         n = design.n
-        sign = _column("signs", signs, n, 1.0)
+        sign = _column("signs", signs, n)
         if not (abs(sign) == 1).all():
             i = int((abs(sign) != 1).argmax())
             raise ValueError(f"signs must be +1 or -1, got {sign[i]} at {i}")
-        weight = None if weights is None else _column("weights", weights, n, 1.0)
+        weight = None if weights is None else _column("weights", weights, n)
         if weight is not None and (weight < 0).any():
             i = int((weight < 0).argmax())
             raise ValueError(f"weights must be >= 0, got {weight[i]} at {i}")
         if weight is not None and not weight.any():
             raise ValueError(f"weights must be > 0 for some example, got zero for all {n}")
-        level = None if levels is None else _column("levels", levels, n, 1.0)
+        level = None if levels is None else _column("levels", levels, n)
         begin = None
         if start is not None:
             if start.coef.shape != (design.features,):
@@ -265,9 +270,11 @@ class LinearSVM:
         objective, gap, *_ = fit(
             design.rows, chosen, signs, self.C * weight, level, u, shares, width, SHRINK, self.tolerance, room
         )
+        if not math.isfinite(gap) and start is not None:  # from too far away
+            return self.solved(design, signs, weights, levels, None, room)
         if not math.isfinite(gap):
             raise NotConverged(
                 f"gap must be at most {self.tolerance:g} of the objective with C = {self.C:g}, which was not reached; "
-                "are features of very different scale?"
+                "are features, weights or levels of very different scale?"
             )
         return Solution(Start(u, shares), objective, gap)
