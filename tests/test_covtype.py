@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
+import venn
 from venn.predictors.balanced import Balanced
 from venn.priors import PriorShift
 from venn.smoothing import Smoothing
@@ -132,6 +133,23 @@ def test_departures_are_those_of_the_row_of_the_true_label():
         one = block[i]
         want = [float(k == label) - one.probabilities[label, k] for k in range(7)]
         np.testing.assert_allclose(found[i], [*want, want[one.index]], atol=1e-12)
+
+
+@pytest.mark.parametrize("bag", [[0, 1], [0, 0, 1, 1], [3, 3, 5, 5, 6]])
+def test_departures_sum_to_zero_over_the_orders_of_a_bag(bag):
+    """Exactly, in each column, whoever of the bag comes last; for a class picked from the rows that is not so."""
+    bag = np.array(bag)
+    rows = np.tile(np.eye(7)[0], (len(bag), 1))  # all of one category
+    total, of_picked = np.zeros(8), 0.0
+    for last in range(len(bag)):
+        model = stream.predictor()
+        model.learn_many(np.delete(rows, last, axis=0), np.delete(bag, last))
+        block = model.predict_many(rows[:1])
+        found = stream.departures(block, bag[[last]])[0]
+        total += found
+        of_picked += found[venn.RowMean().choose(block.probabilities[0], None)]
+    np.testing.assert_allclose(total, 0, atol=1e-12)
+    assert of_picked < -0.1
 
 
 def test_the_rows_that_the_file_begins_with_are_told_from_others_where_they_differ():

@@ -351,6 +351,20 @@ def test_the_inverses_after_other_weights_are_right():
         assert np.allclose(*G, rtol=0, atol=1e-8 * abs(G[1]).max())
 
 
+@pytest.mark.parametrize("more", [1.05, 1.3])
+def test_other_weights_that_move_few_scores_far_leave_the_inverses_right(more):
+    """Levels of some objects change, not of most: then the inverse changes by few ranks."""
+    moved, _, _ = weighed_pair("rbf", None, 5, "normal")
+    few = 0
+    for weights in ((1.0, more, 1.0), (more, 1.0, 1.0), (1.0, 1.0, 1.0)):
+        before = moved._levels[:, :40].copy()
+        moved.reweigh(weights)
+        few += ((moved._levels[:, :40] != before).sum(axis=1) > 0).sum()
+        assert moved.residual <= 1e-9
+        assert max(moved._standing(k).drift(i) for k in range(3) for i in range(40)) < 1e-10
+    assert few > 0
+
+
 @pytest.mark.parametrize("bad", [(1.0,), (1.0, 0.0, 1.0), (1.0, -1.0, 1.0), "abc", (1.0, 1.0, np.nan), 2.0])
 def test_bad_other_weights_leave_no_trace(bad):
     moved, _, X = weighed_pair("rbf", None, 7)
@@ -359,6 +373,15 @@ def test_bad_other_weights_leave_no_trace(bad):
         moved.reweigh(bad)
     assert pickle.dumps(moved) == before
     assert moved.hypotheses(X[0]) is answer
+
+
+def test_weights_that_rounding_loses_are_refused_and_leave_no_trace():
+    moved, _, X = weighed_pair("rbf", None, 7)
+    before = pickle.dumps(moved)
+    for call in (lambda: moved.reweigh((1.0, 1e300, 1.0)), lambda: moved.learn_one(X[0], 1, 1e300)):
+        with pytest.raises(venn.NotConverged, match="comparable sums, got one that rounding loses"):
+            call()
+        assert pickle.dumps(moved) == before
 
 
 def test_other_weights_that_cannot_be_solved_leave_no_trace(monkeypatch):

@@ -96,6 +96,14 @@ def test_no_decision_is_an_error():
     assert model.predict(X).tolist() == [0] * 4  # the first class
 
 
+def test_of_two_classes_the_sign_decides_however_small():
+    """No machine votes, and the margin does, as it does of more classes."""
+    model = PairwiseSVC(gamma=1.0).fit([[0.0], [1.0]], [0, 1])
+    near = np.array([[0.5 - 1e-8], [0.5 + 1e-8]])
+    assert (abs(model.decision_function(near)) < 1e-7).all()
+    assert model.predict(near).tolist() == [0, 1]
+
+
 def test_copies_sample_weights_and_weights_of_classes_are_the_same():
     X, y = examples(40)
     ratios = np.array([1, 3, 2, 2])

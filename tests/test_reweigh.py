@@ -219,6 +219,36 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
     assert machine.class_weights.tolist() == [1, 2, 3]
 
 
+@every_hinge
+@pytest.mark.parametrize("tiny", [1e-300, 1e-100, 1e-15])
+def test_weights_next_to_nothing_are_learned_or_refused(name, tiny):
+    """Never a machine whose scores are not numbers."""
+    make, _ = MACHINES[name]
+    X, y, w = examples("normal", 3, 50, c=2)
+    machine = taught(make(venn.RBF(0.5), 1.0, range(2)), X, y, w)
+    before = pickle.dumps(machine)
+    try:
+        machine.reweigh((tiny, 1))
+    except venn.NotConverged:
+        assert pickle.dumps(machine) == before
+    assert np.isfinite(machine.bag.scores).all()
+    assert machine.residual < 1e-8
+
+
+@every_hinge
+def test_classes_of_weights_next_to_nothing_are_learned_or_refused(name):
+    make, _ = MACHINES[name]
+    X, y, _ = examples("normal", 3, 20, c=2)
+    machine = make(venn.RBF(0.5), 1.0, range(2), (1e-10, 1))
+    for x, label in zip(X, y, strict=True):
+        before = machine.n, machine.bag.scores.tolist()
+        try:
+            machine.learn_one(x, int(label))
+        except venn.NotConverged:
+            assert (machine.n, machine.bag.scores.tolist()) == before
+        assert np.isfinite(machine.bag.scores).all()
+
+
 @every_machine
 def test_predictors_over_the_machine_go_on(name):
     """Several in a panel share it: they then predict as those over the machine that learned with the new weights."""

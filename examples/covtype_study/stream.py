@@ -16,7 +16,7 @@ from venn.priors import PriorShift
 KEEP = COUNTS.min() / COUNTS  # so that what is kept is balanced, and all of the rarest class is
 BLOCK = 500  # rows whose labels come together
 FEWEST = 20  # calibration examples of a class from which its frequency is told
-LEVEL = 0.01  # of all bounds on departures together
+LEVEL = 0.01  # of all bounds on departures of one way together
 WAYS = ("weights", "no weights")
 
 
@@ -58,7 +58,8 @@ def replay(scores, y, kept, starts):
 def departures(block, y):
     """Return (n, c + 1): 1{y = k} - P[y, k] by the row P[y] of the true label; last, the same for the predicted k.
 
-    Their expectation is 0: that is what validity says.
+    Their expectation is 0: that is what validity says. It is for the predicted class because that hangs on the object
+    alone, see `venn.CategoryClass`; of a class that is picked from the rows of P nothing would follow.
     """
     each = np.arange(len(y))
     departed = np.eye(CLASSES)[y] - block.probabilities[each, y]

@@ -329,7 +329,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, d) array or data frame of finite numbers
         """
         decided = self.decision_function(X)
-        return self.classes_[(decided > LEAST).astype(int) if decided.ndim == 1 else decided.argmax(axis=1)]
+        return self.classes_[(decided > 0).astype(int) if decided.ndim == 1 else decided.argmax(axis=1)]
 
 
 def machines(problem: Any, test: Any, Cs: tuple[float, ...], gammas: tuple[float, ...], tol: float) -> Iterator[Pair]:

@@ -331,9 +331,11 @@ class HingeMachine(ABC):
         if side == len(self._values):
             positives[p] += weight
         totals[p] += weight
-        solution = batch_solve(
-            Problem(kernel[:count], positives, totals, self.C), self._solved.beta[k, :count], TOLERANCE
-        )
+        problem = Problem(kernel[:count], positives, totals, self.C)
+        with np.errstate(invalid="ignore"):
+            solution = batch_solve(problem, self._solved.beta[k, :count], TOLERANCE)
+        if not np.isfinite(solution.score).all():
+            return math.inf  # weights too small to hold the bias
         members = np.abs(solution.state) == 1
         solution.score[members] = solution.state[members]
         self._branches.beta[side, k, :count] = solution.beta

@@ -10,6 +10,7 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn.machines.logistic_batch import LogisticProblem, newton
+from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
 TOLERANCE = 1e-9  # largest error of a probability
@@ -64,6 +65,11 @@ class Both:
         mass = self.total.sum(axis=1)
         mean = float(mass.max()) / self.n
         worth = worths(self.positive, mass, self.n)
+        if not (worth[self.todo] > 0).all():
+            raise NotConverged(
+                "weights of examples of a class and of all others must be of comparable sums, got one that rounding "
+                "loses in the other"
+            )
         # Scores hang on probabilities the more the less all examples of a sign weigh: errors are to be so much less.
         share = float((worth[self.todo] / mean).min())
         todo = self.todo.copy()

@@ -116,8 +116,8 @@ class Standing(NamedTuple):
             right[:r] = np.linalg.solve(core, left[:r])
             diagonal[:m] -= np.einsum("ai,ai->i", left[:r], right[:r])
             sums[:m] -= self.sums[chosen] @ right[:r]
-            joined = joined - joined[chosen] @ right[:r]
         if row is not None:
+            joined = joined - joined[chosen] @ right[:r]
             pivot = float(row[m] + 1.0 / weights[m] - row[:m] @ joined)
             gain = (1.0 - joined.sum()) / pivot
             left[r], right[r] = -joined / pivot, joined

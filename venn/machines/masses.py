@@ -48,8 +48,10 @@ def with_room(solved: Solved, size: int) -> Solved:
 
 
 def residual_of(k: int, count: int, scale: float, C: float, objects: Objects, solved: Solved) -> float:
-    """Return machine k's worst violation of the optimality conditions, scores computed from the kernel."""
+    """Return machine k's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
     own = slice(k, k + 1)
+    if not (np.isfinite(solved.score[k, :count]).all() and np.isfinite(solved.beta[k, :count]).all()):
+        return np.nan  # which violates no inequality
     worst: float = worst_residual(
         count, scale, C, Objects(objects.kernel, *(values[own] for values in objects[1:])),
         Solved(*(values[own] for values in solved)),
@@ -125,12 +127,13 @@ def move_masses(
             continue
         events[k] = -1
         problem = Problem(objects.kernel[:count], positive[k], total[k], C)
-        solution = batch_solve(problem, feasible(C, solved.beta[k, :count], masses, target), tolerance)
+        with np.errstate(invalid="ignore"):  # what is not a number is refused below
+            solution = batch_solve(problem, feasible(C, solved.beta[k, :count], masses, target), tolerance)
         member = np.abs(solution.state) == 1
         after.beta[k, :count], after.state[k, :count] = solution.beta, solution.state
         after.score[k, :count] = np.where(member, solution.state, solution.score)
         after = build_margin(k, count, scale, C, new, after)
-        worst = max(solution.violation, residual_of(k, count, scale, C, new, after))
+        worst = float(np.max([solution.violation, residual_of(k, count, scale, C, new, after)]))
         if not worst <= tolerance:
             raise NotConverged(f"residual must be at most {tolerance}, got {worst:.3g} with the new weights")
     return Moved(new, after, events)
