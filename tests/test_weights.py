@@ -249,6 +249,7 @@ def test_bad_weights_are_refused(name, bad):
     with pytest.raises((ValueError, TypeError), match="weight must be a finite number >= 0, got"):
         machine.learn_one([1.0], "b", bad)
     assert pickle.dumps(machine) == before
+    machine.hypotheses([1.0])  # remembered, and True == 1
     for asked in (bad, 0.0):
         with pytest.raises((ValueError, TypeError), match="weight must be"):
             machine.hypotheses([1.0], asked)

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from venn._compiled.linear_svm import project
-from venn.adapters.svc import validate_data
+from venn.adapters.checks import validate_data
 from venn.machines.kernels import positive
 from venn.machines.linear_svm import Design, LinearSVM, Start
 from venn.prediction import Floats, Integers

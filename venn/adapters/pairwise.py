@@ -12,11 +12,11 @@ from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-un
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from venn._compiled.pairs import rbf_values
-from venn.adapters.svc import validate_data
+from venn.adapters.checks import example_weights, validate_data
 from venn.machines.kernels import positive
 from venn.machines.one_vs_one import LEAST, pair_signs, votes_and_margins
 from venn.prediction import Floats, Integers
@@ -180,7 +180,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tol = positive("tol", self.tol)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
-        weights = checked_weights(sample_weight, len(X))
+        weights = example_weights(sample_weight, len(X))
         present = np.flatnonzero(weights > 0)
         X, y, weights = X[present], y[present], weights[present]
         classes, codes = np.unique(y, return_inverse=True)
@@ -353,18 +353,3 @@ def machines(problem: Any, test: Any, Cs: tuple[float, ...], gammas: tuple[float
                 counts = np.array([(wrong & (test[1] == sign)).sum() for sign in (1, -1)])
                 error = float(counts @ test[2] / (sizes @ test[2]))
             yield Pair(gamma, C, error, support, coefficients, bias)
-
-
-def checked_weights(sample_weight: Any, n: int) -> Floats:
-    """Return (n,) weights, 1 each by default, or say what is wrong with them."""
-    if sample_weight is None:
-        return np.ones(n)
-    w: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if w.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), one weight for each example, got {w.shape}")
-    if (w < 0).any():
-        i = int((w < 0).argmax())
-        raise ValueError(f"sample_weight must be >= 0, got {w[i]} at {i}")
-    if not w.any():
-        raise ValueError(f"sample_weight must be > 0 for some example, got zero for all {n}")
-    return w

@@ -12,20 +12,13 @@ from sklearn.model_selection import check_cv
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from venn._compiled.hulls import LIMIT
+from venn.adapters.checks import example_weights, validate_data
 from venn.adapters.cross_fitting import Abers, Answers, Categories, CrossVennAbers, Fold, Mapped, Scorer
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
-
-try:
-    from sklearn.utils.validation import validate_data as validate_data
-except ImportError:  # scikit-learn < 1.6
-
-    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-        """Do what the function of later versions does."""
-        return estimator._validate_data(X, y, **checks)
 
 
 def _is_map(method: Any) -> bool:
@@ -250,16 +243,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, sample_weight: Any, n: int, any_number: bool) -> Floats:
         """Return (n,) weights, 1 each by default, or say what is wrong with them."""
-        if sample_weight is None:
-            return np.ones(n)
-        w: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-        if w.shape != (n,):
-            raise ValueError(f"sample_weight must have shape ({n},), one weight for each example, got {w.shape}")
-        if (w < 0).any():
-            i = int((w < 0).argmax())
-            raise ValueError(f"sample_weight must be >= 0, got {w[i]} at {i}")
-        if not w.any():
-            raise ValueError(f"sample_weight must be > 0 for some example, got zero for all {n}")
+        w = example_weights(sample_weight, n)
         broken = w != np.floor(w)
         if broken.any() and not any_number:
             i = int(broken.argmax())

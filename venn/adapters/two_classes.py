@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.svc import validate_data
+from venn.adapters.checks import example_weights, validate_data
 from venn.prediction import Floats, Label
 
 
@@ -23,21 +23,6 @@ class Signed(NamedTuple):
     objects: Floats
     signs: Floats
     weights: Floats
-
-
-def example_weights(sample_weight: Any, n: int) -> Floats:
-    """Return (n,) weights, 1 each by default, or say what is wrong with them."""
-    if sample_weight is None:
-        return np.ones(n)
-    w: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if w.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), one weight for each example, got {w.shape}")
-    if (w < 0).any():
-        i = int((w < 0).argmax())
-        raise ValueError(f"sample_weight must be >= 0, got {w[i]} at {i}")
-    if not w.any():
-        raise ValueError(f"sample_weight must be > 0 for some example, got zero for all {n}")
-    return w
 
 
 class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -101,7 +101,8 @@ def solve_on(problem: Problem, beta: Floats, state: NDArray[np.int8]) -> Solutio
         member = np.abs(state) == 1
         outside = np.where(member, np.maximum(floor - beta, beta - ceiling), 0.0) / scale
         wrong = violations(problem, score, state)
-        worst = float(max(outside.max(), wrong.max(), abs(beta.sum()) / scale))
+        worst = float(np.max([outside.max(), wrong.max(), abs(beta.sum()) / scale]))
+        worst = np.inf if np.isnan(worst) else worst
         if best is None or worst < best.violation:
             best = Solution(beta.copy(), score, state.copy(), worst)
         if worst <= 1e-10:

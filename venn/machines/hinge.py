@@ -295,11 +295,11 @@ class HingeMachine(ABC):
         HingeHypotheses
             Views of this machine's buffers: read them before the next question.
         """
-        x = clean_object(x, self._features)
+        x, weight = clean_object(x, self._features), positive("weight", weight)
         key = x.tobytes()
         if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
-        supposed = self._unit * positive("weight", weight)
+        supposed = self._unit * weight
         self._forget()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
@@ -321,7 +321,7 @@ class HingeMachine(ABC):
                 worst = max(worst, self._solve_afresh(int(k), int(side), p, count, float(supposed[side, k])))
         if not worst <= TOLERANCE:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {self.n}")
-        self._asked = self._answer(key, p, count, float(weight))
+        self._asked = self._answer(key, p, count, weight)
         return self._asked
 
     def _solve_afresh(self, k: int, side: int, p: int, count: int, weight: float) -> float:

@@ -252,11 +252,11 @@ class LeastSquaresSVM:
         LeastSquaresHypotheses
             Views of this machine's buffers: read them before the next question.
         """
-        x = clean_object(x, self._features)
+        x, weight = clean_object(x, self._features), positive("weight", weight)
         key = x.tobytes()
         if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
-        ridges = 1 / (self.C * positive("weight", weight) * self._values)
+        ridges = 1 / (self.C * weight * self._values)
         self._forget()
         n = self.n
         self._make_room(n + 1, x.size)

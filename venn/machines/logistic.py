@@ -280,8 +280,7 @@ class KernelLogisticRegression:
         LogisticHypotheses
             Views of this machine's buffers: read them before the next question.
         """
-        x = clean_object(x, self._features)
-        weight = positive("weight", weight)
+        x, weight = clean_object(x, self._features), positive("weight", weight)
         key = x.tobytes()
         if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
             return self._asked
