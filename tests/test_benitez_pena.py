@@ -16,6 +16,8 @@ import benitez_pena_2020  # noqa: E402
 from benitez_pena import answers, control, machines, published, sets, study, tables  # noqa: E402
 from benitez_pena.methods import ALL, CONSTANT, PAPER, RESAMPLED, methods  # noqa: E402
 
+from venn.machines.linear_svm import LinearSVM  # noqa: E402
+
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
@@ -25,6 +27,25 @@ def one_thread():
 
 
 # The paper -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", range(len(published.CS)))
+def test_the_papers_C_is_twice_ours(k):
+    """No small change of our solution lowers the paper's objective, w'w + C sum of the losses, at its own C."""
+    rng = np.random.default_rng(k)
+    X = rng.normal(size=(12, 2))
+    signs = np.where(X[:, 0] + rng.normal(size=12) > 0, 1.0, -1.0)
+    fit = LinearSVM(machines.CS[k]).fit(X, signs)
+
+    def value(v):
+        return v[:2] @ v[:2] + published.CS[k] * np.maximum(0, 1 - signs * (X @ v[:2] + v[2])).sum()
+
+    found = np.append(fit.coef, fit.bias)
+    others = [value(found + step * direction) for step in (1e-3, 0.1) for direction in rng.normal(size=(200, 3))]
+    assert min(others) >= value(found) - 1e-9
+    if k == 0:  # ours at the paper's number is another machine; at a large C both have the same vertex
+        twice = LinearSVM(published.CS[k]).fit(X, signs)
+        assert value(np.append(twice.coef, twice.bias)) > value(found) + 1e-6
 
 
 def test_the_papers_tables_say_what_its_text_says_but_for_heart():
