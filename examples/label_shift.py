@@ -6,8 +6,10 @@ about the same objects: one that does not know, one that is told how often each 
 out from the objects, without labels. A fourth is calibrated where it is used, on every example of the rare class but
 1 in 10 of the other.
 
-    python examples/label_shift.py
+    python examples/label_shift.py            # --quick: a third of the objects
 """
+
+import sys
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +19,8 @@ import venn
 from venn.predictors.balanced import Balanced
 from venn.priors import PriorShift, operational_priors
 
-BALANCED, RARE, N = (0.5, 0.5), (0.95, 0.05), 6000
+BALANCED, RARE = (0.5, 0.5), (0.95, 0.05)
+N = 2000 if "--quick" in sys.argv else 6000
 COSTS = PriorShift.of_costs((1, 4))
 OFF = {}  # by name: how far the accuracy was from what was claimed
 
