@@ -18,18 +18,40 @@ probabilities are known; `flip_labels`, `change_point` and `label_shift` break a
 from streams.catalogue import DatasetInfo
 from streams.datasets import datasets, load
 from streams.example import Nominal, Numeric, Ordinal, Scaling, Skip, Stream
+from streams.form import Form, to_json
+from streams.kafka_topic import KafkaTopic
+from streams.labels import Answer, Delayed, Immediate, Lazy, Question, RandomDelay, teach
+from streams.lines import CSVRows, JSONLines
+from streams.messages import BadMessage, Message, MessagesLost, Source, Tally
+from streams.redis_stream import RedisStream
 from streams.sources import from_arrays, from_csv
 from streams.synthetic import Synthetic, change_point, flip_labels, gaussians, label_shift
 
 __all__ = [
+    "Answer",
+    "BadMessage",
+    "CSVRows",
     "DatasetInfo",
+    "Delayed",
+    "Form",
+    "Immediate",
+    "JSONLines",
+    "KafkaTopic",
+    "Lazy",
+    "Message",
+    "MessagesLost",
     "Nominal",
     "Numeric",
     "Ordinal",
+    "Question",
+    "RandomDelay",
+    "RedisStream",
     "Scaling",
     "Skip",
+    "Source",
     "Stream",
     "Synthetic",
+    "Tally",
     "change_point",
     "datasets",
     "flip_labels",
@@ -38,4 +60,6 @@ __all__ = [
     "gaussians",
     "label_shift",
     "load",
+    "teach",
+    "to_json",
 ]

@@ -1,0 +1,365 @@
+"""What a message looks like: names and kinds of its features, its classes, and the decoder of text into both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from streams.example import MISSING, Floats, Kind, Label, Nominal, Numeric, Scaling, Skip
+from streams.tables import distinct_names, label_set, python_label
+
+Identity = int | str
+Parts = tuple[Identity | None, Floats | None, Label | None]
+"""Id, object and label of a message; see `Message`."""
+
+
+PLAIN = Numeric()
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the messages of a live source look like.
+
+    Everything is declared: a stream that has not come yet has no median, no set of values, no mean of its own
+    that could be computed beforehand (see `Scaling`).
+
+    Parameters
+    ----------
+    features : sequence of distinct str, optional
+        Names of the object's values, in order. They are required for objects that come as names with values,
+        and by default the columns of a CSV file but label and id. Without names the first object fixes how
+        many values there are.
+    classes : sequence of labels, optional
+        The label set; no two look alike as text. A label outside it is refused, and where a source holds text
+        only, a label is the class that looks like it. Without classes any text, number or truth value is a
+        label.
+    schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
+        As in `from_csv`. A Nominal needs its values and a Numeric a number to fill. Features are Numeric
+        otherwise.
+    scaling : Scaling, optional
+        Applied to the encoded object.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> Form(features=["width", "height"], classes=["no", "yes"])
+    Form(features=('width', 'height'), classes=('no', 'yes'), schema=None, scaling=None)
+    """
+
+    features: Sequence[str] | None = None
+    classes: Sequence[Label] | None = None
+    schema: Mapping[str, Kind] | None = None
+    scaling: Scaling | None = None
+
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            names = distinct_names("features", self.features)
+            if not names:
+                raise ValueError("features must name at least one value, got none")
+            object.__setattr__(self, "features", names)
+        if self.classes is not None:
+            classes = label_set(self.classes)
+            if len({str(label) for label in classes}) < len(classes):
+                raise ValueError(f"classes must be distinct as text, got {classes!r}")
+            object.__setattr__(self, "classes", classes)
+        if self.schema is not None:
+            if not isinstance(self.schema, Mapping):
+                raise TypeError(f"schema must be a mapping from feature to kind, got {self.schema!r}")
+            for name, kind in self.schema.items():
+                _check_kind(name, kind, self.features)
+            object.__setattr__(self, "schema", dict(self.schema))
+        if self.scaling is not None and not isinstance(self.scaling, Scaling):
+            raise TypeError(f"scaling must be a Scaling, got {self.scaling!r}")
+
+
+def _check_kind(name: str, kind: object, features: Sequence[str] | None) -> None:
+    if not isinstance(kind, Kind):
+        raise TypeError(f"schema[{name!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
+    if features is not None and name not in features:
+        raise ValueError(f"schema must name features of {tuple(features)!r}, got {name!r}")
+    if isinstance(kind, Nominal) and kind.values is None:
+        raise ValueError(
+            f"schema[{name!r}] must have its values declared, as the stream has not come yet, got {kind!r}"
+        )
+    if isinstance(kind, Numeric) and kind.fill == "median":
+        raise ValueError(f"schema[{name!r}] must fill with a number, as the stream has not come yet, got {kind!r}")
+
+
+class Decoder:
+    """Turns the parts of a message into id, object and label, or raises ValueError or TypeError saying why not.
+
+    Parameters
+    ----------
+    form : Form
+
+    Examples
+    --------
+    >>> Decoder(Form(features=["a", "b"])).json('{"id": 7, "x": {"b": 2, "a": 1}, "y": "no"}')
+    (7, array([1., 2.]), 'no')
+    """
+
+    def __init__(self, form: Form) -> None:
+        self.features: tuple[str, ...] | None = None
+        self.d: int | None = None
+        self._form = form
+        self._plain = not form.schema
+        self._kinds: tuple[Kind, ...] = ()
+        self._found: list[dict[str, int]] = []
+        # By type too: True is no 1, though Python's dictionaries take one for the other.
+        self._labels = {} if form.classes is None else {(isinstance(k, bool), k): k for k in form.classes}
+        self._texts = {} if form.classes is None else {str(k): k for k in form.classes}
+        if form.features is not None:
+            self.name(tuple(form.features))
+
+    def name(self, features: tuple[str, ...]) -> None:
+        """Settle the names of the object's values."""
+        schema = self._form.schema or {}
+        for feature in schema:
+            if feature not in features:
+                raise ValueError(f"schema must name features of {features!r}, got {feature!r}")
+        self.features, self.d = features, len(features)
+        self._kinds = tuple(schema.get(feature, Numeric()) for feature in features)
+        self._found = [{} for _ in features]
+        if all(isinstance(kind, Skip) for kind in self._kinds):
+            raise ValueError("schema must leave a feature, but skips every one")
+
+    def json(self, text: str | bytes) -> Parts:
+        """Return the parts of a JSON object with id, x and y, absent or null where unknown; other keys are left."""
+        if isinstance(text, bytes):
+            text = utf8(text)  # json.loads would guess at UTF-16 and UTF-32
+        try:
+            value = DECODER.decode(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"must be JSON: {error}, got {_short(text)}") from None
+        except RecursionError:
+            raise ValueError(f"must be JSON, not nested this deeply, got {_short(text)}") from None
+        if not isinstance(value, dict):
+            raise ValueError(f"must be a JSON object with id, x, y, got {_short(text)}")
+        identity, x, y = value.get("id"), value.get("x"), value.get("y")
+        return self.parts(
+            None if identity is None else check_id(identity),
+            None if x is None else self.point(x),
+            None if y is None else self.label(y),
+        )
+
+    def parts(self, identity: Identity | None, x: Floats | None, y: Label | None) -> Parts:
+        """Return them, or raise unless they make a question, an answer or an example."""
+        if x is None and y is None:
+            raise ValueError("must have x, y or both, got neither")
+        if x is None and identity is None:
+            raise ValueError("must have an id, as it has y and no x, got none")
+        return identity, x, y
+
+    def point(self, x: Any, textual: bool = False) -> Floats:
+        """Return the encoded object (d',) of a list of values, or of a mapping from feature to value.
+
+        With `textual` every value is text, "1.5" as well as "red"; without it numbers are numbers.
+        """
+        if isinstance(x, Mapping):
+            values = self._in_order(x)
+        elif isinstance(x, list):
+            values = x
+        else:
+            raise ValueError(f"x must be a list of numbers or an object from feature to value, got {_short(x)}")
+        if len(values) != (len(values) if self.d is None else self.d):
+            raise ValueError(f"x must have {self.d} values, got {len(values)}")
+        if not values:
+            raise ValueError("x must have at least one value, got none")
+        if self._plain:
+            point = values if not textual and _all_plain(values) else self._numbers(values, textual)
+        elif self.features is None:
+            raise ValueError("features must be named, as the schema names them, got a list of values")
+        else:
+            point = [number for j, value in enumerate(values) for number in self._encoded(j, value, textual)]
+        encoded = np.array(point, dtype=np.float64)
+        if self._form.scaling is not None:
+            with np.errstate(over="ignore"):
+                encoded = self._form.scaling(encoded)
+            if not np.isfinite(encoded).all():
+                raise ValueError(f"x must stay finite when scaled, got {_short(x)}")
+        encoded.setflags(write=False)
+        self.d = len(values)
+        return encoded
+
+    def label(self, y: Any) -> Label:
+        """Return the label that JSON shows."""
+        if not isinstance(y, str | int | float):
+            raise ValueError(f"y must be text, a number or a truth value, got {_short(y)}")
+        if isinstance(y, float) and not isfinite(y):
+            raise ValueError(f"y must be finite, got {y!r}")
+        if self._form.classes is not None:
+            try:
+                return self._labels[isinstance(y, bool), y]
+            except KeyError:
+                raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(y)}") from None
+        return _unicode("y", y) if isinstance(y, str) else y
+
+    def text_label(self, text: str) -> Label | None:
+        """Return the class that looks like `text`, None for a missing one."""
+        if self._form.classes is not None and text in self._texts:
+            return self._texts[text]
+        if text in MISSING:
+            return None
+        if self._form.classes is not None:
+            raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(text)}")
+        return text
+
+    def _in_order(self, x: Mapping[str, object]) -> list[object]:
+        if self.features is None:
+            raise ValueError(
+                f"features must be declared in the form, as x is an object with names, got {_short(dict(x))}"
+            )
+        missing = [name for name in self.features if name not in x]
+        if missing:
+            raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
+        if len(x) > len(self.features):
+            extra = next(name for name in x if name not in self.features)
+            raise ValueError(f"x must have values for the features only, got one for {_short(extra)}")
+        return [x[name] for name in self.features]
+
+    def _which(self, j: int) -> str:
+        return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
+
+    def _number(self, j: int, value: object, textual: bool, kind: Numeric) -> float:
+        if textual or (isinstance(value, str) and value == kind.missing):
+            try:
+                return kind.read(str(value), {})
+            except ValueError as error:
+                raise ValueError(f"{self._which(j)} {error}") from None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{self._which(j)} must be a number, got {_short(value)}")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = float("inf")
+        if not isfinite(number):
+            raise ValueError(f"{self._which(j)} must be a finite number, got {_short(value)}")
+        return number
+
+    def _numbers(self, values: list[Any], textual: bool) -> list[float]:
+        return [self._number(j, value, textual, PLAIN) for j, value in enumerate(values)]
+
+    def _encoded(self, j: int, value: object, textual: bool) -> list[float]:
+        kind, found = self._kinds[j], self._found[j]
+        if isinstance(kind, Numeric):
+            number = self._number(j, value, textual, kind)
+        elif isinstance(kind, Skip):
+            return []
+        elif not isinstance(value, str):
+            raise ValueError(f"{self._which(j)} must be text, got {_short(value)}")
+        else:
+            try:
+                number = kind.read(value, found)
+            except ValueError as error:
+                raise ValueError(f"{self._which(j)} {error}") from None
+        row: list[float] = kind.encode("", np.array([number]), found)[1][0].tolist()
+        return row
+
+
+def check_id(value: object) -> Identity:
+    """Return the id, or raise unless it is text or an integer of 64 bits: what every journal can hold."""
+    if isinstance(value, str):
+        if not value:
+            raise ValueError("id must not be empty, got ''")
+        return _unicode("id", value)
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise ValueError(f"id must be text or an integer of 64 bits, got {_short(value)}")
+    return value
+
+
+def utf8(raw: bytes) -> str:
+    """Return the text, or raise ValueError."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"must be UTF-8: {error}") from None
+
+
+def to_json(id: Identity | None = None, x: object = None, y: Label | None = None) -> str:
+    """Return the JSON of a message, on one line: what `JSONLines` and the brokers read.
+
+    Parameters
+    ----------
+    id : int or str, optional
+        Required for an answer.
+    x : sequence of finite numbers, or mapping from feature to number or text, optional
+    y : str, finite number or bool, optional
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that, or both x and y are missing.
+
+    Examples
+    --------
+    >>> to_json(7, [1, 2.5])
+    '{"id": 7, "x": [1.0, 2.5]}'
+    >>> to_json(7, y="no")
+    '{"id": 7, "y": "no"}'
+    """
+    message: dict[str, Any] = {}
+    if id is not None:
+        message["id"] = check_id(python_label(id))
+    if x is not None:
+        message["x"] = _plain(x)
+    if y is not None:
+        message["y"] = Decoder(Form()).label(python_label(y))
+    Decoder(Form()).parts(message.get("id"), None if x is None else np.empty(0), message.get("y"))
+    return json.dumps(message, allow_nan=False)
+
+
+def _all_plain(values: list[Any]) -> bool:
+    """Whether all are floats with a finite sum: the common case, checked faster than one by one."""
+    return all(type(value) is float for value in values) and isfinite(sum(values))
+
+
+def _plain(x: Any) -> dict[str, Any] | list[float]:
+    """Return the values of an object as JSON holds them."""
+    if isinstance(x, Mapping):
+        values = {name: python_label(value) for name, value in x.items()}
+        numbers = [name for name in distinct_names("x", values) if not isinstance(values[name], str)]
+        if numbers:
+            Decoder(Form(features=numbers)).point({name: values[name] for name in numbers})
+        return values
+    row = np.asarray(x)
+    if row.ndim != 1 or not len(row) or row.dtype.kind not in "iuf" or not np.isfinite(row).all():
+        raise ValueError(f"x must be a sequence of finite numbers, or a mapping from feature to value, got {_short(x)}")
+    numbers_only: list[float] = row.astype(np.float64).tolist()
+    return numbers_only
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"must hold finite numbers only, got {text}")
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"must name nothing twice, got two of {_short(twice)}")
+    return value
+
+
+def _unicode(name: str, text: str) -> str:
+    # JSON's \ud800 makes half a character, which no file and no data base takes.
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"{name} must be whole Unicode characters, got {_short(text)}")
+    return text
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_distinct_keys)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

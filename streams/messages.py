@@ -1,0 +1,263 @@
+"""What runs for months: messages with positions, the protocol of a live source, and what may go wrong with it."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
+from math import isfinite
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self, runtime_checkable
+
+from streams.example import Floats, Label, whole_number
+from streams.form import Decoder, Form, Identity, Parts
+
+Position = str | int
+"""Where a source stands; JSON-able. Only the source that gave it can read it."""
+
+logger = logging.getLogger("streams")
+
+
+class Message(NamedTuple):
+    """What a source says once: a question, an answer, or an example with both.
+
+    Parameters
+    ----------
+    id : int, str or None
+        What an answer has in common with its question. None only where `x` is given: nobody will answer
+        by id.
+    x : (d,) finite float64, read-only, or None
+        The object. None: the label of an object that came earlier.
+    y : label or None
+        None: the label is not known yet, or never will be.
+    position : str or int
+        Where the source stands after this message.
+
+    Examples
+    --------
+    >>> Message(7, None, "spam", position=12)
+    Message(id=7, x=None, y='spam', position=12)
+    """
+
+    id: Identity | None
+    x: Floats | None
+    y: Label | None
+    position: Position
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where messages come from, without an end or with one.
+
+    The consumer commits `position` in the same transaction as what the message did, and passes the last
+    committed one to `messages` when it starts again. Then, whoever dies and whenever, nothing is lost and
+    nothing is done twice:
+
+        with source:
+            for message in source.messages(journal.position(source.name)):
+                if message is not None:
+                    ...                                    # ask, answer, journal.commit(message.position)
+                    source.acknowledge(message.position)
+    """
+
+    @property
+    def name(self) -> str:
+        """What tells this source from others in a journal; the same after a restart. Holds no password."""
+
+    def messages(self, position: Position | None = None) -> Iterator[Message | None]:
+        """Return the messages after `position`, from the first one there is for None.
+
+        None instead of a message says: nothing right now. It comes after at most about a second without a
+        message, so that the loop can commit, show that it is alive and notice Ctrl-C. One reader at a time:
+        a second call ends the first one's messages.
+        """
+
+    def acknowledge(self, position: Position) -> None:
+        """Tell a broker that what came up to `position` is committed. Others do nothing."""
+
+    def close(self) -> None:
+        """Give back files and connections. Harmless when repeated."""
+
+
+class BadMessage(ValueError):
+    """A message that cannot be read: says where it stands and what is wrong.
+
+    `source.messages(error.position)` goes on after it.
+
+    Parameters
+    ----------
+    text : str
+    position : str or int
+        Where the source stands after the message.
+
+    Examples
+    --------
+    >>> error = BadMessage("in.jsonl, line 3: must be a JSON object, got '[]'", position=3)
+    >>> print(error, "/", error.position)
+    in.jsonl, line 3: must be a JSON object, got '[]' / 3
+    """
+
+    def __init__(self, text: str, position: Position) -> None:
+        super().__init__(text, position)
+        self.position = position
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MessagesLost(RuntimeError):
+    """What stood at a position is gone before it was read: a file cut short, a stream trimmed by its server.
+
+    Whoever wants to go on calls `source.messages()`, which starts from what is there, or gives the source a
+    function `lost`, which is told and may let it go on by itself.
+
+    Examples
+    --------
+    >>> raise MessagesLost("in.jsonl has 10 bytes, fewer than the 70 that were read: it was cut short")
+    Traceback (most recent call last):
+    ...
+    streams.messages.MessagesLost: in.jsonl has 10 bytes, fewer than the 70 that were read: it was cut short
+    """
+
+
+class Tally:
+    """Counts what is skipped, and lets it pass up to a limit: for the parameters `bad` and `lost` of sources.
+
+    The 1st, 10th, 100th, ... is also logged as a warning by the logger "streams".
+
+    Parameters
+    ----------
+    limit : int >= 0, optional
+        The next one after so many is raised.
+
+    Attributes
+    ----------
+    count : int
+        How many there were. Counts from 0 in every process.
+    last : Exception or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        `limit` is not that.
+
+    Examples
+    --------
+    >>> tally = Tally(limit=100)
+    >>> tally
+    Tally(limit=100)
+    >>> tally.count
+    0
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = None if limit is None else whole_number("limit", limit, 0)
+        self.count = 0
+        self.last: Exception | None = None
+
+    def __call__(self, error: Exception) -> None:
+        """Count `error`, or raise it where it is one too many."""
+        self.count += 1
+        self.last = error
+        if self.limit is not None and self.count > self.limit:
+            raise error
+        if self.count == 10 ** (len(str(self.count)) - 1):
+            logger.warning("skipped (%d so far): %s", self.count, error)
+
+    def __repr__(self) -> str:
+        return f"Tally(limit={self.limit})"
+
+
+Told = Callable[[Exception], object]
+
+
+class Reader(ABC):
+    """What the sources share: the form of messages, who is told of bad and lost ones, closing.
+
+    Parameters
+    ----------
+    name : str
+    form : Form, optional
+    bad, lost : callable, optional
+        Told of a `BadMessage`, of `MessagesLost`; returns and the source goes on, or raises. None raises.
+    wait : float > 0
+        Seconds without a message until None comes.
+    """
+
+    def __init__(self, name: str, form: Form | None, bad: Told | None, lost: Told | None, wait: float) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name must be str, got {name!r}")
+        if not name:
+            raise ValueError("name must not be empty, got ''")
+        if form is not None and not isinstance(form, Form):
+            raise TypeError(f"form must be a Form, got {form!r}")
+        for parameter, told in (("bad", bad), ("lost", lost)):
+            if told is not None and not callable(told):
+                raise TypeError(f"{parameter} must be a function of the error, such as Tally(), or None, got {told!r}")
+        if isinstance(wait, bool) or not isinstance(wait, int | float):
+            raise TypeError(f"wait must be a number of seconds > 0, got {wait!r}")
+        if not (isfinite(wait) and wait > 0):
+            raise ValueError(f"wait must be a number of seconds > 0, got {wait!r}")
+        self.name = name
+        self.form = Form() if form is None else form
+        self._bad, self._lost, self._wait = bad, lost, float(wait)
+        self._decoder = Decoder(self.form)
+        self._running: Generator[Message | None, None, None] | None = None
+
+    def messages(self, position: Position | None = None) -> Iterator[Message | None]:
+        """Return the messages after `position`, see `Source`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `position` is none that this source gave.
+        BadMessage, MessagesLost
+            While iterating, where `bad` and `lost` do not let it pass.
+        """
+        self._check(position)
+        self.close()
+        self._running = self._messages(position)
+        return self._running
+
+    @abstractmethod
+    def _check(self, position: Position | None) -> None:
+        """Raise TypeError or ValueError unless `position` may be one of this source's."""
+
+    @abstractmethod
+    def _messages(self, position: Position | None) -> Generator[Message | None, None, None]:
+        """Yield what `messages` does, after a checked position."""
+
+    def acknowledge(self, position: Position) -> None:  # noqa: B027 - a broker may override it
+        """Do nothing: the position is the consumer's, and this source keeps none."""
+
+    def close(self) -> None:
+        """Give back files and connections. Harmless when repeated; `messages` opens them again."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read(self, decode: Callable[[], Parts], where: str, position: Position) -> Message | None:
+        """Return the message, or None for a bad one that may be skipped.
+
+        So a long run of bad messages still gives the loop its turn.
+        """
+        try:
+            return Message(*decode(), position)
+        except ValueError as error:
+            self._refuse(BadMessage(f"{where}: {error}", position))
+        return None
+
+    def _refuse(self, error: BadMessage | MessagesLost) -> None:
+        """Tell whoever wants to be told; raise otherwise."""
+        told = self._bad if isinstance(error, BadMessage) else self._lost
+        if told is None:
+            raise error from None
+        told(error)

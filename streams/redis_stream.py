@@ -1,0 +1,296 @@
+"""Redis streams as a live source. The position is the consumer's, never the server's."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Generator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from streams.example import Label
+from streams.form import Form, Identity, Parts, check_id, to_json, utf8
+from streams.messages import Message, MessagesLost, Position, Reader, Told, logger
+
+BATCH = 500
+"""Entries in one answer."""
+BACKOFF = (0.05, 5.0)
+"""Seconds between two tries to reach a server that is away: at first, at most."""
+
+Entry = tuple[int, int]
+"""The two numbers of an entry's id, by which entries are ordered."""
+
+
+class State(NamedTuple):
+    """What the server says about a stream: ids of its first and last entry, how many it has, ever had."""
+
+    first: Entry | None
+    last: Entry
+    length: int
+    added: int | None
+
+
+class Place(NamedTuple):
+    """The last entry that was read, and which one it was of all ever added (None: unknown)."""
+
+    entry: Entry
+    number: int | None
+
+    def __str__(self) -> str:
+        return f"{self.entry[0]}-{self.entry[1]}" + ("" if self.number is None else f"/{self.number}")
+
+    @classmethod
+    def parse(cls, position: Position) -> Place:
+        """Return the place that `str` showed; the id of an entry is one too."""
+        wrong = (
+            f"position must be the id of an entry, such as '1795311820838-0' or '1795311820838-0/7', got {position!r}"
+        )
+        if not isinstance(position, str):
+            raise TypeError(wrong)
+        found = re.fullmatch(r"([0-9]{1,20})-([0-9]{1,20})(?:/([0-9]{1,20}))?", position, re.ASCII)
+        if found is None or max(map(int, found.groups("0"))) >= 2**64:
+            raise ValueError(wrong)
+        return cls((int(found[1]), int(found[2])), None if found[3] is None else int(found[3]))
+
+
+class RedisStream(Reader):
+    """The entries of a Redis stream, from the oldest that the server holds.
+
+    No consumer group is needed: the position is the id of the last entry, and which of all entries it was. An
+    entry has a field `data` with JSON as in `JSONLines`, or fields of text: `id`, `y` and `x`, the latter a JSON
+    list of numbers or object from feature to value. A message without an id gets its entry's, which whoever sent
+    it knows from XADD; an answer must name the id of its question. A server that is away is waited for, said once
+    by the logger "streams".
+
+    Parameters
+    ----------
+    url : str
+        redis://[[user]:password@]host[:port][/db], rediss:// for TLS or unix:// for a socket.
+    stream : str
+        The key.
+    form, bad, wait, name
+        As for `JSONLines`.
+    lost : callable, optional
+        Told when the server has trimmed, deleted or forgotten entries that were not read (`MessagesLost`); it
+        goes on with what is there. By default it is raised. Trimming is noticed from Redis 7 on, which counts
+        the entries ever added; an entry taken out with XDEL before it was read is noticed only where those
+        before it are gone too.
+
+    Raises
+    ------
+    ImportError
+        Without the package redis: pip install "vennstream[redis]".
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> source = RedisStream("redis://:secret@localhost:6379/0", "fruit")    # doctest: +SKIP
+    >>> source                                                               # doctest: +SKIP
+    RedisStream('redis://localhost:6379/0', 'fruit')
+    >>> source.send(7, [1, 2.5])                                             # doctest: +SKIP
+    '1795311820838-0'
+    >>> next(source.messages())                                              # doctest: +SKIP
+    Message(id=7, x=array([1. , 2.5]), y=None, position='1795311820838-0/1')
+    """
+
+    def __init__(
+        self,
+        url: str,
+        stream: str,
+        *,
+        form: Form | None = None,
+        bad: Told | None = None,
+        lost: Told | None = None,
+        wait: float = 1.0,
+        name: str | None = None,
+    ) -> None:
+        self._redis = _package()
+        for parameter, value in (("url", url), ("stream", stream)):
+            if not isinstance(value, str):
+                raise TypeError(f"{parameter} must be str, got {value!r}")
+        if not stream:
+            raise ValueError("stream must not be empty, got ''")
+        # Neither the name nor an error shows a password.
+        wrong = "url must be like redis://:password@host:6379/0, with %2F for / and the like in a password, got another"
+        if not re.match("(redis|rediss|unix)://", url):
+            raise ValueError(wrong)
+        try:
+            parts = urlsplit(url)
+            shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        except ValueError:
+            raise ValueError(wrong) from None
+        if "decode_responses" in parts.query:
+            raise ValueError("url must leave decode_responses alone, as entries are read as bytes, got it set")
+        super().__init__(f"{shown} {stream}" if name is None else name, form, bad, lost, wait)
+        try:
+            self._client = self._redis.Redis.from_url(
+                url,
+                retry=self._redis.retry.Retry(self._redis.backoff.NoBackoff(), 0),
+                socket_timeout=self._wait + 5,
+                socket_connect_timeout=min(self._wait, 5),
+            )
+        except ValueError:
+            raise ValueError(wrong) from None
+        self.stream = stream
+        self._shown = shown
+
+    def __repr__(self) -> str:
+        return f"RedisStream({self._shown!r}, {self.stream!r})"
+
+    def send(self, id: Identity | None = None, x: object = None, y: Label | None = None) -> str:
+        """Add a message to the stream, as `to_json` makes it, and return the id of its entry.
+
+        Raises TypeError or ValueError for a wrong message, OSError when the server has not taken it.
+        """
+        data = to_json(id, x, y)
+        try:
+            entry: str = self._client.xadd(self.stream, {"data": data}).decode()
+        except self._redis.RedisError as error:
+            raise OSError(f"{self._shown} has not taken the message: {error}") from None
+        return entry
+
+    def close(self) -> None:
+        """Give back the connections. Harmless when repeated; `messages` and `send` open them again."""
+        super().close()
+        self._client.close()
+
+    def _check(self, position: Position | None) -> None:
+        if position is not None:
+            Place.parse(position)
+
+    def _messages(self, position: Position | None) -> Generator[Message | None, None, None]:
+        place = None if position is None else Place.parse(position)
+        pause, away = BACKOFF[0], False
+        while True:
+            try:
+                state, entries = self._next(place)
+            except self._redis.AuthenticationError as error:
+                raise self._refused(error) from None
+            except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
+                if not away:
+                    logger.warning("%s is away: %s. Trying again until it is back", self._shown, error)
+                away = True
+                time.sleep(min(pause, self._wait))
+                pause = min(2 * pause, BACKOFF[1])
+                yield None
+                continue
+            except self._redis.RedisError as error:
+                raise self._refused(error) from None
+            if away:
+                logger.warning("%s is back", self._shown)
+                pause, away = BACKOFF[0], False
+            if place is not None and (why := _lost(place, state)):
+                asked = f"{self.stream!r} on {self._shown} {why}"
+                self._refuse(MessagesLost(f"{asked}. Without a position it is read from the oldest entry"))
+                # The ids of a stream begun anew may be smaller; otherwise nothing more of it is missed.
+                place = Place(place.entry, None) if state is not None and state.last >= place.entry else None
+                continue
+            number = _first_number(place, state, len(entries))
+            for i, (raw, fields) in enumerate(entries):
+                entry = raw.decode()
+                place = Place(Place.parse(entry).entry, None if number is None else number + i)
+                yield self._read(partial(self._entry_parts, entry, fields), f"{self._shown}, entry {entry}", str(place))
+            if not entries:
+                yield None
+
+    def _refused(self, error: Exception) -> OSError:
+        return OSError(f"{self._shown} refuses to read {self.stream!r}: {error}")
+
+    def _next(self, place: Place | None) -> tuple[State | None, list[Any]]:
+        """Return what the server says about the stream, and the entries after `place`, once there are some."""
+        after = "0-0" if place is None else f"{place.entry[0]}-{place.entry[1]}"
+        state, entries = self._look(after)
+        if not entries and (place is None or not _lost(place, state)):
+            # Waits only: a second look sees entries and state at one moment.
+            if not self._client.xread({self.stream: after}, count=1, block=max(1, int(1000 * self._wait))):
+                return state, []
+            state, entries = self._look(after)
+        return state, entries
+
+    def _look(self, after: str) -> tuple[State | None, list[Any]]:
+        pipe = self._client.pipeline(transaction=True)
+        pipe.xinfo_stream(self.stream)
+        pipe.xread({self.stream: after}, count=BATCH)
+        info, answer = pipe.execute(raise_on_error=False)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(info, Exception):
+            if "no such key" not in str(info):
+                raise info
+            return None, []
+        first, last = info.get("first-entry"), info["last-generated-id"]
+        state = State(
+            Place.parse(first[0].decode()).entry if first else None,
+            Place.parse(last.decode() if isinstance(last, bytes) else last).entry,
+            info["length"],
+            info.get("entries-added"),  # Redis 7
+        )
+        if isinstance(answer, dict):  # protocol 3
+            streams = [found for value in answer.values() for found in value]
+        else:
+            streams = [found for _, found in answer or ()]
+        return state, [entry for found in streams for entry in found]
+
+    def _entry_parts(self, entry: str, fields: Mapping[bytes, bytes] | None) -> Parts:
+        if fields is None:
+            raise ValueError("must have fields, got none")
+        if b"data" in fields:
+            both = sorted({b"id", b"x", b"y"} & set(fields))
+            if both:
+                raise ValueError(f"must have the field 'data' or id, x and y, got 'data' and {both[0].decode()!r}")
+            identity, x, y = self._decoder.json(fields[b"data"])
+        else:
+            text = {name.decode(): utf8(fields[name]) for name in (b"id", b"x", b"y") if name in fields}
+            identity = check_id(text["id"]) if "id" in text else None
+            x = None if "x" not in text else self._decoder.point(_json(text["x"]))
+            y = None if "y" not in text else self._decoder.text_label(text["y"])
+            identity, x, y = self._decoder.parts(identity, x, y)
+        return entry if identity is None else identity, x, y
+
+
+def _package() -> Any:
+    """Return the client, imported late, since most people need no server."""
+    try:
+        import redis
+        import redis.backoff
+        import redis.retry
+    except ImportError as error:
+        raise ImportError('RedisStream needs the package redis: pip install "vennstream[redis]"') from error
+    return redis
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"x must be JSON: {error}") from None
+
+
+def _lost(place: Place, state: State | None) -> str | None:
+    """Return why entries after `place` are gone unread, or None."""
+    if state is None:
+        return None if place.entry == (0, 0) else f"is gone, of which entries up to {place} were read"
+    if state.last < place.entry:
+        return f"ends before {place}, the last entry that was read: it was written anew"
+    if place.number is None or state.added is None or (state.first is not None and state.first <= place.entry):
+        return None
+    gone = state.added - place.number - state.length
+    return f"has lost {gone} entries after {place}, the last one that was read: it was trimmed" if gone > 0 else None
+
+
+def _first_number(place: Place | None, state: State | None, n: int) -> int | None:
+    """Return which of all entries ever added the first of the n after `place` is, as if none had been taken out.
+
+    The last one that there is counts as the last one added, so that what XDEL took out is forgotten whenever a
+    reader has come to the end.
+    """
+    if state is None or state.added is None:
+        return None
+    if n < BATCH:
+        return state.added - n + 1
+    if place is None or (state.first is not None and state.first > place.entry):
+        return state.added - state.length + 1
+    return None if place.number is None else place.number + 1
