@@ -42,6 +42,10 @@ def run(arguments, folder):
             r"## car: 60 examples(.|\n)*figure: runs/scalers_online(.|\n)*Deleted scores: nearest to what they claim ",
         ),
         ("protected.py", r"768 examples: .*\n(.|\n)*protected, by log loss +0\.\d+ 0\.\d+ +\+\d+"),
+        (
+            "electricity_window.py --quick",
+            r"in order of time: [1-9]\d* restarts(.|\n)*shuffled: 0 restarts(.|\n)*figure: runs/electricity_window\.png",
+        ),
         ("label_shift.py --quick", r"no weights .*off by 0\.\d+(.|\n)*Off what was claimed by"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
         ("own_taxonomy.py", r"own: accuracy is what was claimed\nmy own says more: log loss 0\.\d+"),

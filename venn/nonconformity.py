@@ -11,10 +11,11 @@ from scipy.special import expit
 
 from venn._compiled.nonconformity import rank_beside_rivals, rank_own, start_counts, tally
 from venn.machines.kernels import Linear, Polynomial
-from venn.machines.least_squares import LeastSquaresHypotheses, LeastSquaresSVM
+from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_hypotheses import LogisticHypotheses
-from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
+from venn.machines.machine import Hypotheses, Machine, ScoreTable, inside, under_each
 from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
 from venn.prediction import Floats, Integers, Parameters
@@ -258,7 +259,7 @@ class DistanceRatio(BesideRivals):
 
     def check_machine(self, machine: Machine) -> None:
         """Raise where scores are known to be no distances; others show by their sign."""
-        if isinstance(machine, OneVsAllSVM | LeastSquaresSVM | NearestNeighbours):
+        if isinstance(inside(machine), OneVsAllSVM | LeastSquaresSVM | NearestNeighbours):
             raise TypeError(
                 "machine must have distances for scores, as NearestCentroid and NeighbourDistances have, for "
                 f"{self!r}, got {machine!r}: Margin() goes with every machine"
@@ -350,15 +351,16 @@ class Multiplier(Parameters):
 
     def check_machine(self, machine: Machine) -> None:
         """Raise where the machine has no multipliers, or none that are unique."""
-        if not isinstance(machine, OneVsAllSVM | LeastSquaresSVM | KernelLogisticRegression):
+        alone = inside(machine)
+        if not isinstance(alone, OneVsAllSVM | LeastSquaresSVM | KernelLogisticRegression):
             raise TypeError(
                 "machine must have Lagrange multipliers, as OneVsAllSVM, LeastSquaresSVM and KernelLogisticRegression "
                 f"have, for {self!r}, got {machine!r}: Margin() goes with every machine"
             )
-        if isinstance(machine, OneVsAllSVM) and isinstance(machine.kernel, Linear | Polynomial):
+        if isinstance(alone, OneVsAllSVM) and isinstance(alone.kernel, Linear | Polynomial):
             raise ValueError(
                 f"kernel must be strictly positive definite, as RBF is, for {self!r} on OneVsAllSVM, got "
-                f"{machine.kernel!r}: its multipliers are not unique"
+                f"{alone.kernel!r}: its multipliers are not unique"
             )
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:

@@ -85,6 +85,28 @@ def welcome(nearest, others, own, m, distances, labels, code, absent):  # type: 
 
 
 @compiled
+def part_with(nearest, others, own, columns, m, distances, labels, weights, code, absent, further):  # type: ignore[no-untyped-def]
+    """Let all m columns forget an example of class `code` at these distances; the weight of its column is without it.
+
+    `further` (>= m,) is scratch.
+    """
+    k = nearest.shape[2]
+    for i in range(m):
+        row = nearest[code, i]
+        # A column without examples is about to go; infinite distances are none.
+        if weights[i] == 0 or distances[i] > row[k - 1]:
+            continue
+        distances_to(columns, m, np.ascontiguousarray(columns[:, i]), further)
+        row[:] = np.inf
+        for j in range(m):
+            if labels[j] == code:
+                for _ in range(min(weights[j] - (i == j), k)):
+                    if further[j] < row[k - 1]:
+                        keep(row, further[j])
+        settle(nearest, others, own, i, code, labels[i], absent)
+
+
+@compiled
 def distance_table(nearest, others, own, m, distances, labels, deleted, absent, negative, positive):  # type: ignore[no-untyped-def]
     """Set the scores at the first m columns and at the new object, column m: without and with its own distance.
 

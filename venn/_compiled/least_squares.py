@@ -165,6 +165,93 @@ def append(W, n, u, pivot, label, labels, sums, diagonal, solutions, bases, gain
         bases[k] += gain * pivot * entry
 
 
+@in_lanes
+def turn(v, w, out, cosine, sine, m):  # type: ignore[no-untyped-def]
+    """Rotate v and w, m numbers each: one to `out`, the other to v.
+
+    A loop of its own over arrays from 0 on: with the offsets in the subscripts it takes four times as long.
+    """
+    for j in range(m):
+        a, b = v[j], w[j]
+        out[j] = sine * b - cosine * a
+        v[j] = cosine * b + sine * a
+
+
+@in_lanes
+def rotate_out(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
+    """Take example i out of W, in place: rotations down the rows until column i ends in the last row alone.
+
+    Afterwards W has n - 1 rows, and `carry[:n]` is the row that was dropped: M^-1 of the others is what it was less
+    carry carry'. Row r is finished as soon as row r + 1 is read, so one pass reads and writes every number once, and
+    a rotation makes no number larger than the two that it came from. The rotation that finished row r is kept in
+    `cosines[r]` and `sines[r]`.
+    """
+    start = i * (i + 1) // 2
+    for j in range(i + 1):
+        carry[j] = W[start + j]
+    for r in range(i, n - 1):
+        start = r * (r + 1) // 2
+        row, below = W[start : start + r + 1], W[start + r + 1 : start + 2 * r + 3]
+        a, b = carry[i], below[i]
+        length = np.hypot(a, b)
+        # carry[i] > 0 from the diagonal of row i on: so sine > 0, and all diagonals stay positive.
+        cosine, sine = b / length, a / length
+        cosines[r], sines[r] = cosine, sine
+        carry[r + 1] = 0.0
+        turn(carry, below, row, cosine, sine, i)
+        carry[i] = length
+        turn(carry[i + 1 :], below[i + 1 :], row[i:], cosine, sine, r + 1 - i)
+
+
+@compiled
+def rotate_in(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
+    """Undo `rotate_out` but for the last bits: W has n rows again; `carry` is lost."""
+    for r in range(n - 2, i - 1, -1):
+        start = r * (r + 1) // 2
+        row, below = W[start : start + r + 1], W[start + r + 1 : start + 2 * r + 3]
+        cosine, sine = cosines[r], sines[r]
+        for j in range(r + 1, i, -1):
+            x, v = row[j - 1], carry[j]
+            below[j] = sine * x + cosine * v
+            carry[j] = sine * v - cosine * x
+        below[i] = cosine * carry[i]
+        carry[i] = sine * carry[i]
+        for j in range(i):
+            x, v = row[j], carry[j]
+            below[j] = sine * x + cosine * v
+            carry[j] = sine * v - cosine * x
+    start = i * (i + 1) // 2
+    for j in range(i + 1):
+        W[start + j] = carry[j]
+
+
+@compiled
+def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-untyped-def]
+    """Take example i out of all that follows from M^-1, given the row that W lost; return the new sum of `sums`.
+
+    By Schur's complement: M^-1 of the others is what it was less carry carry', and column i was carry[i] carry.
+    """
+    pivot = carry[i]
+    share = sums[i] / pivot
+    total = 0.0
+    for j in range(n):
+        if j != i:
+            to = j if j < i else j - 1
+            sums[to] = sums[j] - share * carry[j]
+            diagonal[to] = diagonal[j] - carry[j] * carry[j]
+            total += sums[to]
+    for k in range(solutions.shape[0]):
+        solution = solutions[k]
+        share = solution[i] / pivot
+        bases[k] = 0.0
+        for j in range(n):
+            if j != i:
+                to = j if j < i else j - 1
+                solution[to] = solution[j] - share * carry[j]
+                bases[k] += solution[to]
+    return total
+
+
 @compiled
 def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
     """Return (c,) scores k' a + b by the machines as they stand, from a kernel row."""

@@ -65,6 +65,20 @@ def levels(score, m, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def move_last(G, m, p):  # type: ignore[no-untyped-def]
+    """Let the last of m objects take the place of object p in a packed matrix; the last row means nothing then."""
+    last = m - 1
+    row = G[last * (last + 1) // 2 :]
+    if p < last:
+        start = p * (p + 1) // 2
+        for j in range(p):
+            G[start + j] = row[j]
+        G[start + p] = row[last]
+        for i in range(p + 1, last):
+            G[i * (i + 1) // 2 + p] = row[i]
+
+
+@compiled
 def errors(beta, score, positive, total, C, m, r, W):  # type: ignore[no-untyped-def]
     """Set r to C (P - n p) - beta and W to C n p (1 - p), floored; return the largest |r| / (C n).
 

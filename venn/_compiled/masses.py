@@ -469,7 +469,8 @@ def follow_masses(K, count, scale, C, old, new, bias, members, inverse, beta, sc
     spoilt = m > 0 and inverse_error(K, members, m, B) > SPOILT
     if spoilt and build(members[:m].copy(), m, K, scale, members, B)[1] > 0:
         return FAILED, events, bias, members, B
-    bias, error = settle(K, count, C, bias, members, m, B, beta, score, state, up, down)
+    if spoilt or m == 0 or gone.any():
+        bias, error = settle(K, count, C, bias, members, m, B, beta, score, state, up, down)
     for a in range(m):
         i = members[a]
         low, high = segment(state[i], new[0, i], new[1, i], C)

@@ -82,6 +82,56 @@ def welcome(levels, m, distances, label, k):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def part(levels, i, distance, label, wanted):  # type: ignore[no-untyped-def]
+    """Let column i forget an example of a class within its reach; return whether it must look further for others."""
+    distances, votes, sums = levels.distance[i], levels.votes[i], levels.sums[i]
+    full = levels.reach[i] < np.inf
+    used = levels.used[i]
+    place = 0
+    while place < used and distances[place] < distance:
+        place += 1
+    if place == used or distances[place] > distance:  # not from examples, but from a forged checkpoint
+        return False
+    votes[place, label] -= 1
+    sums[label] -= 1
+    if votes[place].sum() == 0:
+        used -= 1
+        for later in range(place, used):
+            distances[later] = distances[later + 1]
+            votes[later] = votes[later + 1]
+    levels.used[i] = used
+    return full and sums.sum() < wanted
+
+
+@compiled
+def look_further(levels, i, columns, m, labels, weights, wanted, distances):  # type: ignore[no-untyped-def]
+    """Let column i, one example short of those wanted, know of all at the next distance; `distances` is scratch."""
+    squared_distances(columns, m, np.ascontiguousarray(columns[:, i]), distances)
+    passed = levels.reach[i]
+    levels.reach[i] = np.inf
+    following = np.inf
+    for j in range(m):
+        if weights[j] > 0 and passed < distances[j] < following:
+            following = distances[j]
+    for j in range(m):
+        if weights[j] > 0 and distances[j] == following:
+            join(levels, i, following, labels[j], weights[j], wanted)
+
+
+@compiled
+def part_with(levels, columns, m, labels, weights, x, label, k, distances, others):  # type: ignore[no-untyped-def]
+    """Let all m columns forget an example at x of a class, whose column's weight is without it already.
+
+    `distances`, `others` (>= m,) are scratch.
+    """
+    squared_distances(columns, m, x, distances)
+    for i in range(m):
+        # A column without examples is about to go.
+        if weights[i] > 0 and distances[i] <= levels.reach[i] and part(levels, i, distances[i], label, k + 1):
+            look_further(levels, i, columns, m, labels, weights, k + 1, others)
+
+
+@compiled
 def vote(levels, i, distance, wanted, out):  # type: ignore[no-untyped-def]
     """Set out (c,) to the votes at column i when a new example stands at a distance; its own is left out.
 
@@ -147,6 +197,15 @@ def add_exactly(sums, errors, x):  # type: ignore[no-untyped-def]
         back = total - sums[f]
         errors[f] += (sums[f] - (total - back)) + (x[f] - back)
         sums[f] = total
+
+
+@compiled
+def add_all_exactly(columns, chosen, sums, errors):  # type: ignore[no-untyped-def]
+    """Set sums and errors to those of the chosen columns, added in their order."""
+    sums[:] = 0.0
+    errors[:] = 0.0
+    for i in chosen:
+        add_exactly(sums, errors, columns[:, i])
 
 
 @compiled

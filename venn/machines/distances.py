@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from venn._compiled.distances import distance_table, distances_to, look_around, score, settle, welcome
+from venn._compiled.distances import distance_table, distances_to, look_around, part_with, score, settle, welcome
 from venn.machines.machine import grown
 from venn.machines.objects import ObjectMachine
 from venn.prediction import Floats, Label
@@ -114,3 +114,16 @@ class NeighbourDistances(ObjectMachine):
         if column == m:
             for j in range(len(self.classes)):
                 settle(self._nearest, self._others, self._own, m, j, code, self._absent)
+
+    def _part_with(self, code: int, column: int) -> None:
+        m, further = self._count, np.empty(self._count)
+        distances_to(self._columns, m, np.ascontiguousarray(self._columns[:, column]), self._distances)
+        part_with(
+            self._nearest, self._others, self._own, self._columns, m, self._distances, self._labels, self._weights,
+            code, self._absent, further,
+        )  # fmt: skip
+
+    def _move(self, column: int, to: int) -> None:
+        for values in (self._nearest, self._others):
+            values[:, to] = values[:, column]
+        self._own[to] = self._own[column]

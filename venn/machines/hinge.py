@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from venn._compiled.buffers import REBUILD, UNSOLVED, Branches, Objects, Scratch, Solved
-from venn._compiled.margin import commit_step, rebuild, refresh_scores, worst_residual
-from venn._compiled.path import EVENTS
+from venn._compiled.buffers import REBUILD, UNSOLVED
+from venn._compiled.margin import commit_step, rebuild, worst_residual
+from venn._compiled.path import ABOVE, BELOW, MIDDLE
 from venn._compiled.span import delete_standing, delete_step
 from venn._compiled.step import solve_step
 from venn.machines.batch import Problem, batch_solve
-from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
+from venn.machines.hinge_hypotheses import HingeHypotheses
+from venn.machines.hinge_state import HingeState
+from venn.machines.kernels import kernel_row, positive
 from venn.machines.machine import (
-    Answer,
     Bag,
     NotConverged,
-    ScoreTable,
     Tuned,
-    check_code,
     checked_class_weights,
+    checked_place,
     checked_weight,
     clean_object,
     code_of,
-    grown,
-    only_table,
 )
-from venn.machines.masses import move_masses
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.machines.masses import Moved, move_masses
+from venn.prediction import Floats, Integers, Label
 
 TOLERANCE = 1e-8
-REFRESH = 200  # examples between two recomputations of all scores from the kernel
 
 
-class HingeMachine(ABC):
+class HingeMachine(HingeState):
     """Base of exact incremental support vector machines, several of them, over the same objects.
 
     For each machine the examples of a class are positive, negative, or none of its own: `signs` says which.
@@ -47,66 +43,6 @@ class HingeMachine(ABC):
     #: Deleted scores are to first order: see `deleted_bag`.
     deletes_exactly = False
     tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
-
-    def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
-    ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        #: (machines, c) whether examples of a class are positive, negative or no examples of a machine
-        self.signs = self._signs_of(len(self.classes))
-        self.n = 0
-        c, k = len(self.classes), len(self.signs)
-        self._features: int | None = None
-        self._count = 0  # distinct objects learned
-        self._where: dict[bytes, int] = {}
-        self._asked: HingeHypotheses[Any] | None = None
-        self._history = np.zeros((2, 64), np.int64)  # object and class of each example
-        self._weights = np.zeros(64)  # of each example, without that of its class
-        # Examples at an object that differ from the first in class or weight, and their number.
-        self._extras: dict[tuple[int, int, float], int] = {}
-        self._scale = 0.0  # largest K(x, x)
-        # Buffers: `_make_room` and `_make_margin_room` replace them, and those of `_weigh`, by larger ones.
-        self._room = self._margin_room = 0
-        self._columns = np.zeros((0, 0))  # objects by feature
-        self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object
-        # Class and weight of the first example at each object, and the number of those equal to it.
-        self._first, self._first_weight, self._equal = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-        self._objects = Objects(np.zeros((0, 0)), np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 2), np.int64))
-        self._solved = Solved(
-            np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 0), np.int8), np.zeros(k),
-            np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)),
-        )  # fmt: skip
-        self._scratch = self._new_scratch()
-        self._weigh(checked_class_weights(class_weights, self.classes))
-
-    def _weigh(self, class_weights: Floats) -> None:
-        """Set the weights of the classes and make the buffers whose shapes depend on them."""
-        self.class_weights = class_weights
-        # Negative examples weigh alike within a group of classes.
-        self._values, self._group = np.unique(class_weights, return_inverse=True)
-        self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
-        sides, k, room, wide = len(self._values) + 1, len(self.signs), self._room, self._margin_room
-        # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
-        self._unit = np.zeros((sides, k))
-        machine, code = (self._side >= 0).nonzero()
-        self._unit[self._side[machine, code], machine] = class_weights[code]
-        self._joining = np.array([self.signs > 0, self.signs != 0]).T * class_weights[:, None, None]
-        counters = np.zeros((3, k, sides), np.int64)
-        self._branches = Branches(
-            np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
-            counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
-            np.zeros((k, sides, EVENTS, wide)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
-        )  # fmt: skip
-        # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
-        # Empty until deleted scores are asked for.
-        self._known, self._spans = np.zeros((k, 0)), np.zeros((sides, k, 0))
-
-    @abstractmethod
-    def _signs_of(self, c: int) -> NDArray[np.int8]:
-        """Return (machines, c): +1 where examples of a class are positive for a machine, -1 negative, 0 neither."""
 
     @abstractmethod
     def _answer(self, key: bytes, test: int, count: int, weight: float) -> HingeHypotheses[Any]:
@@ -127,64 +63,6 @@ class HingeMachine(ABC):
             "" if len(self._values) == self._values[0] == 1 else f", class_weights={self.class_weights.tolist()!r}"
         )
         return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
-
-    def _new_scratch(self) -> Scratch:
-        width = self._room + EVENTS + 8
-        return Scratch(
-            np.arange(self._margin_room), np.empty((9, self._margin_room)), np.empty((12, width)),
-            np.empty(width, np.int64), np.empty(self._margin_room * width),
-        )  # fmt: skip
-
-    def _make_room(self, objects: int, features: int) -> None:
-        """Make room for `objects` distinct objects; capacities double."""
-        if features != self._columns.shape[0]:
-            # Nothing is learned yet: only then may objects of another length come.
-            self._columns = np.zeros((features, self._room))
-        if objects <= self._room:
-            return
-        c, k, room = len(self.classes), len(self.signs), max(64, self._room)
-        while room < objects:
-            room *= 2
-        self._room = room
-        self._columns = grown(self._columns, features, room)
-        self._counts, self._equal = grown(self._counts, c, room), grown(self._equal, room)
-        self._first, self._first_weight = grown(self._first, room), grown(self._first_weight, room)
-        kernel, of_class, total, sizes = self._objects
-        self._objects = Objects(grown(kernel, room, room), grown(of_class, k, room), grown(total, k, room), sizes)
-        sides = len(self._branches.beta)
-        old, asked = self._solved, self._branches
-        self._solved = old._replace(
-            beta=grown(old.beta, k, room), score=grown(old.score, k, room), state=grown(old.state, k, room)
-        )
-        self._branches = asked._replace(
-            beta=grown(asked.beta, sides, k, room),
-            score=grown(asked.score, sides, k, room),
-            state=grown(asked.state, sides, k, room),
-        )
-        self._scratch = self._new_scratch()
-
-    def _make_margin_room(self, size: int) -> None:
-        """Make room for margins of `size` members and a path's events; capacities double."""
-        need = size + EVENTS + 4
-        if need <= self._margin_room:
-            return
-        k, room = len(self.signs), max(128, self._margin_room)
-        while room < need:
-            room *= 2
-        self._margin_room = room
-        sides = len(self._branches.beta)
-        old, asked = self._solved, self._branches
-        self._solved = old._replace(
-            members=grown(old.members, k, room),
-            inverse=grown(old.inverse, k, room, room),
-            spare=grown(old.spare, k, room, room),
-        )
-        self._branches = asked._replace(
-            index=grown(asked.index, k, sides, room),
-            alive=grown(asked.alive, k, sides, room),
-            terms=grown(asked.terms, k, sides, EVENTS, room),
-        )
-        self._scratch = self._new_scratch()
 
     @property
     def bag(self) -> Bag:
@@ -213,12 +91,6 @@ class HingeMachine(ABC):
         counts[np.arange(objects.size), codes] = numbers
         return Bag(self._by_class(scores), counts)
 
-    def _make_span_room(self) -> None:
-        k = len(self.signs)
-        if self._known.shape[1] < self._room:
-            self._known = np.full((k, self._room), np.nan)
-            self._spans = np.full((len(self._values) + 1, k, self._room), np.nan)
-
     def _delete_standing(self, count: int, objects: Integers, codes: Integers, weights: Floats, test: int) -> Floats:
         """Return the (machines, entries) deleted scores by the machines as they stand; `test` is not their example."""
         self._make_span_room()
@@ -228,24 +100,6 @@ class HingeMachine(ABC):
             test, scores,
         )  # fmt: skip
         return scores
-
-    def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
-        """Return object, class and number of the distinct examples.
-
-        First those like the first one at each of `count` objects, then all others.
-        """
-        objects, codes, numbers = np.arange(count), self._first[:count], self._equal[:count]
-        if self._extras:
-            others, classes, _ = zip(*self._extras, strict=True)
-            objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])
-            numbers = np.concatenate([numbers, list(self._extras.values())])
-        return objects, codes, numbers
-
-    def _example_weights(self, count: int) -> Floats:
-        """Return the weight of one of each of these examples, with that of its class."""
-        weights = self._first_weight[:count] * self.class_weights[self._first[:count]]
-        further = [weight * self.class_weights[code] for _, code, weight in self._extras]
-        return np.concatenate([weights, further])
 
     def _delete(self, p: int, count: int, weight: float) -> Floats:
         """Return the (sides + 1, machines, entries) deleted scores under all suppositions about p, and under none."""
@@ -344,9 +198,6 @@ class HingeMachine(ABC):
         self._branches.commit[k, side] = REBUILD
         return solution.violation
 
-    def _scale_with(self, p: int) -> float:
-        return max(self._scale, float(self._objects.kernel[p, p]), 1e-300)
-
     def _forget(self) -> None:
         if self._asked is not None:
             self._asked.current = False
@@ -396,13 +247,7 @@ class HingeMachine(ABC):
         self._where[answer.key] = p
         self._scale = self._scale_with(p)
         self._count = count
-        if self._equal[p] == 0:
-            self._first[p], self._first_weight[p] = label, weight
-        if self._first[p] == label and self._first_weight[p] == weight:
-            self._equal[p] += 1
-        else:
-            like = (p, label, float(weight))
-            self._extras[like] = self._extras.get(like, 0) + 1
+        self._enlist(p, label, weight)
         self._counts[label, p] += 1
         joining = self._joining[label]  # (machines, 2): as positive, and at all
         self._objects.positive[:, p] += weight * joining[:, 0]
@@ -426,10 +271,90 @@ class HingeMachine(ABC):
                     self._make_margin_room(int((abs(self._solved.state[k, :count]) == 1).sum()))
                     rebuild(k, self._scale, count, self.C, self._objects, self._solved)
                     self._refresh(k)
-        if self.n % REFRESH == 0:
-            self._known.fill(np.nan)
-            for k in range(len(self.signs)):
-                self._refresh(k)
+        self._changed()
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machines are then those that have learned all others.
+
+        Each machine follows its exact solution while the example's weight goes to 0 in a straight line. The one
+        that did not depend on the example stays as it is. An object without examples goes too.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Place of the example in order of arrival; later ones move up.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another `i`; nothing changes.
+        NotConverged
+            When a solution misses the tolerance of 1e-8 even after a batch solve; nothing changes.
+
+        References
+        ----------
+        Cauwenberghs & Poggio (2000), "Incremental and decremental support vector machine learning".
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.unlearn_one()
+        >>> machine.n
+        3
+        """
+        i = checked_place(i, self.n)
+        p, label = self._history[:, i].tolist()
+        there = np.flatnonzero(self._history[0, : self.n] == p)
+        others = there[there != i]
+        count, objects, solved, signs = self._count, self._objects, self._solved, self.signs[:, label]
+        own, masses = signs != 0, self._masses_at(others)
+        sizes = objects.sizes - (self._joining[label] > 0)
+        one_class = own & ((sizes[:, 0] == 0) | (sizes[:, 0] == sizes[:, 1]))
+        # Beyond its level an example has no part in the solution; but the bias of an empty margin may hang on it.
+        beyond = np.where(signs > 0, ABOVE, BELOW)
+        idle = own & ~one_class & (solved.state[:, p] == beyond) & (solved.size > 0)
+        positive, total = objects.positive[:, :count].copy(), objects.total[:, :count].copy()
+        positive[own, p], total[own, p] = masses[own].T
+        try:
+            moved = move_masses(
+                objects, solved, count, max(self._scale, 1e-300), self.C, positive, total, TOLERANCE,
+                np.flatnonzero(own & ~one_class & ~idle).tolist(),
+            )  # fmt: skip
+        except NotConverged as error:
+            raise NotConverged(f"{error}: example {i} is not unlearned") from error
+        self._forget()
+        self._take(moved)
+        objects.positive[:, p], objects.total[:, p], objects.sizes[:] = positive[:, p], total[:, p], sizes
+        solved = self._solved
+        for k in np.flatnonzero(one_class).tolist():
+            sign = 1 if sizes[k, 0] > 0 else -1
+            solved.beta[k, :count], solved.score[k, :count], solved.bias[k] = 0.0, sign, sign
+            solved.state[k, :count], solved.size[k] = 2 * sign, 0
+            self._known[k] = np.nan
+        lowered = np.where(signs > 0, positive[:, p], total[:, p] - positive[:, p])
+        solved.state[idle & (lowered == 0), p] = MIDDLE  # a step of height zero is no step
+        self._strike(i, p, others)
+        if others.size == 0:
+            self._drop(p)
+        self._scale = float(objects.kernel.diagonal()[: self._count].max(initial=0.0))
+        self._changed()
+        if self.n == 0:
+            self._features, self._changes = None, 0
+
+    def _take(self, moved: Moved) -> None:
+        """Let machines stand where they moved to."""
+        self._make_margin_room(max((int(machine.size[0]) for machine in moved.machines.values()), default=0))
+        count, solved = self._count, self._solved
+        for k, machine in moved.machines.items():
+            solved.beta[k, :count], solved.score[k, :count] = machine.beta[0], machine.score[0]
+            solved.state[k, :count], solved.bias[k] = machine.state[0], machine.bias[0]
+            m = int(machine.size[0])
+            solved.size[k], solved.members[k, :m] = m, machine.members[0, :m]
+            solved.inverse[k, : m + 1, : m + 1] = machine.inverse[0, : m + 1, : m + 1]
+            self._known[k] = np.nan
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machines are then those that learned all examples with these.
@@ -464,137 +389,10 @@ class HingeMachine(ABC):
         masses = np.zeros((len(self.classes), count))
         np.add.at(masses, (codes, objects), self._weights[: self.n] * weights[codes])
         of, of_not = (self.signs > 0) @ masses, (self.signs < 0) @ masses
-        self._objects, self._solved, _ = move_masses(
+        moved = move_masses(
             self._objects, self._solved, count, max(self._scale, 1e-300), self.C, of, of + of_not, TOLERANCE
         )
         self._forget()
+        self._objects.positive[:, :count], self._objects.total[:, :count] = of, of + of_not
         self._weigh(weights)
-        self._make_margin_room(int(self._solved.size.max()))
-
-    def _refresh(self, k: int) -> None:
-        """Recompute machine k's scores and bias from the kernel, unless it has one class only."""
-        if 0 < self._objects.sizes[k, 0] < self._objects.sizes[k, 1]:
-            refresh_scores(k, self._count, self._objects, self._solved)
-
-
-Hinge = TypeVar("Hinge", bound=HingeMachine)
-
-
-class HingeHypotheses(Answer[Hinge]):
-    """What the machines would look like if the new object had each of the labels.
-
-    Attributes
-    ----------
-    test : int
-        Column of the object among the distinct ones.
-    weight : float
-        Of the new example, without that of its supposed class.
-    """
-
-    def __init__(self, machine: Hinge, key: bytes, test: int, count: int, weight: float) -> None:
-        super().__init__(machine, key, machine._by_class(machine._solved.score[:, test, None])[:, 0])
-        self.test = test
-        self.count = count
-        self.weight = weight
-        self._deleted: Floats | None = None
-
-    def tables(self, deleted: bool) -> list[tuple[ScoreTable, Integers]]:
-        """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
-        machine = self._buffers()
-        columns, labels, numbers = machine._examples(self.count)
-        test = self.test
-        if deleted:
-            if self._deleted is None:
-                self._deleted = machine._delete(self.test, self.count, self.weight)
-            scores = self._deleted
-            if scores.shape[2] > columns.size:
-                # The new example has a column of its own.
-                test = columns.size
-                columns, labels, numbers = np.append(columns, self.test), np.append(labels, 0), np.append(numbers, 0)
-            features = machine._columns[:, columns]
-        else:
-            scores, features = self._branches(), machine._columns
-            if columns.size > self.count:
-                # An object with examples of several classes or weights is several distinct examples of equal scores.
-                scores, features = scores[:, :, columns], features[:, columns]
-        return [
-            (ScoreTable(negative, positive, labels, numbers, test, features), codes)
-            for negative, positive, codes in self._pairs(scores)
-        ]
-
-    def _branches(self) -> Floats:
-        """Return the (sides + 1, machines, objects) scores under all suppositions, and, last, under none."""
-        machine = self._buffers()
-        return np.concatenate([machine._branches.score, machine._solved.score[None]])
-
-    def _class_scores(self, j: int, scores: Floats) -> Floats:
-        """Return (c, m) scores by class under hypothesis j, of the machines' (machines, m)."""
-        return self._machine._by_class(scores)
-
-    def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
-        """Return (c, m) scores where the object is not of class k, where it is, and the hypotheses they are for."""
-        raise NotImplementedError
-
-    @property
-    def table(self) -> ScoreTable:
-        """Scores of all examples by the machines that have learned them all."""
-        return only_table(self.tables(False))
-
-    @property
-    def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machines without it, to first order: see `OneVsAllSVM.deleted_bag`.
-
-        The new example is treated like the others. Its scores may depend on the hypothesis, for its
-        coefficient does; at an object learned before it has a column of its own.
-        """
-        return only_table(self.tables(True))
-
-    @property
-    def labels(self) -> Integers:
-        """(n,) class codes of the examples, in order of arrival."""
-        machine = self._buffers()
-        return machine._history[1, : machine.n].copy()
-
-    def _supposed(self, j: int, values: Floats) -> Floats:
-        """Return the (machines, ...) values under hypothesis j, of (sides + 1, machines, ...) ones."""
-        check_code(j, len(self.classes))
-        machine = self._buffers()
-        under: Floats = values[machine._side[:, j], np.arange(len(machine.signs))]
-        return under
-
-    def _in_order(self) -> Integers:
-        machine = self._buffers()
-        return np.append(machine._history[0, : machine.n], self.test)
-
-    def scores(self, j: int) -> Floats:
-        """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        under = self._supposed(j, self._branches())[:, self._in_order()]
-        return self._class_scores(j, under).T
-
-    def deleted(self, j: int) -> Floats:
-        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-        machine, table = self._buffers(), self.tables(True)[0][0]
-        assert self._deleted is not None
-        objects, codes, _ = machine._examples(self.count)
-        weights = machine._example_weights(self.count)
-        where = {like: column for column, like in enumerate(zip(objects, codes, weights, strict=True))}
-        history = machine._history[:, : machine.n]
-        effective = machine._weights[: machine.n] * machine.class_weights[history[1]]
-        examples = [where[like] for like in zip(*history, effective, strict=True)]
-        under = self._supposed(j, self._deleted)[:, [*examples, table.test]]
-        return self._class_scores(j, under).T
-
-    def duals(self, j: int) -> Floats:
-        """Return (n + 1, machines) signed coefficients under hypothesis j; equal objects share theirs by weight."""
-        machine = self._buffers()
-        both = machine._branches.beta
-        betas = self._supposed(j, np.concatenate([both, machine._solved.beta[None]]))[:, : self.count]
-        new = self.weight * machine.class_weights[j]
-        total = machine._objects.total[:, : self.count].copy()
-        total[machine.signs[:, j] != 0, self.test] += new
-        columns = self._in_order()
-        weights = np.append(machine._weights[: machine.n] * machine.class_weights[self.labels], new)
-        codes = np.append(self.labels, j)
-        own = np.abs(machine.signs[:, codes]) * weights
-        shares: Floats = (betas / np.where(total > 0, total, 1.0))[:, columns] * own
-        return shares.T
+        self._take(moved)

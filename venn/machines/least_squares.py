@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -12,37 +12,25 @@ from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import least_squares as compiled
 from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
+from venn.machines.least_squares_hypotheses import Joined, LeastSquaresHypotheses
 from venn.machines.machine import (
-    Answer,
     Bag,
     NotConverged,
-    ScoreTable,
     Tuned,
-    check_code,
     checked_class_weights,
+    checked_place,
     checked_weight,
     clean_object,
     code_of,
     grown,
-    only_table,
     shown_class_weights,
 )
 from venn.prediction import Floats, Integers, Label, class_codes
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
+Solved = tuple[Floats, Floats, Floats, Floats, float]  # sums, diagonal, solutions, bases, total
 SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_joined")
-
-
-class Joined(NamedTuple):
-    """A new example, supposed of no class, in all machines: the bordered numbers."""
-
-    ridge: float  # 1 / (C weight)
-    pivot: float
-    gain: float
-    total: float
-    entries: Floats  # (c,)
-    biases: Floats  # (c,)
 
 
 class LeastSquaresSVM:
@@ -53,6 +41,9 @@ class LeastSquaresSVM:
     on the labels, so one factor serves all classes and all hypotheses, and the score of each example by
     the machine *without* it follows in closed form. A step costs n^2
     multiplications in one pass over the n^2 / 2 numbers of the factor, and O(n c); nothing of order n^2 is written.
+
+    An example can be forgotten, any one: `unlearn_one` turns the factor in place, by plane rotations in
+    one pass over its numbers, and costs about as much as a step.
 
     Deleted scores are exact. That of a new object is its score by the machines without it, the same under
     every hypothesis about its label.
@@ -86,13 +77,13 @@ class LeastSquaresSVM:
     NotConverged
         When an equation misses the tolerance of 1e-7, after a new factorisation too: C times the largest
         K(x, x) is too large for double precision, or the kernel is not positive semidefinite. Nothing is
-        learned then.
+        learned, or forgotten, then.
 
     Notes
     -----
     Every question checks the equation of the new example, and for one old example, in turn, its equations and its
-    entry of the inverse's diagonal; at 64 examples, and whenever they have doubled, all are checked. On failure
-    everything is computed afresh.
+    entry of the inverse's diagonal, and so does every unlearning; at 64 examples, and whenever they have doubled, all
+    are checked. On failure everything is computed afresh.
     The tolerance is a tenth of the grid on which taxonomies compare scores.
 
     References
@@ -141,6 +132,7 @@ class LeastSquaresSVM:
         self._solutions = np.zeros((c, 0))
         self._bases = np.zeros(c)
         self._total = 0.0
+        self._before: Solved | None = None  # what the last example learned has changed
         self._make_scratch()
 
     def fresh(self) -> LeastSquaresSVM:
@@ -300,8 +292,7 @@ class LeastSquaresSVM:
             self._joined.append(joined)
             wrong = compiled.new_violation(n, row, kappa, u, self._solutions, joined.entries, joined.biases, work)
             worst = max(worst, wrong)
-        if n > 0:
-            worst = max(worst, self._violation(self._probe % n))
+        worst = max(worst, self._probed())
         if n >= FIRST and n & (n - 1) == 0 and self._certified < n:
             worst = max(worst, self.residual)
             if worst <= TOLERANCE:
@@ -329,6 +320,7 @@ class LeastSquaresSVM:
         lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
         self._factor, self._diagonal = np.empty_like(self._factor), np.zeros(self._room)
         self._sums, self._solutions = np.zeros(self._room), np.zeros((len(self.classes), self._room))
+        self._before = None
         compiled.packed(lower, self._factor, self._diagonal)
         compiled.one_pass(self._factor, n, np.ones(n), self._sums)
         for k, solution in enumerate(self._solutions):
@@ -337,11 +329,12 @@ class LeastSquaresSVM:
         self._total = float(self._sums[:n].sum())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no scratch, no remembered answer, no room to spare."""
+        """Return what a copy needs: no scratch, no remembered answer, no way back, no room to spare."""
         state = {name: value for name, value in vars(self).items() if name not in SCRATCH}
         n = self.n
         state |= {
-            "_room": n, "_asked": None, "_columns": self._columns[:, :n].copy(), "_labels": self._labels[:n].copy(),
+            "_room": n, "_asked": None, "_before": None,
+            "_columns": self._columns[:, :n].copy(), "_labels": self._labels[:n].copy(),
             "_weights": self._weights[:n].copy(), "_ridge": self._ridge[:n].copy(),
             "_factor": self._factor[: n * (n + 1) // 2].copy(), "_sums": self._sums[:n].copy(),
             "_diagonal": self._diagonal[:n].copy(), "_solutions": self._solutions[:, :n].copy(),
@@ -381,6 +374,7 @@ class LeastSquaresSVM:
         self._forget()
         self._features = self._columns.shape[0]
         joined = self._joined[self._group[label]]
+        self._before = self._solved()
         compiled.append(
             self._factor, self.n, self._u, joined.pivot, label, self._labels, self._sums, self._diagonal,
             self._solutions, self._bases, joined.gain, joined.entries,
@@ -389,6 +383,99 @@ class LeastSquaresSVM:
         self._total = joined.total
         self.n += 1
         self._probe += 1
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machine is then the one that has learned the others.
+
+        By plane rotations of the factor's rows, in place and stable; the last example's row is simply dropped.
+        Forgetting what was learned last, at once and not in a copy, brings back every bit. Predictors that number
+        their steps need a `SlidingWindow`, which counts what it forgets.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Its place in order of arrival, 0 the oldest; later ones move up.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an `i` that is not that.
+        NotConverged
+            When an equation misses the tolerance of 1e-7; then nothing is forgotten.
+
+        References
+        ----------
+        Gill, Golub, Murray & Saunders (1974), "Methods for modifying matrix factorizations"; here of the inverse.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+        >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.unlearn_one()
+        >>> machine.n, machine.scores([0.0]).round(3)
+        (4, array([ 0.977, -0.977]))
+        """
+        n, i = self.n, checked_place(i, self.n)
+        self._forget()
+        if i == n - 1 and self._before is not None:
+            self._take_back(self._before)
+            self._before = None
+            self.n, self._probe = n - 1, self._probe - 1
+        else:
+            self._rotate_out(i)
+        if self.n == 0:  # objects of another length may come, as at the start
+            self._features, self._probe, self._certified = None, 0, 0
+
+    def _solved(self) -> Solved:
+        """Return copies of all that follows from the factor."""
+        n = self.n
+        return (
+            self._sums[:n].copy(), self._diagonal[:n].copy(), self._solutions[:, :n].copy(), self._bases.copy(),
+            self._total,
+        )  # fmt: skip
+
+    def _take_back(self, solved: Solved) -> None:
+        sums, diagonal, solutions, bases, self._total = solved
+        n = len(sums)
+        self._sums[:n], self._diagonal[:n], self._solutions[:, :n], self._bases[:] = sums, diagonal, solutions, bases
+
+    def _rotate_out(self, i: int) -> None:
+        """Take example i out of everything, or raise and put it back."""
+        n, factor = self.n, self._factor
+        carry, cosines, sines = self._work[0, :3]
+        kept, solved = self._kept(), self._solved()
+        given = [array[..., i:n].copy() for array in self._given()]
+        compiled.rotate_out(factor, n, i, carry, cosines, sines)
+        self._total = compiled.remove(n, i, carry, self._sums, self._diagonal, self._solutions, self._bases)
+        for array, old in zip(self._given(), given, strict=True):
+            array[..., i : n - 1] = old[..., 1:]
+        self.n = n - 1
+        try:
+            if not self._probed() <= TOLERANCE:
+                self._factorise()
+                worst = self._probed()
+                if not worst <= TOLERANCE:
+                    raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} without example {i}")
+        except NotConverged:
+            self.n = n
+            compiled.rotate_in(factor, n, i, carry, cosines, sines)
+            (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
+            self._take_back(solved)
+            for array, old in zip(self._given(), given, strict=True):
+                array[..., i:n] = old
+            raise
+        self._before = None
+        self._probe += 1
+
+    def _given(self) -> tuple[Any, ...]:
+        """Return what is kept of the examples themselves, each along the last axis."""
+        return self._columns, self._labels, self._weights, self._ridge
+
+    def _probed(self) -> float:
+        """Return the error of the example whose turn it is."""
+        return self._violation(self._probe % self.n) if self.n > 0 else 0.0
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machine is then the one that learned all examples with these.
@@ -438,88 +525,3 @@ class LeastSquaresSVM:
         self._values, self._group = np.unique(weights, return_inverse=True)
         self._certified = n
         self._make_scratch()
-
-
-class LeastSquaresHypotheses(Answer["LeastSquaresSVM"]):
-    """What the machines would look like if the new object had each of the labels."""
-
-    def __init__(self, machine: LeastSquaresSVM, key: bytes, weight: float) -> None:
-        super().__init__(machine, key, machine._score(machine._row) if machine.n else np.zeros(len(machine.classes)))
-        self.weight = weight
-        self._ready = [False, False]  # tables of training and of deleted scores
-
-    @property
-    def labels(self) -> Integers:
-        """(n,) class codes of the examples, in order of arrival."""
-        machine = self._buffers()
-        return machine._labels[: machine.n].copy()
-
-    def tables(self, deleted: bool) -> list[tuple[ScoreTable, Integers]]:
-        """Return the scores of all examples, with the class codes of the hypotheses that a table is for.
-
-        There is one table for all hypotheses unless classes differ in weight: then one for each weight.
-        """
-        machine = self._buffers()
-        if not self._ready[deleted]:
-            for joined, work, tables in zip(machine._joined, machine._work, machine._tables, strict=True):
-                self._fill(deleted, joined, work, *tables[2 * deleted : 2 * deleted + 2])
-            self._ready[deleted] = True
-        return [
-            (self._table(*tables[2 * deleted : 2 * deleted + 2]), np.flatnonzero(machine._group == group))
-            for group, tables in enumerate(machine._tables)
-        ]
-
-    def _fill(self, deleted: bool, joined: Joined, work: Floats, negative: Floats, positive: Floats) -> None:
-        machine = self._machine
-        n = machine.n
-        if deleted:
-            compiled.deleted_table(
-                n, machine._u, machine._labels, machine._diagonal, machine._solutions, joined.total, joined.pivot,
-                joined.entries, joined.biases, self.test_scores, work, negative, positive,
-            )  # fmt: skip
-            return
-        machine._ridge[n] = joined.ridge
-        compiled.training_table(
-            n, machine._u, machine._labels, machine._ridge, machine._solutions, joined.entries, joined.biases, work,
-            negative, positive,
-        )  # fmt: skip
-
-    def _table(self, negative: Floats, positive: Floats) -> ScoreTable:
-        machine = self._machine
-        n = machine.n
-        machine._labels[n] = 0
-        numbers = np.ones(n + 1, np.int64)
-        numbers[n] = 0
-        return ScoreTable(negative, positive, machine._labels[: n + 1], numbers, n, machine._columns[:, : n + 1])
-
-    @property
-    def table(self) -> ScoreTable:
-        """Scores of all examples by the machines that have learned them all."""
-        return only_table(self.tables(False))
-
-    @property
-    def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machines without it; that of the new one knows no hypothesis."""
-        return only_table(self.tables(True))
-
-    def scores(self, j: int) -> Floats:
-        """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._in_order(False, j)
-
-    def deleted(self, j: int) -> Floats:
-        """Return (n + 1, c) deleted scores under hypothesis j, in the same order."""
-        return self._in_order(True, j)
-
-    def _in_order(self, deleted: bool, j: int) -> Floats:
-        check_code(j, len(self.classes))
-        table, _ = self.tables(deleted)[self._machine._group[j]]
-        return self._under(j, table.negative, table.positive, np.arange(table.test + 1))
-
-    def duals(self, j: int) -> Floats:
-        """Return (n + 1, c) coefficients C weight (t - f) under hypothesis j, in the same order."""
-        scores = self.scores(j)
-        machine = self._machine
-        targets = np.where(np.append(self.labels, j)[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
-        ridge = np.append(machine._ridge[: machine.n], machine._joined[machine._group[j]].ridge)
-        duals: Floats = (targets - scores) / ridge[:, None]
-        return duals

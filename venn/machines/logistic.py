@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,28 +10,26 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn._compiled.dense import dot
-from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
-from venn.machines.logistic_both import Both, Scratch, error, worths
+from venn.machines.kernels import kernel_row, positive
+from venn.machines.logistic_both import Both, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses
-from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights
+from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
+from venn.machines.logistic_state import LogisticState
 from venn.machines.machine import (
     Bag,
-    NotConverged,
     Tuned,
     checked_class_weights,
+    checked_place,
     checked_weight,
     clean_object,
     code_of,
     grown,
     shown_class_weights,
 )
-from venn.prediction import Floats, Integers, Label, class_codes
-
-REFRESH = 64  # examples between two checks of the inverses
-DRIFT = 1e-10
+from venn.prediction import Floats, Integers, Label
 
 
-class KernelLogisticRegression:
+class KernelLogisticRegression(LogisticState):
     """One-against-all kernel logistic regression, exact online.
 
     Machine k minimises 1/2 |w|^2 + C sum_i ln(1 + exp(-t_i f_k(x_i))), t_i = +1 for class k and -1 for the others,
@@ -99,37 +96,6 @@ class KernelLogisticRegression:
     deletes_exactly = False
     tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
-    def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
-    ) -> None:
-        self.kernel = checked_kernel(kernel)
-        self.C = positive("C", C)
-        self._codes = class_codes(classes)
-        self.classes = tuple(self._codes)
-        self.n = 0
-        c = len(self.classes)
-        self._features: int | None = None
-        self._asked: LogisticHypotheses | None = None
-        self._where: dict[bytes, int] = {}  # object of each content
-        self._examples: dict[tuple[int, int, float], int] = {}  # place of each distinct example: object, class, weight
-        self._places = np.zeros((3, 0), np.int64)  # object, class and number of each distinct example
-        self._weight = np.zeros(0)  # of each distinct example, without that of its class
-        self._history = np.zeros(64, np.int64)  # place of each example
-        self._sizes = np.zeros(c, np.int64)  # examples of each class
-        self._count = 0  # distinct objects
-        self._room = 0
-        self._columns = np.zeros((0, 0))  # objects by feature
-        self._kernel = np.zeros(0)  # packed by rows of the lower triangle, like the inverses
-        self._scale = 0.0  # largest K(x, x)
-        self._masses = np.zeros((c, 0))  # of the examples at each object, weights times those of classes, by class
-        self._total = np.zeros(0)
-        self._beta, self._score = np.zeros((2, c, 0))
-        self._bias = np.zeros(c)
-        self._levels = np.zeros((c, 0), np.int64)
-        self._inverse = np.zeros((c, 0))  # packed
-        self._sums, self._diagonals = np.zeros((2, c, 0))  # of the inverses: rows added, and diagonals
-        self._arrange(checked_class_weights(class_weights, self.classes))
-
     def fresh(self) -> KernelLogisticRegression:
         """Return a machine with the same parameters that has learned nothing."""
         machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights)
@@ -139,49 +105,6 @@ class KernelLogisticRegression:
     def __repr__(self) -> str:
         weights = shown_class_weights(self.class_weights)
         return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
-
-    def _arrange(self, class_weights: Floats) -> None:
-        """Take the weights of the classes, and say what may be supposed about a new object.
-
-        The last side is that it is of class k; before it, that it is not, for each weight that it then may have.
-        """
-        c = len(self.classes)
-        self.class_weights = class_weights
-        values, self._group = np.unique(class_weights, return_inverse=True)
-        self._side = np.where(np.eye(c, dtype=bool), len(values), self._group)  # (machines, c) under each label
-        # (sides, machines) weight of a new example by its class
-        self._unit = np.vstack([np.repeat(values[:, None], c, axis=1), class_weights])
-        # Sides of each machine, two of which are solved side by side.
-        sides = [np.unique(row) for row in self._side]
-        self._pairs = [[row[i : i + 2] for i in range(0, row.size, 2)] for row in sides]
-        self._make_scratch()
-
-    def _make_scratch(self) -> None:
-        (sides, c), room = self._unit.shape, self._room
-        self._betas, self._scores = np.zeros((2, sides, c, room))  # 0 where a machine has no such side
-        self._biases = np.zeros((sides, c))
-        self._joined = np.zeros((c, room))  # inverse times the new object's kernel
-        self._work = Scratch(np.empty((26, room)), np.empty((2, compiled.FOLDED, room)))
-
-    def _make_room(self, objects: int, features: int) -> None:
-        """Make room for `objects` distinct objects; capacities double."""
-        if features != self._columns.shape[0]:
-            # Nothing is learned yet: only then may objects of another length come.
-            self._columns = np.zeros((features, self._room))
-        if objects <= self._room:
-            return
-        c, room = len(self.classes), max(64, self._room)
-        while room < objects:
-            room *= 2
-        self._room = room
-        self._columns = grown(self._columns, features, room)
-        self._kernel = grown(self._kernel, room * (room + 1) // 2)
-        self._masses, self._total = grown(self._masses, c, room), grown(self._total, room)
-        self._beta, self._score = grown(self._beta, c, room), grown(self._score, c, room)
-        self._levels = grown(self._levels, c, room)
-        self._sums, self._diagonals = grown(self._sums, c, room), grown(self._diagonals, c, room)
-        self._inverse = grown(self._inverse, c, room * (room + 1) // 2)
-        self._make_scratch()
 
     # ------------------------------------------------------------------ reading
 
@@ -302,15 +225,6 @@ class KernelLogisticRegression:
         self._asked = LogisticHypotheses(self, key, test_scores, p, count, weight)
         return self._asked
 
-    def _row(self, p: int) -> Floats:
-        """Return the kernel of object p with those before it and itself, a view."""
-        start = p * (p + 1) // 2
-        return self._kernel[start : start + p + 1]
-
-    def _constant(self, size: int, n: int) -> float:
-        """Return the score from which a machine with one class only starts when the other comes."""
-        return math.log(max(n, 1)) * (1 if size else -1)
-
     def _suppose(self, p: int, count: int, test_scores: Floats, weight: float) -> None:
         """Solve all branches for object p."""
         m, n, last = self._count, self.n, len(self._unit) - 1
@@ -342,20 +256,6 @@ class KernelLogisticRegression:
                     self._betas[side, k, :count], self._scores[side, k, :count] = both.beta[s], both.score[s]
                     self._biases[side, k] = both.bias[s]
 
-    def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
-        """Return two problems of machine k, with these masses of n examples; both as it stands and none to do."""
-        count = total.size
-        two = np.empty((4, 2, count))
-        two[:] = np.stack([masses, total, self._beta[k, :count], self._score[k, :count]])[:, None]
-        positive, whole, beta, score = two
-        return Both(self.C, n, positive, whole, np.zeros(2, bool), beta, score, np.zeros(2))
-
-    def _solve(self, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
-        try:
-            both.solve(self._kernel, scale, bordered, V, self._work)
-        except NotConverged as error:
-            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
-
     def _join(self, k: int, row: Floats, new: bool) -> compiled.Bordered:
         m = self._count
         G, g = self._inverse[k], self._sums[k, :m]
@@ -368,11 +268,6 @@ class KernelLogisticRegression:
             u[:] = out[0]
             kappa = float(row[m] - dot(row, u, m))
         return compiled.Bordered(G, self._diagonals[k, :m], g, float(g.sum()), u, kappa)
-
-    def _forget(self) -> None:
-        if self._asked is not None:
-            self._asked.current = False
-            self._asked = None
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
@@ -421,29 +316,7 @@ class KernelLogisticRegression:
             self._take(k, change)
         self._count = count
         self._scale = max(self._scale, float(self._row(p)[-1]))
-        if self.n % REFRESH == 0:
-            self._refresh()
-
-    def _refresh(self) -> None:
-        """Build an inverse anew where rounding has moved it."""
-        for k in range(len(self.classes)):
-            standing = self._standing(k)
-            if not standing.drift((self.n // REFRESH) % self._count) <= DRIFT:
-                self._take(k, made_anew(self._kernel, self._levels[k, : self._count], standing.weights))
-
-    def _standing(self, k: int) -> Standing:
-        m = self._count
-        return Standing(
-            self._kernel, self._inverse[k], self._diagonals[k, :m], self._sums[k, :m],
-            rounded_weights(self.C, self._total[:m], self._levels[k, :m]),
-        )  # fmt: skip
-
-    def _take(self, k: int, change: Change) -> None:
-        """Change machine k's inverse; `_count` still says of how many objects it was."""
-        count = change.levels.size
-        change.apply(self._inverse[k], self._count)
-        self._levels[k, :count], self._sums[k, :count] = change.levels, change.sums
-        self._diagonals[k, :count] = change.diagonal
+        self._changed()
 
     def _change(self, k: int, side: int, p: int, count: int, weight: float) -> Change:
         """Return how machine k's inverse changes when its branch is committed."""
@@ -455,6 +328,98 @@ class KernelLogisticRegression:
         levels = levels_of(np.full(count, self._constant(size, n)) if alone else self._scores[side, k, :count])
         weights = rounded_weights(self.C, total, levels)
         return standing.changed(levels, weights, self._joined[k, :m], self._row(p) if p == m else None)
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machines are then those that have learned all others.
+
+        Each machine is solved from its solution so far, by Newton's method. An object without examples goes, and out of
+        the inverses: O(c n^2), with a copy of the kernel and the inverses for a moment.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Place of the example in order of arrival; later ones move up.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another `i`; nothing changes.
+        NotConverged
+            When a residual is above 1e-9 after a batch solve too; nothing changes.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.KernelLogisticRegression(venn.RBF(1.0), C=1, classes=["no", "yes"])
+        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.unlearn_one()
+        >>> machine.n
+        3
+        """
+        i = checked_place(i, self.n)
+        place = int(self._history[i])
+        p, label, _ = self._places[:, place].tolist()
+        m, sizes = self._count, self._sizes.copy()
+        sizes[label] -= 1
+        examples = np.delete(self._history[: self.n], i)
+        there = examples[self._places[0, examples] == p]
+        # Summed in order of arrival: so they are, to the last bit, as if the example had never come.
+        summed = self._masses_of_places()[there].cumsum()
+        own = self._masses_of_places()[there[self._places[1, there] == label]].cumsum()
+        masses, total = self._masses[:, :m].copy(), self._total[:m].copy()
+        masses[label, p], total[p] = own[-1] if own.size else 0.0, summed[-1] if summed.size else 0.0
+        kernel, beta, score = self._kernel, self._beta[:, :m], self._score[:, :m]
+        goes = there.size == 0
+        if goes:
+            column = np.empty((1, m))
+            packed.columns_of(kernel, m, np.array([p]), column)
+            # Scores are those of the other coefficients. The solver mends the sum of these.
+            score = without(score - beta[:, p, None] * column[0], p)
+            beta, masses, total = without(beta, p), without(masses, p), without(total, p)
+            kernel = kernel[: m * (m + 1) // 2].copy()
+            compiled.move_last(kernel, m, p)
+            m -= 1
+        solved = []
+        for k, size in enumerate(sizes.tolist() if m else []):
+            standing = self._standing(k).without(p, kernel) if goes else self._standing(k)
+            solved.append(self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples)))
+        self._forget()
+        self._strike(i, place)
+        if goes:
+            self._drop(p)
+        self._masses[:, :m], self._total[:m], self._sizes[:] = masses, total, sizes
+        for k, (both, change, standing) in enumerate(solved):
+            self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
+            if goes:
+                self._inverse[k, : standing.G.size] = standing.G
+            self._take(k, change)
+        q = np.arange(m)
+        self._scale = float(self._kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
+        self._changed()
+        if self.n == 0:
+            self._features, self._changes = None, 0
+
+    def _settle(
+        self, standing: Standing, beta: Floats, score: Floats, masses: Floats, total: Floats, size: int, n: int
+    ) -> tuple[Both, Change, Standing]:
+        """Solve a machine for other masses, of n examples, `size` of the class, from a start and an inverse."""
+        two = np.empty((4, 2, total.size))
+        two[:] = np.stack([masses, total, beta, score])[:, None]
+        positive, whole, start, scores = two
+        both = Both(self.C, n, positive, whole, np.zeros(2, bool), start, scores, np.zeros(2))
+        if size in (0, n):
+            both.beta[0] = 0.0
+            both.score[0] = both.bias[0] = 1.0 if size else -1.0
+            levels = levels_of(np.full(total.size, self._constant(size, n)))
+        else:
+            both.todo[0] = True
+            scale, sums = max(self._scale, 1e-300), standing.sums
+            bordered = compiled.Bordered(standing.G, standing.diagonal, sums, float(sums.sum()), np.zeros(0), 1.0)
+            both.solve(standing.kernel, scale, bordered, standing.weights, self._work)
+            levels = levels_of(both.score[0])
+        change = standing.changed(levels, rounded_weights(self.C, total, levels), np.zeros(0), None)
+        return both, change, standing
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machine is then the one that learned all examples with these.
@@ -519,12 +484,3 @@ class KernelLogisticRegression:
             change = standing.changed(levels, rounded_weights(self.C, total, levels), none, None)
             change.apply(G, m)
         return both, change
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no scratch, no remembered answer."""
-        scratch = ("_betas", "_scores", "_biases", "_joined", "_work")
-        return {name: value for name, value in vars(self).items() if name not in scratch} | {"_asked": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._make_scratch()

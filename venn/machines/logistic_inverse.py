@@ -12,7 +12,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit
 
-from venn._compiled.logistic import GRAIN, levels
+from venn._compiled.logistic import GRAIN, levels, move_last
 from venn._compiled.packed import add_products, append, columns_of, multiply, pack, unpack
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
@@ -43,6 +43,14 @@ def dense_inverse(kernel: Floats, V: Floats) -> Floats:
         raise NotConverged(f"kernel must be positive semidefinite, got values that are not: {error}") from error
     full: Floats = np.outer(root, root) * (np.tril(lower) + np.tril(lower, -1).T)
     return full
+
+
+def without(values: Floats, p: int) -> Floats:
+    """Return values (..., m) without the p-th, whose place the last one takes."""
+    rest: Floats = values[..., :-1].copy()
+    if p < rest.shape[-1]:
+        rest[..., p] = values[..., -1]
+    return rest
 
 
 class Change(NamedTuple):
@@ -94,6 +102,17 @@ class Standing(NamedTuple):
         out[0] -= 1.0
         out[1, probe] -= 1.0
         return float(np.abs(out).max())
+
+    def without(self, p: int, kernel: Floats) -> Standing:
+        """Return that of the bag without object p, whose place the last one takes; `kernel` is that of the others."""
+        m = len(self.sums)
+        column, G = np.empty((1, m)), self.G[: m * (m + 1) // 2].copy()
+        columns_of(G, m, np.array([p]), column)
+        share = column / column[0, p]
+        add_products(G, m, share, column, 1)
+        move_last(G, m, p)
+        diagonal, sums = self.diagonal - share[0] * column[0], self.sums - share[0] * self.sums[p]
+        return Standing(kernel, G[: (m - 1) * m // 2], without(diagonal, p), without(sums, p), without(self.weights, p))
 
     def changed(self, levels: Integers, weights: Floats, joined: Floats, row: Floats | None) -> Change:
         """Return how it changes to that of the weights, one more where an object joins; by few ranks, or made anew.

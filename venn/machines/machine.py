@@ -153,7 +153,11 @@ class Tuned(Protocol):
 
 
 class Machine(Protocol):
-    """An underlying algorithm kept exact online."""
+    """An underlying algorithm kept exact online.
+
+    One that can forget also has `unlearn_one(i=0)`, which forgets the i-th learned example in order of arrival, 0 the
+    oldest; later ones move up. The machine is then the one that has learned all others. A refused `i` leaves no trace.
+    """
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -206,6 +210,20 @@ def checked_machine(machine: Any) -> Machine:
     return known
 
 
+def ever_learned(machine: Any) -> int:
+    """Return how many examples a machine has learned, those that a window has forgotten since among them.
+
+    It numbers the steps: `n` stands still in a window that is full.
+    """
+    learned: int = machine.n + getattr(machine, "forgotten", 0)
+    return learned
+
+
+def inside(machine: Any) -> Any:
+    """Return the machine that a window slides on, or the machine itself."""
+    return getattr(machine, "machine", machine)
+
+
 def code_of(y: Any, codes: dict[Label, int]) -> int:
     """Return the class code of label `y`, or say what it must be."""
     try:
@@ -218,6 +236,16 @@ def check_code(j: Any, c: int) -> None:
     """Raise when `j` is not a class code."""
     if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < c:
         raise ValueError(f"j must be a class code from 0 to {c - 1}, got {j!r}")
+
+
+def checked_place(i: Any, n: int) -> int:
+    """Return the place of one of `n` examples in order of arrival, or say what is wrong with it."""
+    requirement = f"i must be an integer from 0 to n - 1, of n = {n} examples, got {i!r}"
+    if isinstance(i, bool | np.bool_) or not isinstance(i, int | np.integer):
+        raise TypeError(requirement)
+    if not 0 <= i < n:
+        raise ValueError(requirement)
+    return int(i)
 
 
 def checked_weight(weight: Any) -> float:

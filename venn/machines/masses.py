@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +12,18 @@ from venn._compiled.margin import rebuild, refresh_scores, worst_residual
 from venn._compiled.masses import follow_masses
 from venn._compiled.path import SOLVED
 from venn.machines.batch import Problem, batch_solve
-from venn.machines.machine import NotConverged, grown
+from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
 
 class Moved(NamedTuple):
-    """Machines whose examples have got other weights, and how: events of each one's path, -1 where it failed."""
+    """Machines whose examples have got other weights, and how.
 
-    objects: Objects
-    solved: Solved
+    Each one stands in arrays of its own, (1, count), whose margin has no room to grow. `events` are those of each
+    one's path, in the same order; -1 where it failed.
+    """
+
+    machines: dict[int, Solved]
     events: list[int]
 
 
@@ -37,54 +41,48 @@ def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
     return moved
 
 
-def with_room(solved: Solved, size: int) -> Solved:
-    """Return the machines with room for margins of `size` members."""
-    machines, room = solved.members.shape
-    if size < room:
-        return solved
-    return solved._replace(
-        members=grown(solved.members, machines, size + 1), inverse=grown(solved.inverse, machines, size + 1, size + 1)
-    )
-
-
-def residual_of(k: int, count: int, scale: float, C: float, objects: Objects, solved: Solved) -> float:
-    """Return machine k's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
-    own = slice(k, k + 1)
-    if not (np.isfinite(solved.score[k, :count]).all() and np.isfinite(solved.beta[k, :count]).all()):
-        return np.nan  # which violates no inequality
-    worst: float = worst_residual(
-        count, scale, C, Objects(objects.kernel, *(values[own] for values in objects[1:])),
-        Solved(*(values[own] for values in solved)),
+def copy_of(k: int, count: int, solved: Solved) -> Solved:
+    """Return machine k alone; of its margin, which nobody writes to, a view."""
+    own, m = slice(k, k + 1), int(solved.size[k])
+    return Solved(
+        solved.beta[own, :count].copy(), solved.score[own, :count].copy(), solved.state[own, :count].copy(),
+        solved.bias[own].copy(), solved.members[own, :m], solved.size[own].copy(), solved.inverse[own],
+        solved.spare[own],
     )  # fmt: skip
+
+
+def residual_of(count: int, scale: float, C: float, objects: Objects, solved: Solved) -> float:
+    """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
+    if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
+        return np.nan  # which violates no inequality
+    worst: float = worst_residual(count, scale, C, objects, solved)
     return worst
 
 
 def follow(
-    k: int, count: int, scale: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
+    count: int, scale: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
 ) -> tuple[Solved, int]:
-    """Let machine k follow its path, in place or in larger buffers; return the machines and the number of events.
+    """Let a machine follow its path; return it, with another margin, and the number of events.
 
-    That is -1 where the path failed: what stands in machine k then means nothing.
+    That is -1 where the path failed: what stands in the machine then means nothing.
     """
-    m = int(solved.size[k])
-    outcome, events, solved.bias[k], members, inverse = follow_masses(
-        objects.kernel, count, scale, C, old, new, solved.bias[k], solved.members[k, :m], solved.inverse[k],
-        solved.beta[k], solved.score[k], solved.state[k],
+    m = int(solved.size[0])
+    outcome, events, solved.bias[0], members, inverse = follow_masses(
+        objects.kernel, count, scale, C, old, new, solved.bias[0], solved.members[0, :m], solved.inverse[0],
+        solved.beta[0], solved.score[0], solved.state[0],
     )  # fmt: skip
     if outcome != SOLVED:
         return solved, -1
-    m = members.size
-    solved = with_room(solved, m)
-    solved.size[k], solved.members[k, :m] = m, members
-    solved.inverse[k, : m + 1, : m + 1] = inverse[: m + 1, : m + 1]
-    return solved, int(events)
+    solved.size[0] = members.size
+    return solved._replace(members=members[None], inverse=inverse[None]), int(events)
 
 
-def build_margin(k: int, count: int, scale: float, C: float, objects: Objects, solved: Solved) -> Solved:
-    """Build machine k's margin and its inverse from the states, and its scores from the kernel."""
-    solved = with_room(solved, int((np.abs(solved.state[k, :count]) == 1).sum()))
-    rebuild(k, scale, count, C, objects, solved)
-    refresh_scores(k, count, objects, solved)
+def build_margin(count: int, scale: float, C: float, objects: Objects, solved: Solved) -> Solved:
+    """Return a machine with a margin and its inverse built from the states; its scores are from the kernel."""
+    room = int((np.abs(solved.state[0, :count]) == 1).sum()) + 1
+    solved = solved._replace(members=np.zeros((1, room), np.int64), inverse=np.zeros((1, room, room)))
+    rebuild(0, scale, count, C, objects, solved)
+    refresh_scores(0, count, objects, solved)
     return solved
 
 
@@ -97,43 +95,56 @@ def move_masses(
     positive: Floats,
     total: Floats,
     tolerance: float,
+    which: Iterable[int] | None = None,
 ) -> Moved:
     """Return the machines for the masses `positive` and `total`, both (machines, count); what is given stays as it is.
 
     Each machine follows its path from the old masses to the new ones; where that fails, a batch solve starts from the
-    old coefficients. Machines with examples of one sign only have nothing to solve.
+    old coefficients. Machines with examples of one sign only have nothing to solve; `which` names those that have, by
+    default all others.
 
     Raises
     ------
     NotConverged
         A machine misses the tolerance.
     """
-    new = Objects(objects.kernel, objects.positive.copy(), objects.total.copy(), objects.sizes)
-    new.positive[:, :count], new.total[:, :count] = positive, total
-    *kept, spare = solved
-    after = Solved._make([*(values.copy() for values in kept), spare])
-    events = [0] * len(solved.size)
-    for k in np.flatnonzero((objects.sizes[:, 0] > 0) & (objects.sizes[:, 0] < objects.sizes[:, 1])).tolist():
-        masses, target = (
-            np.array([of.positive[k, :count], of.total[k, :count] - of.positive[k, :count]]) for of in (objects, new)
+    if which is None:
+        of_class, examples = objects.sizes.T
+        which = np.flatnonzero((of_class > 0) & (of_class < examples)).tolist()
+    moved = Moved({}, [])
+    for k in which:
+        own = slice(k, k + 1)
+        before, after = (
+            Objects(objects.kernel, of_class[own], of_all[own], objects.sizes[own])
+            for of_class, of_all in ((objects.positive, objects.total), (positive, total))
         )
-        after, events[k] = follow(k, count, scale, C, objects, after, masses, target)
-        if events[k] < 0:
-            # Rounding may have spoilt the inverse: once more, from one that is built from nothing.
-            after.beta[k], after.score[k], after.state[k] = solved.beta[k], solved.score[k], solved.state[k]
-            after = build_margin(k, count, scale, C, objects, after)
-            after, events[k] = follow(k, count, scale, C, objects, after, masses, target)
-        if events[k] >= 0 and residual_of(k, count, scale, C, new, after) <= tolerance:
-            continue
-        events[k] = -1
-        problem = Problem(objects.kernel[:count], positive[k], total[k], C)
-        with np.errstate(invalid="ignore"):  # what is not a number is refused below
-            solution = batch_solve(problem, feasible(C, solved.beta[k, :count], masses, target), tolerance)
-        member = np.abs(solution.state) == 1
-        after.beta[k, :count], after.state[k, :count] = solution.beta, solution.state
-        after.score[k, :count] = np.where(member, solution.state, solution.score)
-        after = build_margin(k, count, scale, C, new, after)
-        worst = float(np.max([solution.violation, residual_of(k, count, scale, C, new, after)]))
-        if not worst <= tolerance:
-            raise NotConverged(f"residual must be at most {tolerance}, got {worst:.3g} with the new weights")
-    return Moved(new, after, events)
+        moved.machines[k], events = move_one(before, after, solved, k, count, scale, C, tolerance)
+        moved.events.append(events)
+    return moved
+
+
+def move_one(
+    before: Objects, after: Objects, solved: Solved, k: int, count: int, scale: float, C: float, tolerance: float
+) -> tuple[Solved, int]:
+    """Return machine k for the masses `after` of its examples, and the events of its path, -1 where that failed."""
+    old, new = (
+        np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
+    )
+    machine, events = follow(count, scale, C, before, copy_of(k, count, solved), old, new)
+    if events < 0:
+        # Rounding may have spoilt the inverse: once more, from one that is built from nothing.
+        machine = build_margin(count, scale, C, before, copy_of(k, count, solved))
+        machine, events = follow(count, scale, C, before, machine, old, new)
+    if events >= 0 and residual_of(count, scale, C, after, machine) <= tolerance:
+        return machine, events
+    machine = copy_of(k, count, solved)
+    problem = Problem(after.kernel[:count], after.positive[0, :count], after.total[0, :count], C)
+    with np.errstate(invalid="ignore"):  # what is not a number is refused below
+        solution = batch_solve(problem, feasible(C, machine.beta[0], old, new), tolerance)
+    machine.beta[0], machine.state[0] = solution.beta, solution.state
+    machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
+    machine = build_margin(count, scale, C, after, machine)
+    worst = float(np.max([solution.violation, residual_of(count, scale, C, after, machine)]))
+    if not worst <= tolerance:
+        raise NotConverged(f"residual must be at most {tolerance}, got {worst:.3g} with the new weights")
+    return machine, -1

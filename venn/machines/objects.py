@@ -10,16 +10,18 @@ import numpy as np
 
 from venn._compiled.neighbours import (
     Levels,
+    add_all_exactly,
     add_exactly,
     centroid_scores,
     join,
     leave_out,
     look_around,
+    part_with,
     squared_distances,
     vote_table,
     welcome,
 )
-from venn.machines.machine import Answer, Bag, ScoreTable, clean_object, code_of, grown
+from venn.machines.machine import Answer, Bag, ScoreTable, checked_place, clean_object, code_of, grown
 from venn.prediction import Floats, Integers, Label, class_codes
 
 
@@ -83,6 +85,14 @@ class ObjectMachine(ABC):
     @abstractmethod
     def _commit(self, code: int, column: int) -> None:
         """Learn that the object asked about, to be kept in `column`, is of a class."""
+
+    @abstractmethod
+    def _part_with(self, code: int, column: int) -> None:
+        """Forget one example of a class in `column`; the weight, the history and `n` are without it already."""
+
+    @abstractmethod
+    def _move(self, column: int, to: int) -> None:
+        """Move what else is kept by column."""
 
     def _bag(self, deleted: bool) -> Bag:
         m, c = self._count, len(self.classes)
@@ -171,6 +181,57 @@ class ObjectMachine(ABC):
             self._history = grown(self._history, 2 * self.n)
         self._history[self.n] = column
         self.n += 1
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machine is then, to the last bit, the one that has learned all others.
+
+        It costs about k + 1 steps where nearest examples are kept, and one where centroids are.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Place of the example in order of arrival; later ones move up.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another `i`; nothing changes.
+
+        Examples
+        --------
+        >>> machine = NearestNeighbours(1, classes=["no", "yes"])
+        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.2], "yes")]:
+        ...     machine.learn_one(x, y)
+        >>> machine.scores([0.1])
+        array([1., 1.])
+        >>> machine.unlearn_one()
+        >>> machine.scores([0.1])
+        array([0., 1.])
+        """
+        i = checked_place(i, self.n)
+        self._forget()
+        column = int(self._history[i])
+        self._history[i : self.n - 1] = self._history[i + 1 : self.n]
+        self._weights[column] -= 1
+        self.n -= 1
+        self._part_with(int(self._labels[column]), column)
+        if self._weights[column] == 0:
+            self._drop(column)
+        if self.n == 0:
+            self._features = None
+
+    def _drop(self, column: int) -> None:
+        """Remove a column without examples; the last one takes its place."""
+        last = self._count - 1
+        del self._where[self._columns[:, column].tobytes(), int(self._labels[column])]
+        if column != last:
+            self._where[self._columns[:, last].tobytes(), int(self._labels[last])] = column
+            for values in (self._columns, self._labels, self._weights):
+                values[..., column] = values[..., last]
+            history = self._history[: self.n]
+            history[history == last] = column
+            self._move(last, column)
+        self._count = last
 
 
 class ObjectHypotheses(Answer["ObjectMachine"]):
@@ -321,6 +382,17 @@ class NearestNeighbours(ObjectMachine):
         if column == self._count:
             join(self._levels, column, 0.0, code, 1, self.k + 1)
 
+    def _part_with(self, code: int, column: int) -> None:
+        x, further = np.ascontiguousarray(self._columns[:, column]), np.empty(self._count)
+        part_with(
+            self._levels, self._columns, self._count, self._labels, self._weights, x, code, self.k, self._distances,
+            further,
+        )  # fmt: skip
+
+    def _move(self, column: int, to: int) -> None:
+        for values in self._levels:
+            values[to] = values[column]
+
 
 class NearestCentroid(ObjectMachine):
     """Distances to the centroids of the classes.
@@ -413,3 +485,13 @@ class NearestCentroid(ObjectMachine):
         x = np.ascontiguousarray(self._columns[:, self._count])
         add_exactly(self._sums[code], self._errors[code], x)
         self._sizes[code] += 1
+
+    def _part_with(self, code: int, column: int) -> None:
+        # Summed anew: to subtract would leave the rounding of a sum that the example was in.
+        history = self._history[: self.n]
+        chosen = history[self._labels[history] == code]
+        add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
+        self._sizes[code] -= 1
+
+    def _move(self, column: int, to: int) -> None:
+        pass  # nothing is kept by column but the objects

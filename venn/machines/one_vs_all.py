@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.hinge import HingeHypotheses, HingeMachine
+from venn.machines.hinge import HingeMachine
+from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.prediction import Floats, Integers
 
 

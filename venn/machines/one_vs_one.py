@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.hinge import HingeHypotheses, HingeMachine
+from venn.machines.hinge import HingeMachine
+from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.prediction import Floats, Integers
 
 LEAST = 5e-7  # score that is a vote

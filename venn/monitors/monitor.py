@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -147,6 +147,11 @@ class Monitor(Running):
         self._names = SETS_GRADED if kind == SETS else GRADED
         self._sums = np.zeros(len(self._names))
         self._ring = np.zeros((self.window, len(self._names)))
+
+    def fresh(self, seed: int | None = None) -> Self:
+        """Return one with the same parameters that has seen nothing; a seed given takes the place of its own."""
+        given = {} if seed is None else {"seed": seed}
+        return type(self)(*self._patterns, **self._parameters | given)
 
     @property
     def classes(self) -> tuple[Label, ...]:

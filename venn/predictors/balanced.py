@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from venn.machines.machine import code_of
+from venn.machines.machine import code_of, ever_learned
 from venn.prediction import Label, Prediction, class_codes
 from venn.priors import PriorShift
 from venn.smoothing import Smoothing
@@ -165,5 +165,4 @@ class Balanced:
 
 def _learned(predictor: Any) -> int:
     """Return how many examples a predictor has learned."""
-    learned: int = (predictor if predictor.machine is None else predictor.machine).n
-    return learned
+    return ever_learned(predictor if predictor.machine is None else predictor.machine)

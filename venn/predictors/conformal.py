@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.nonconformity import shares
-from venn.machines.machine import Machine, checked_machine
+from venn.machines.machine import Machine, checked_machine, ever_learned
 from venn.nonconformity import Margin, Measure, Ranks, checked_measure, flag
 from venn.prediction import Floats, Label, PredictionSet
 from venn.priors import PriorShift, checked_ratios, shown_shift
@@ -94,8 +94,8 @@ class Conformal:
     smoothed : bool, default True
         Break ties at random. Without it the p-value is the largest that any tie-breaking could give.
     seed : int >= 0, default 0
-        Of the random numbers, one for each step: number n, where n examples have been learned, whatever is
-        asked and how often.
+        Of the random numbers, one for each step: number n, where n examples have been learned, those that
+        a window has forgotten among them, whatever is asked and how often.
     shift : PriorShift, optional
         Where the examples learned come by other class frequencies than the objects asked about.
 
@@ -165,7 +165,7 @@ class Conformal:
         x : (d,) finite numbers
         """
         ranks = self.measure.rank(self.machine.hypotheses(x))
-        tau = self._smoothing.at(self.machine.n) if self.smoothed else 1.0
+        tau = self._smoothing.at(ever_learned(self.machine)) if self.smoothed else 1.0
         values = p_values(ranks, tau, self.label_conditional, self._ratios)
         return PredictionSet(values, self.classes, self.smoothed)
 

@@ -18,7 +18,7 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.machine import NotConverged, code_of
+from venn.machines.machine import NotConverged, code_of, ever_learned
 from venn.prediction import Floats, Forecast, Label, Parameters, class_codes, distributions
 
 POWERS = (1.0, 0.5, 2.0)
@@ -327,7 +327,9 @@ class Protected:
         self.predictor.after_learning(x, y)
 
     def _learned(self) -> int | None:
-        return self._n if self.machine is None else getattr(self.machine, "n", None)
+        if self.machine is None:
+            return self._n
+        return ever_learned(self.machine) if hasattr(self.machine, "n") else None
 
     def _mismatch(self, asked: Answer, x: Any) -> str:
         """Return in words why an answer is not the one given of `x` just before the machine learned; "" if it is."""

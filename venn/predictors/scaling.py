@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators.followers import follower_of
+from venn.calibrators.followers import Follower, follower_of
 from venn.calibrators.maps import ScoreMap, checked_map
 from venn.prediction import Forecast, Label
 from venn.predictors.score_sources import ScoreSource, checked_source
@@ -42,7 +42,7 @@ class Scaler:
     Attributes
     ----------
     n : int
-        Number of examples learned.
+        Number of examples learned, those that a window has forgotten among them.
     fitted : Follower
         The maps as fitted last.
 
@@ -77,6 +77,9 @@ class Scaler:
         self._feed = self.source.feed(machine)
         self._given = machine
         self.fitted = follower_of(self.map, self._feed.classes)
+        self._ready = False
+        self._held_then: int | None = None
+        self._interim: tuple[int | None, Follower, bool] | None = None
         self._refit(None)
 
     def __repr__(self) -> str:
@@ -94,7 +97,7 @@ class Scaler:
 
     @property
     def n(self) -> int:
-        """Number of examples learned."""
+        """Number of examples learned, those that a window has forgotten among them."""
         return self._feed.n
 
     @property
@@ -133,8 +136,9 @@ class Scaler:
         test_scores = self._feed.test_scores(x)  # also when there is no map yet: refuses a bad x
         c = len(test_scores)
         total = 0.0
-        if self._ready:
-            p = self.fitted(test_scores)
+        fitted, ready = self._current()
+        if ready:
+            p = fitted(test_scores)
             total = p.sum()
         return Forecast(p / total if total > 0 else np.full(c, 1.0 / c), self.classes)
 
@@ -161,11 +165,33 @@ class Scaler:
         finally:
             self._refit(self)
 
+    @property
+    def _held(self) -> int | None:
+        held: int | None = getattr(self._feed, "held", None)
+        return held
+
+    def _current(self) -> tuple[Follower, bool]:
+        """Return the maps and whether they are fitted.
+
+        Between a window's restart and the next example they are others, fitted from nothing to what is left: asking
+        must not change from where the next fit starts.
+        """
+        held = self._held
+        if held == self._held_then:
+            return self.fitted, self._ready
+        if self._interim is None or self._interim[0] != held:
+            fitted, examples = follower_of(self.map, self._feed.classes), self._feed.examples(None)
+            if examples is not None:
+                fitted.fit(*examples)
+            self._interim = held, fitted, examples is not None
+        return self._interim[1:]
+
     def _refit(self, reader: object) -> None:
         # Until the fit has succeeded there is none: after an error predict_one refuses to answer.
         self._fitted_to = -1
+        self._interim = None
         examples = self._feed.examples(reader)
         self._ready = examples is not None
         if examples is not None:
             self.fitted.fit(*examples)
-        self._fitted_to = self._feed.n
+        self._fitted_to, self._held_then = self._feed.n, self._held

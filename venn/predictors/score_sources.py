@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from venn._compiled.scaling import totals_of
-from venn.machines.machine import Machine, checked_machine, grown
+from venn.machines.machine import Machine, checked_machine, ever_learned, grown
 from venn.prediction import Floats, Integers, Label, Parameters
 from venn.predictors.counts import Bools
 from venn.predictors.cross import Fold
@@ -86,7 +86,7 @@ class _Read(NamedTuple):
     """A bag that all readers of one machine may use until its next example."""
 
     machine: ref[Any]  # itself: one equal to it may have learned other examples
-    n: int
+    at: tuple[int, int]  # examples held, and learned ever
     examples: Examples
     readers: set[int]
 
@@ -109,7 +109,12 @@ class MachineFeed:
 
     @property
     def n(self) -> int:
-        """Number of examples learned."""
+        """Number of examples learned, those that a window has forgotten among them."""
+        return ever_learned(self.machine)
+
+    @property
+    def held(self) -> int:
+        """Number of examples that the machine holds."""
         return self.machine.n
 
     def test_scores(self, x: Any) -> Floats:
@@ -130,8 +135,8 @@ class MachineFeed:
 
     def examples(self, reader: object) -> Examples | None:
         """Return the bag; one already read by another after the same example will do."""
-        n = self.machine.n
-        if n == 0:
+        at = self.held, self.n
+        if self.held == 0:
             return None
         if reader is None:
             return self._read()
@@ -141,8 +146,8 @@ class MachineFeed:
             return self._read()
         last = reads.get(self._deleted)
         # Who comes again has reason to: the bag has changed.
-        if last is None or last.machine() is not self.machine or last.n != n or id(reader) in last.readers:
-            last = reads[self._deleted] = _Read(ref(self.machine), n, self._read(), set())
+        if last is None or last.machine() is not self.machine or last.at != at or id(reader) in last.readers:
+            last = reads[self._deleted] = _Read(ref(self.machine), at, self._read(), set())
         last.readers.add(id(reader))
         return last.examples
 
@@ -380,4 +385,9 @@ class CrossFittedScores(Parameters):
         """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
         checked_scorer(machine, folds[0])
+        if hasattr(machine, "forgotten"):
+            raise TypeError(
+                f"machine must hold all that it learns, for the folds do, for {self!r}, got {machine!r}: "
+                "DeletedScores() goes with a window"
+            )
         return CrossFittedFeed(checked_machine(machine), folds)

@@ -1,0 +1,77 @@
+"""Venn-Abers that forgets: after any deletion it is, to the last bit, one that never learned the example."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive import abers as naive
+
+from venn import VennAbers
+
+
+def contents(calibrator):
+    state = calibrator.__getstate__()
+    return state["scores"].tolist(), state["blocks"].tolist()
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+@pytest.mark.parametrize("distinct", [1, 4, 30, 10_000])
+def test_a_window_is_one_that_only_ever_learned_the_window(size, distinct):
+    """With few distinct scores every one is many examples, and most deletions leave a lighter point behind."""
+    rng = np.random.default_rng([size, distinct])
+    n = 400
+    scores = rng.integers(0, distinct, n) / 7
+    y = (rng.random(n) < scores / (distinct / 7)).astype(int)
+    sliding = VennAbers()
+    for step in range(n):
+        sliding.insert(scores[step], y[step])
+        if step >= size:
+            sliding.delete(scores[step - size], y[step - size])
+        if step % 20:
+            continue
+        first = max(0, step + 1 - size)
+        own, labels = scores[first : step + 1], y[first : step + 1]
+        anew = VennAbers()
+        anew.insert_many(own, labels)
+        assert len(sliding) == len(anew) == len(own)
+        assert contents(sliding) == contents(anew)
+        for s in (own[0], own[-1], own.min() - 1, own.max() + 1, rng.random() * distinct / 7):
+            answer = sliding.query(s)
+            assert answer == anew.query(s)
+            assert answer == pytest.approx(naive.refitted(own, labels, s), abs=1e-12)
+
+
+@pytest.mark.parametrize("order", ["first in first out", "last in first out", "at random", "by score"])
+def test_inserted_then_deleted_is_nothing(order):
+    rng = np.random.default_rng(len(order))
+    kept, passing = rng.normal(size=300).round(1), rng.normal(size=700).round(1)
+    labels, others = rng.integers(0, 2, 300), rng.integers(0, 2, 700)
+    calibrator = VennAbers()
+    calibrator.insert_many(kept, labels)
+    before = contents(calibrator), calibrator.query_many(passing).tobytes()
+    calibrator.insert_many(passing, others)
+    places = np.arange(700)
+    if order == "last in first out":
+        places = places[::-1]
+    elif order == "at random":
+        rng.shuffle(places)
+    elif order == "by score":
+        places = passing.argsort(kind="stable")
+    for i in places:
+        calibrator.delete(passing[i], others[i])
+    assert (contents(calibrator), calibrator.query_many(passing).tobytes()) == before
+
+
+def test_a_label_that_is_not_held_at_a_score_that_is():
+    calibrator = VennAbers()
+    calibrator.insert_many([0.5, 0.5, 0.5], [1, 1, 0])
+    calibrator.delete(0.5, 0)
+    for _ in range(2):
+        before = contents(calibrator)
+        with pytest.raises(ValueError, match=r"score and y must be those of a calibration example, got \(0.5, 0\)"):
+            calibrator.delete(0.5, 0)
+        assert contents(calibrator) == before
+        calibrator.delete(0.5, 1)
+    with pytest.raises(ValueError, match=r"score and y must be .*, got \(0.5, 1\)"):
+        calibrator.delete(0.5, 1)
+    assert len(calibrator) == 0

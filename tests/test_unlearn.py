@@ -1,0 +1,357 @@
+"""Unlearning: what is left is the machine that has learned the others, after every step of any sequence."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from conftest import KERNELS, LABELS, OBJECTS, labels, objects, same_answer
+from naive import distances, neighbours, svm
+from naive import weights as weighted
+
+import venn
+from venn._compiled.masses import follow_masses
+from venn._compiled.path import SOLVED
+from venn.machines import hinge_state
+from venn.machines.logistic_both import Both
+
+C = 2.0
+HINGE = {"one vs all": venn.OneVsAllSVM, "one vs one": venn.OneVsOneSVM}
+WEIGHTED = {**HINGE, "logistic": venn.KernelLogisticRegression}
+# Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
+KEPT = {
+    "neighbours": (lambda: venn.NearestNeighbours(3, range(3)), lambda *bag: neighbours.votes(*bag[:2], 3, 3, bag[2])),
+    "many neighbours": (
+        lambda: venn.NearestNeighbours(9, range(3)),
+        lambda *bag: neighbours.votes(*bag[:2], 3, 9, bag[2]),
+    ),
+    "centroid": (lambda: venn.NearestCentroid(range(3)), lambda *bag: neighbours.centroids(*bag[:2], 3, bag[2])),
+    "distances": (
+        lambda: venn.NeighbourDistances(2, range(3)),
+        lambda *bag: distances.mean_distances(*bag[:2], 3, 2, bag[2]),
+    ),
+}
+MACHINES = {name: lambda make=make: make(venn.RBF(0.5), C, range(3)) for name, make in WEIGHTED.items()}
+MACHINES |= {name: make for name, (make, _) in KEPT.items()}
+every_machine = pytest.mark.parametrize("name", MACHINES)
+every_hinge = pytest.mark.parametrize("name", HINGE)
+
+
+class Stream:
+    """A machine that learns and unlearns at random, and the examples that it holds, in order of arrival."""
+
+    def __init__(self, machine, kind, seed, n, sequence="noise"):
+        self.rng = np.random.default_rng([len(kind), seed])
+        self.machine, self.held = machine, []
+        self.X = objects(kind, self.rng, n)
+        self.y = labels(sequence, self.rng, self.X, 3)
+        self.w = self.rng.choice([0.5, 1.0, 1.5], n)
+        self.takes_weights = any(isinstance(machine, each) for each in WEIGHTED.values())
+
+    def teach(self, machine, i):
+        more = (self.w[i],) if self.takes_weights else ()
+        machine.learn_one(self.X[i], int(self.y[i]), *more)
+
+    def ask(self, machine, i):
+        return machine.hypotheses(self.X[i], *((self.w[i],) if self.takes_weights else ()))
+
+    def steps(self, size):
+        """Learn all; about `size` examples are held, once in a while none. Yields after each change."""
+        for i in range(len(self.X)):
+            self.teach(self.machine, i)
+            self.held.append(i)
+            yield i
+            goes = self.rng.integers(0, 3) if len(self.held) >= size else int(self.rng.random() < 0.2)
+            for _ in range(len(self.held) if i == 2 * size else goes):
+                place = int(self.rng.integers(len(self.held)))
+                if self.rng.random() < 0.5:
+                    self.ask(self.machine, i).deleted(0)  # what is remembered must go, and leave no trace
+                self.machine.unlearn_one(place)
+                del self.held[place]
+                yield i
+
+    def refitted(self):
+        machine = self.machine.fresh()
+        for i in self.held:
+            self.teach(machine, i)
+        return machine
+
+
+def assert_equal_answers(first, second, tolerance=1e-7, tables=("scores", "deleted", "duals")):
+    np.testing.assert_array_equal(first.labels, second.labels)
+    np.testing.assert_allclose(first.test_scores, second.test_scores, rtol=0, atol=tolerance)
+    for j in range(len(first.classes)):
+        for read in tables:
+            np.testing.assert_allclose(getattr(first, read)(j), getattr(second, read)(j), rtol=0, atol=tolerance)
+
+
+# Against the definition ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["normal", "grid", "few"])
+@pytest.mark.parametrize("class_weights", [None, (0.5, 1.0, 2.0)], ids=["equal", "weights"])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_a_weighted_machine_equals_the_definition(name, kind, class_weights):
+    define = {
+        "one vs all": weighted.one_vs_all, "one vs one": weighted.one_vs_one, "logistic": weighted.kernel_logistic,
+    }[name]  # fmt: skip
+    stream = Stream(WEIGHTED[name](venn.RBF(0.5), C, range(3), class_weights), kind, 1, 14, "late")
+    of_class = np.array(class_weights or (1.0, 1.0, 1.0))
+    for step, i in enumerate(stream.steps(5)):
+        rows, j = [*stream.held, i], step % 3
+        codes = np.append(stream.y[stream.held], j)
+        expected = define(svm.rbf(0.5)(stream.X[rows], stream.X[rows]), codes, stream.w[rows] * of_class[codes], 3, C)
+        np.testing.assert_allclose(stream.ask(stream.machine, i).scores(j), expected, rtol=0, atol=1e-5)
+        assert stream.machine.n == len(stream.held)
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("name", KEPT)
+def test_a_machine_that_keeps_objects_equals_the_definition_and_a_fresh_one_to_the_last_bit(name, kind):
+    make, define = KEPT[name]
+    stream = Stream(make(), kind, 2, 30, LABELS[len(kind) % len(LABELS)])
+    for step, i in enumerate(stream.steps(12)):
+        answer, j = stream.machine.hypotheses(stream.X[i]), step % 3
+        assert same_answer(answer, stream.refitted().hypotheses(stream.X[i]))
+        X, y = stream.X[[*stream.held, i]].tolist(), [*stream.y[stream.held].tolist(), j]
+        np.testing.assert_allclose(answer.deleted(j), define(X, y, True), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(answer.scores(j), define(X, y, False), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(answer.labels, y[:-1])
+
+
+# Against a machine that learned nothing else -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["normal", "grid", "repeats"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@every_hinge
+def test_a_sequence_leaves_what_a_fresh_machine_learns(name, kernel, kind):
+    for bound in (0.05, 100.0):
+        stream = Stream(HINGE[name](KERNELS[kernel][0], bound, range(3)), kind, 3, 17)
+        for step, i in enumerate(stream.steps(7)):
+            assert stream.machine.residual <= 1e-8
+            if step % 4 == 0:
+                ours, theirs = (stream.ask(machine, i) for machine in (stream.machine, stream.refitted()))
+                # With a flat kernel all but the scores is at the end of double precision.
+                assert_equal_answers(ours, theirs, 1e-6, ("scores",) if kernel == "rbf flat" else ("scores", "deleted"))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_sequence_leaves_what_a_fresh_logistic_machine_learns(kernel):
+    stream = Stream(venn.KernelLogisticRegression(KERNELS[kernel][0], 10.0, range(3), (1, 2, 1)), "grid", 4, 20)
+    for step, i in enumerate(stream.steps(8)):
+        assert stream.machine.residual <= 1e-9
+        if step % 6 == 0:
+            assert_equal_answers(*(stream.ask(machine, i) for machine in (stream.machine, stream.refitted())))
+
+
+@every_machine
+def test_to_learn_and_to_unlearn_again_changes_nothing(name):
+    stream = Stream(MACHINES[name](), "grid", 5, 25)
+    for i in range(15):
+        stream.teach(stream.machine, i)
+    before = stream.ask(copy.deepcopy(stream.machine), 16)
+    for i in range(16, 25):
+        stream.teach(stream.machine, i)
+        stream.machine.unlearn_one(15)
+        assert_equal_answers(stream.ask(stream.machine, 16), before, 1e-8, ("scores", "deleted"))
+
+
+@every_machine
+def test_all_may_be_unlearned_and_objects_of_another_length_learned(name):
+    machine = MACHINES[name]()
+    first, second = (Stream(machine, kind, 6, 12) for kind in ("normal", "binary"))
+    for order in (lambda n: 0, lambda n: n - 1):
+        for i in range(12):
+            first.teach(machine, i)
+        while machine.n:
+            machine.unlearn_one(order(machine.n))
+        assert machine.residual == 0.0
+        assert machine.bag.scores.shape[1] == machine.deleted_bag.scores.shape[1] == 0
+        with pytest.raises(ValueError, match="i must be"):
+            machine.unlearn_one()
+    fresh = machine.fresh()
+    for i in range(12):
+        assert same_answer(second.ask(machine, i), second.ask(fresh, i))
+        second.teach(machine, i)
+        second.teach(fresh, i)
+
+
+@every_hinge
+def test_one_class_is_left_and_others_come_again(name):
+    machine = HINGE[name](venn.RBF(0.5), C, list("abc"))
+    for x, label in [(0.0, "a"), (0.5, "b"), (1.0, "b"), (0.0, "b"), (2.0, "c")]:
+        machine.learn_one([x], label)
+    machine.unlearn_one()  # a
+    machine.unlearn_one(3)  # c
+    fresh = machine.fresh()
+    for x in (0.5, 1.0, 0.0):
+        fresh.learn_one([x], "b")
+    assert_equal_answers(machine.hypotheses([0.7]), fresh.hypotheses([0.7]), 1e-12)
+    for each in (machine, fresh):
+        each.learn_one([0.7], "a")
+    assert_equal_answers(machine.hypotheses([0.1]), fresh.hypotheses([0.1]))
+
+
+@every_hinge
+def test_an_example_beyond_its_level_had_no_part(name):
+    """To the last bit: nothing is solved."""
+    machine = HINGE[name](venn.RBF(0.5), C, list("ab"))
+    for x, label in [(0.0, "a"), (1.0, "b"), (0.1, "a"), (1.2, "b"), (-0.5, "a"), (-0.45, "a"), (-0.55, "a")]:
+        machine.learn_one([x], label)
+    # The sure one stands at an object of its own, or shares it with one that is not sure.
+    sure = int(np.argmax(np.abs(machine.bag.scores).min(axis=0)))
+    assert np.abs(machine.bag.scores[:, sure]).min() > (1.01 if name == "one vs all" else 0)
+    before = machine.scores([0.4])
+    machine.unlearn_one(sure)
+    assert machine.scores([0.4]).tolist() == pytest.approx(before.tolist(), abs=1e-15)
+
+
+@every_hinge
+def test_a_failed_path_is_replaced_by_a_batch_solve(name, monkeypatch):
+    stream = Stream(MACHINES[name](), "grid", 7, 30)
+    assert list(stream.steps(60)).count(29) > 0
+
+    def failing(*arguments):
+        _, *rest = follow_masses(*arguments)
+        return SOLVED + 1, *rest
+
+    monkeypatch.setattr("venn.machines.masses.follow_masses", failing)
+    while len(stream.held) > 10:
+        stream.machine.unlearn_one(3)
+        del stream.held[3]
+        assert stream.machine.residual <= 1e-8
+    assert_equal_answers(*(stream.ask(machine, 0) for machine in (stream.machine, stream.refitted())))
+
+
+# Over a long time -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "steps"), [("one vs all", 420), ("one vs one", 250), ("logistic", 60)])
+def test_nothing_drifts_in_a_sliding_window(name, steps):
+    stream = Stream(WEIGHTED[name](venn.RBF(0.5), 10.0, range(3)), "constant", 8, steps)
+    for i in range(steps):
+        stream.teach(stream.machine, i)
+        stream.held.append(i)
+        if len(stream.held) > 14:
+            stream.machine.unlearn_one()
+            del stream.held[0]
+        assert stream.machine.residual <= 1e-9
+    assert stream.machine.n == 14
+    assert_equal_answers(*(stream.ask(machine, 0) for machine in (stream.machine, stream.refitted())))
+
+
+def test_scores_are_recomputed_now_and_then_though_n_stays(monkeypatch):
+    done = []
+    monkeypatch.setattr(hinge_state, "REFRESH", 10)
+    monkeypatch.setattr(hinge_state, "refresh_scores", lambda k, *rest: done.append(k))
+    stream = Stream(venn.OneVsAllSVM(venn.RBF(0.5), C, range(3)), "normal", 9, 60)
+    stream.y = np.arange(60) % 3
+    for i in range(60):
+        stream.teach(stream.machine, i)
+        if i >= 12:
+            before = len(done)
+            stream.machine.unlearn_one()
+            assert done[before:] == ([0, 1, 2] if (i + 1 + i - 11) % 10 == 0 else [])
+    assert len(done) >= 27
+
+
+# Its readers --------------------------------------------------------------------------------------------
+
+
+READERS = {
+    "argmax": lambda machine: venn.TransductiveVenn(machine, venn.Argmax()),
+    "deleted": lambda machine: venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+    "abers": lambda machine: venn.TransductiveVennAbers(machine),
+    "conformal": lambda machine: venn.Conformal(machine, venn.Margin(), smoothed=False),
+    "platt": lambda machine: venn.Scaler(machine, venn.Platt(), venn.TrainingScores()),
+    "isotonic": lambda machine: venn.Scaler(machine, venn.Isotonic(), venn.DeletedScores()),
+}
+
+
+@every_machine
+def test_readers_see_only_what_is_held(name):
+    stream = Stream(MACHINES[name](), "constant", 10, 30)
+    for i in range(30):
+        stream.teach(stream.machine, i)
+        stream.held.append(i)
+        if i >= 20:
+            stream.machine.unlearn_one(i % 3)
+            del stream.held[i % 3]
+    fresh = stream.refitted()
+    for reader, attach in READERS.items():
+        if (reader, name) == ("abers", "one vs one"):
+            continue  # it needs one table of scores for all hypotheses
+        ours, theirs = attach(stream.machine), attach(fresh)
+        for x in stream.X[:5]:
+            first, second = ours.predict_one(x), theirs.predict_one(x)
+            for part in ("probabilities", "p_values", "lower", "upper"):
+                if hasattr(second, part):
+                    np.testing.assert_allclose(
+                        getattr(first, part), getattr(second, part), rtol=0, atol=1e-6, err_msg=reader
+                    )
+
+
+@every_machine
+def test_what_was_remembered_is_out_of_date_and_copies_go_on_alone(name):
+    stream = Stream(MACHINES[name](), "grid", 11, 20)
+    for i in range(15):
+        stream.teach(stream.machine, i)
+    twin = pickle.loads(pickle.dumps(stream.machine))
+    answer = stream.ask(stream.machine, 16)
+    stream.machine.unlearn_one(4)
+    assert not answer.current
+    with pytest.raises(RuntimeError, match="out of date"):
+        answer.scores(0)
+    assert (stream.machine.n, twin.n) == (14, 15)
+    twin.unlearn_one(4)
+    for each in (stream.machine, twin):
+        stream.teach(each, 17)
+        each.unlearn_one(0)
+    assert same_answer(stream.ask(stream.machine, 16), stream.ask(twin, 16))
+
+
+# What is refused ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [-1, 8, 10**30, 0.0, "0", None, True, np.nan], ids=repr)
+@every_machine
+def test_a_bad_place_changes_nothing(name, bad):
+    stream = Stream(MACHINES[name](), "grid", 12, 9)
+    for i in range(8):
+        stream.teach(stream.machine, i)
+    answer, before = stream.ask(stream.machine, 8), pickle.dumps(stream.machine)
+    with pytest.raises((ValueError, TypeError), match=r"i must be an integer from 0 to .*8.*, got ") as refusal:
+        stream.machine.unlearn_one(bad)
+    assert repr(bad) in str(refusal.value)
+    assert answer.current
+    assert pickle.dumps(stream.machine) == before
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_what_does_not_converge_changes_nothing(name, monkeypatch):
+    stream = Stream(MACHINES[name](), "normal", 13, 16)
+    for i in range(15):
+        stream.teach(stream.machine, i)
+
+    def failing(*arguments):
+        raise venn.NotConverged("residual must be small, got a large one")
+
+    monkeypatch.setattr("venn.machines.hinge.TOLERANCE", -1.0)
+    monkeypatch.setattr(Both, "solve", failing)
+    refused = []
+    for i in range(15):
+        machine = copy.deepcopy(stream.machine)
+        before = pickle.dumps(machine)
+        try:
+            machine.unlearn_one(i)
+        except venn.NotConverged:
+            assert pickle.dumps(machine) == before
+            refused.append(machine)
+    monkeypatch.undo()
+    assert len(refused) > 3
+    for machine in refused:
+        machine.unlearn_one()
+        assert machine.n == 14

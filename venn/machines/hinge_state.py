@@ -1,0 +1,245 @@
+"""What support vector machines of the hinge loss keep: objects, examples, solutions, and room for more of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.buffers import Branches, Objects, Scratch, Solved
+from venn._compiled.margin import refresh_scores
+from venn._compiled.path import EVENTS
+from venn.machines.hinge_hypotheses import HingeHypotheses
+from venn.machines.kernels import Kernel, checked_kernel, positive
+from venn.machines.machine import checked_class_weights, grown
+from venn.prediction import Floats, Integers, Label, class_codes
+
+REFRESH = 200  # examples, learned or unlearned, between two recomputations of all scores from the kernel
+
+
+class HingeState(ABC):
+    """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
+
+    def __init__(
+        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+    ) -> None:
+        self.kernel = checked_kernel(kernel)
+        self.C = positive("C", C)
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
+        #: (machines, c) whether examples of a class are positive, negative or no examples of a machine
+        self.signs = self._signs_of(len(self.classes))
+        self.n = 0
+        c, k = len(self.classes), len(self.signs)
+        self._features: int | None = None
+        self._count = 0  # distinct objects learned
+        self._where: dict[bytes, int] = {}
+        self._asked: HingeHypotheses[Any] | None = None
+        self._history = np.zeros((2, 64), np.int64)  # object and class of each example
+        self._weights = np.zeros(64)  # of each example, without that of its class
+        # Examples at an object that differ from the first in class or weight, and their number.
+        self._extras: dict[tuple[int, int, float], int] = {}
+        self._scale = 0.0  # largest K(x, x)
+        self._changes = 0  # examples learned and unlearned
+        # Buffers: `_make_room` and `_make_margin_room` replace them, and those of `_weigh`, by larger ones.
+        self._room = self._margin_room = 0
+        self._columns = np.zeros((0, 0))  # objects by feature
+        self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object
+        # Class and weight of the first example at each object, and the number of those equal to it.
+        self._first, self._first_weight, self._equal = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        self._objects = Objects(np.zeros((0, 0)), np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 2), np.int64))
+        self._solved = Solved(
+            np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 0), np.int8), np.zeros(k),
+            np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)),
+        )  # fmt: skip
+        self._scratch = self._new_scratch()
+        self._weigh(checked_class_weights(class_weights, self.classes))
+
+    def _weigh(self, class_weights: Floats) -> None:
+        """Set the weights of the classes and make the buffers whose shapes depend on them."""
+        self.class_weights = class_weights
+        # Negative examples weigh alike within a group of classes.
+        self._values, self._group = np.unique(class_weights, return_inverse=True)
+        self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
+        sides, k, room, wide = len(self._values) + 1, len(self.signs), self._room, self._margin_room
+        # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
+        self._unit = np.zeros((sides, k))
+        machine, code = (self._side >= 0).nonzero()
+        self._unit[self._side[machine, code], machine] = class_weights[code]
+        self._joining = np.array([self.signs > 0, self.signs != 0]).T * class_weights[:, None, None]
+        counters = np.zeros((3, k, sides), np.int64)
+        self._branches = Branches(
+            np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
+            counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
+            np.zeros((k, sides, EVENTS, wide)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
+        )  # fmt: skip
+        # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
+        # Empty until deleted scores are asked for.
+        self._known, self._spans = np.zeros((k, 0)), np.zeros((sides, k, 0))
+
+    @abstractmethod
+    def _signs_of(self, c: int) -> NDArray[np.int8]:
+        """Return (machines, c): +1 where examples of a class are positive for a machine, -1 negative, 0 neither."""
+
+    def _new_scratch(self) -> Scratch:
+        width = self._room + EVENTS + 8
+        return Scratch(
+            np.arange(self._margin_room), np.empty((9, self._margin_room)), np.empty((12, width)),
+            np.empty(width, np.int64), np.empty(self._margin_room * width),
+        )  # fmt: skip
+
+    def _make_room(self, objects: int, features: int) -> None:
+        """Make room for `objects` distinct objects; capacities double."""
+        if features != self._columns.shape[0]:
+            # Nothing is learned yet: only then may objects of another length come.
+            self._columns = np.zeros((features, self._room))
+        if objects <= self._room:
+            return
+        c, k, room = len(self.classes), len(self.signs), max(64, self._room)
+        while room < objects:
+            room *= 2
+        self._room = room
+        self._columns = grown(self._columns, features, room)
+        self._counts, self._equal = grown(self._counts, c, room), grown(self._equal, room)
+        self._first, self._first_weight = grown(self._first, room), grown(self._first_weight, room)
+        kernel, of_class, total, sizes = self._objects
+        self._objects = Objects(grown(kernel, room, room), grown(of_class, k, room), grown(total, k, room), sizes)
+        sides = len(self._branches.beta)
+        old, asked = self._solved, self._branches
+        self._solved = old._replace(
+            beta=grown(old.beta, k, room), score=grown(old.score, k, room), state=grown(old.state, k, room)
+        )
+        self._branches = asked._replace(
+            beta=grown(asked.beta, sides, k, room),
+            score=grown(asked.score, sides, k, room),
+            state=grown(asked.state, sides, k, room),
+        )
+        self._scratch = self._new_scratch()
+
+    def _make_margin_room(self, size: int) -> None:
+        """Make room for margins of `size` members and a path's events; capacities double."""
+        need = size + EVENTS + 4
+        if need <= self._margin_room:
+            return
+        k, room = len(self.signs), max(128, self._margin_room)
+        while room < need:
+            room *= 2
+        self._margin_room = room
+        sides = len(self._branches.beta)
+        old, asked = self._solved, self._branches
+        self._solved = old._replace(
+            members=grown(old.members, k, room),
+            inverse=grown(old.inverse, k, room, room),
+            spare=grown(old.spare, k, room, room),
+        )
+        self._branches = asked._replace(
+            index=grown(asked.index, k, sides, room),
+            alive=grown(asked.alive, k, sides, room),
+            terms=grown(asked.terms, k, sides, EVENTS, room),
+        )
+        self._scratch = self._new_scratch()
+
+    def _make_span_room(self) -> None:
+        k = len(self.signs)
+        if self._known.shape[1] < self._room:
+            self._known = np.full((k, self._room), np.nan)
+            self._spans = np.full((len(self._values) + 1, k, self._room), np.nan)
+
+    def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
+        """Return object, class and number of the distinct examples.
+
+        First those like the first one at each of `count` objects, then all others.
+        """
+        objects, codes, numbers = np.arange(count), self._first[:count], self._equal[:count]
+        if self._extras:
+            others, classes, _ = zip(*self._extras, strict=True)
+            objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])
+            numbers = np.concatenate([numbers, list(self._extras.values())])
+        return objects, codes, numbers
+
+    def _example_weights(self, count: int) -> Floats:
+        """Return the weight of one of each of these examples, with that of its class."""
+        weights = self._first_weight[:count] * self.class_weights[self._first[:count]]
+        further = [weight * self.class_weights[code] for _, code, weight in self._extras]
+        return np.concatenate([weights, further])
+
+    def _scale_with(self, p: int) -> float:
+        return max(self._scale, float(self._objects.kernel[p, p]), 1e-300)
+
+    def _enlist(self, p: int, label: int, weight: float) -> None:
+        """Count an example at object p among the distinct ones."""
+        if self._equal[p] == 0:
+            self._first[p], self._first_weight[p] = label, weight
+        if self._first[p] == label and self._first_weight[p] == weight:
+            self._equal[p] += 1
+        else:
+            like = (p, label, float(weight))
+            self._extras[like] = self._extras.get(like, 0) + 1
+
+    def _masses_at(self, examples: Integers) -> Floats:
+        """Return the (machines, 2) masses, of the positive ones and of all, that these examples of one object bring.
+
+        Summed in order of arrival: so they are, to the last bit, as if no others had ever come.
+        """
+        masses = np.zeros((examples.size + 1, len(self.signs), 2))
+        masses[1:] = self._joining[self._history[1, examples]] * self._weights[examples, None, None]
+        summed: Floats = masses.cumsum(axis=0)[-1]
+        return summed
+
+    def _strike(self, i: int, p: int, others: Integers) -> None:
+        """Take the i-th example out of the books; the `others` are those at its object p, in order of arrival."""
+        codes, weights = self._history[1, : self.n].tolist(), self._weights[: self.n].tolist()
+        self._counts[codes[i], p] -= 1
+        self._equal[p] = 0
+        for example in (i, *others.tolist()):
+            self._extras.pop((p, codes[example], weights[example]), None)
+        for example in others.tolist():
+            self._enlist(p, codes[example], weights[example])
+        last = self.n - 1
+        self._history[:, i:last] = self._history[:, i + 1 : self.n]
+        self._weights[i:last] = self._weights[i + 1 : self.n]
+        self.n = last
+
+    def _drop(self, p: int) -> None:
+        """Remove object p, at which no example is left; the last one takes its place."""
+        last = self._count - 1
+        del self._where[self._columns[:, p].tobytes()]
+        if p != last:
+            self._where[self._columns[:, last].tobytes()] = p
+            if self._extras:
+                numbers = self._extras.items()
+                self._extras = {(p if q == last else q, code, weight): n for (q, code, weight), n in numbers}
+            history = self._history[0, : self.n]
+            history[history == last] = p
+            members = self._solved.members
+            members[(members == last) & (np.arange(members.shape[1]) < self._solved.size[:, None])] = p
+            kernel, of_class, total, _ = self._objects
+            kernel[p, :last] = kernel[last, :last]
+            kernel[p, p] = kernel[last, last]
+            kernel[:last, p] = kernel[p, :last]
+            by_object = [
+                self._columns, self._counts, self._equal, self._first, self._first_weight, of_class, total,
+                self._solved.beta, self._solved.score, self._solved.state,
+            ]  # fmt: skip
+            if self._known.size:
+                by_object.append(self._known)
+            for values in by_object:
+                values[..., p] = values[..., last]
+        self._counts[:, last] = self._equal[last] = 0
+        self._count = last
+
+    def _changed(self) -> None:
+        """Count a change; now and then recompute all scores, so that rounding does not add up over a long stream."""
+        self._changes += 1
+        if self._changes % REFRESH == 0:
+            self._known.fill(np.nan)
+            for k in range(len(self.signs)):
+                self._refresh(k)
+
+    def _refresh(self, k: int) -> None:
+        """Recompute machine k's scores and bias from the kernel, unless it has one class only."""
+        if 0 < self._objects.sizes[k, 0] < self._objects.sizes[k, 1]:
+            refresh_scores(k, self._count, self._objects, self._solved)

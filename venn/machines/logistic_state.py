@@ -1,0 +1,190 @@
+"""What kernel logistic machines keep: objects, examples, solutions and inverses, and room for more of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn._compiled import logistic as compiled
+from venn.machines.kernels import Kernel, checked_kernel, positive
+from venn.machines.logistic_both import Both, Scratch
+from venn.machines.logistic_hypotheses import LogisticHypotheses
+from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
+from venn.machines.machine import NotConverged, checked_class_weights, grown
+from venn.prediction import Floats, Label, class_codes
+
+REFRESH = 64  # examples, learned or unlearned, between two checks of the inverses
+DRIFT = 1e-10
+
+
+class LogisticState:
+    """One-against-all machines over the same distinct objects, in buffers that grow."""
+
+    def __init__(
+        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+    ) -> None:
+        self.kernel = checked_kernel(kernel)
+        self.C = positive("C", C)
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
+        self.n = 0
+        c = len(self.classes)
+        self._features: int | None = None
+        self._asked: LogisticHypotheses | None = None
+        self._where: dict[bytes, int] = {}  # object of each content
+        self._examples: dict[tuple[int, int, float], int] = {}  # place of each distinct example: object, class, weight
+        self._places = np.zeros((3, 0), np.int64)  # object, class and number of each distinct example
+        self._weight = np.zeros(0)  # of each distinct example, without that of its class
+        self._history = np.zeros(64, np.int64)  # place of each example
+        self._sizes = np.zeros(c, np.int64)  # examples of each class
+        self._count = 0  # distinct objects
+        self._room = 0
+        self._columns = np.zeros((0, 0))  # objects by feature
+        self._kernel = np.zeros(0)  # packed by rows of the lower triangle, like the inverses
+        self._scale = 0.0  # largest K(x, x)
+        self._changes = 0  # examples learned and unlearned
+        self._masses = np.zeros((c, 0))  # of the examples at each object, weights times those of classes, by class
+        self._total = np.zeros(0)
+        self._beta, self._score = np.zeros((2, c, 0))
+        self._bias = np.zeros(c)
+        self._levels = np.zeros((c, 0), np.int64)
+        self._inverse = np.zeros((c, 0))  # packed
+        self._sums, self._diagonals = np.zeros((2, c, 0))  # of the inverses: rows added, and diagonals
+        self._arrange(checked_class_weights(class_weights, self.classes))
+
+    def _arrange(self, class_weights: Floats) -> None:
+        """Take the weights of the classes, and say what may be supposed about a new object.
+
+        The last side is that it is of class k; before it, that it is not, for each weight that it then may have.
+        """
+        c = len(self.classes)
+        self.class_weights = class_weights
+        values, self._group = np.unique(class_weights, return_inverse=True)
+        self._side = np.where(np.eye(c, dtype=bool), len(values), self._group)  # (machines, c) under each label
+        # (sides, machines) weight of a new example by its class
+        self._unit = np.vstack([np.repeat(values[:, None], c, axis=1), class_weights])
+        # Sides of each machine, two of which are solved side by side.
+        sides = [np.unique(row) for row in self._side]
+        self._pairs = [[row[i : i + 2] for i in range(0, row.size, 2)] for row in sides]
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        (sides, c), room = self._unit.shape, self._room
+        self._betas, self._scores = np.zeros((2, sides, c, room))  # 0 where a machine has no such side
+        self._biases = np.zeros((sides, c))
+        self._joined = np.zeros((c, room))  # inverse times the new object's kernel
+        self._work = Scratch(np.empty((26, room)), np.empty((2, compiled.FOLDED, room)))
+
+    def _make_room(self, objects: int, features: int) -> None:
+        """Make room for `objects` distinct objects; capacities double."""
+        if features != self._columns.shape[0]:
+            # Nothing is learned yet: only then may objects of another length come.
+            self._columns = np.zeros((features, self._room))
+        if objects <= self._room:
+            return
+        c, room = len(self.classes), max(64, self._room)
+        while room < objects:
+            room *= 2
+        self._room = room
+        self._columns = grown(self._columns, features, room)
+        self._kernel = grown(self._kernel, room * (room + 1) // 2)
+        self._masses, self._total = grown(self._masses, c, room), grown(self._total, room)
+        self._beta, self._score = grown(self._beta, c, room), grown(self._score, c, room)
+        self._levels = grown(self._levels, c, room)
+        self._sums, self._diagonals = grown(self._sums, c, room), grown(self._diagonals, c, room)
+        self._inverse = grown(self._inverse, c, room * (room + 1) // 2)
+        self._make_scratch()
+
+    def _row(self, p: int) -> Floats:
+        """Return the kernel of object p with those before it and itself, a view."""
+        start = p * (p + 1) // 2
+        return self._kernel[start : start + p + 1]
+
+    def _constant(self, size: int, n: int) -> float:
+        """Return the score from which a machine with one class only starts when the other comes."""
+        return math.log(max(n, 1)) * (1 if size else -1)
+
+    def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
+        """Return two problems of machine k, with these masses of n examples; both as it stands and none to do."""
+        count = total.size
+        two = np.empty((4, 2, count))
+        two[:] = np.stack([masses, total, self._beta[k, :count], self._score[k, :count]])[:, None]
+        positive, whole, beta, score = two
+        return Both(self.C, n, positive, whole, np.zeros(2, bool), beta, score, np.zeros(2))
+
+    def _solve(self, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
+        try:
+            both.solve(self._kernel, scale, bordered, V, self._work)
+        except NotConverged as error:
+            raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
+
+    def _forget(self) -> None:
+        if self._asked is not None:
+            self._asked.current = False
+            self._asked = None
+
+    def _strike(self, i: int, place: int) -> None:
+        """Take the i-th example, one of those at a place, out of the books; the last place moves to one without any."""
+        self._history[i : self.n - 1] = self._history[i + 1 : self.n]
+        self.n -= 1
+        self._places[2, place] -= 1
+        if self._places[2, place] > 0:
+            return
+        last = self._weight.size - 1
+        keys = [(*self._places[:2, q].tolist(), float(self._weight[q])) for q in (last, place)]
+        self._examples[keys[0]] = place
+        del self._examples[keys[1]]
+        history = self._history[: self.n]
+        history[history == last] = place
+        self._places[:, place], self._weight[place] = self._places[:, last], self._weight[last]
+        self._places, self._weight = self._places[:, :last].copy(), self._weight[:last].copy()
+
+    def _drop(self, p: int) -> None:
+        """Remove object p, at which no example is left; the last one takes its place. Solutions are the caller's."""
+        last = self._count - 1
+        del self._where[self._columns[:, p].tobytes()]
+        if p < last:
+            self._where[self._columns[:, last].tobytes()] = p
+            self._columns[:, p] = self._columns[:, last]
+            for place in np.flatnonzero(self._places[0] == last).tolist():
+                like = int(self._places[1, place]), float(self._weight[place])
+                self._examples[p, *like] = self._examples.pop((last, *like))
+            self._places[0, self._places[0] == last] = p
+        compiled.move_last(self._kernel, self._count, p)
+        self._count = last
+
+    def _changed(self) -> None:
+        """Count a change; now and then build an inverse anew where rounding has moved it."""
+        self._changes += 1
+        if self._changes % REFRESH or self.n == 0:
+            return
+        for k in range(len(self.classes)):
+            standing = self._standing(k)
+            if not standing.drift((self._changes // REFRESH) % self._count) <= DRIFT:
+                self._take(k, made_anew(self._kernel, self._levels[k, : self._count], standing.weights))
+
+    def _standing(self, k: int) -> Standing:
+        m = self._count
+        return Standing(
+            self._kernel, self._inverse[k], self._diagonals[k, :m], self._sums[k, :m],
+            rounded_weights(self.C, self._total[:m], self._levels[k, :m]),
+        )  # fmt: skip
+
+    def _take(self, k: int, change: Change) -> None:
+        """Change machine k's inverse; `_count` still says of how many objects it was."""
+        count = change.levels.size
+        change.apply(self._inverse[k], self._count)
+        self._levels[k, :count], self._sums[k, :count] = change.levels, change.sums
+        self._diagonals[k, :count] = change.diagonal
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: no scratch, no remembered answer."""
+        scratch = ("_betas", "_scores", "_biases", "_joined", "_work")
+        return {name: value for name, value in vars(self).items() if name not in scratch} | {"_asked": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._make_scratch()

@@ -1,0 +1,203 @@
+"""A predictor whose window starts anew when a monitor of its own predictions rings."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from venn.machines.machine import clean_object, code_of, ever_learned
+from venn.prediction import Label, Prediction, class_codes
+from venn.predictors.schedules import whole
+
+SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
+
+
+class Watcher(Protocol):
+    """What says when the predictions no longer hold; `Monitor` is one."""
+
+    def update(self, prediction: Any, y: Label) -> Sequence[Any]:
+        """Take in a prediction and the label that was then revealed; return the alarms that ring now."""
+
+    def fresh(self, seed: int) -> Watcher:
+        """Return one with the same parameters, but this seed, that has seen nothing."""
+
+
+class Said(NamedTuple):
+    """What was said of an object just before its label was learned."""
+
+    content: bytes
+    learned: int
+    prediction: Prediction
+
+
+class Restarting:
+    """A predictor on a sliding window that starts anew when its monitor rings.
+
+    At every example learned it makes its prediction as things stand, tells the monitor what it was and what the label
+    turned out to be, and learns. If an alarm rings, the window forgets all but the latest `keep` examples, and a fresh
+    monitor, with random numbers of its own, takes over.
+
+    What is proved, for an exchangeable stream. An alarm is a function of the examples up to it; given those, the ones
+    after it are still exchangeable. So with keep=0 everything that holds at the start of a stream holds at a restart
+    again, given the past: each prediction is valid; until the window is full, or full again, so are the statements
+    about many steps, and each start rings falsely, by the detectors of the monitor that have a level, with at most that
+    chance. Of N starts at most N times the level do so on average. Once the window slides, each prediction remains
+    valid, but of alarms nothing is proved: see `SlidingWindow`. With keep > 0 the kept examples are among those that
+    made the alarm ring, so they and the new one are not exchangeable given that it rang: nothing is proved until the
+    last of them has left the window. They may still be the better choice, as a short memory is worth more than none.
+
+    What is not proved. When the stream has changed, an alarm comes after the change by a delay that no theorem
+    bounds; predictions in between are not valid, and neither is what is kept from before. With keep=0, if the examples
+    after the alarm are exchangeable, all the above holds of them; that they are is what nobody can know. And a monitor
+    of one predictor's errors hears only changes that those errors show.
+
+    Parameters
+    ----------
+    predictor : predictor
+        One that reads a `SlidingWindow` and is not told of examples by anyone else: it is copied, the window is not,
+        so other predictors of a `Panel` may read the window too; they find it restarted.
+    monitor : Watcher
+        A pattern, such as `Monitor(classes)`; fresh ones are used.
+    keep : int >= 0, default 0
+        Number of latest examples that survive a restart.
+    seed : int >= 0, default 0
+        Of the monitors' random numbers; each start has others.
+
+    Attributes
+    ----------
+    predictor : predictor
+        The copy. Not to be taught.
+    monitor : Watcher
+        The one since the last restart.
+    n : int
+        Number of examples learned.
+    restarts : tuple of int
+        Values of `n` at which the window restarted.
+    alarms : tuple
+        Of each restart the alarms that rang.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import venn
+    >>> from venn.machines.window import SlidingWindow
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> base = venn.Conformal(SlidingWindow(machine, size=500))
+    >>> model = Restarting(base, venn.Monitor(base.classes))
+    >>> rng = np.random.default_rng(0)
+    >>> for step in range(600):  # the labels change places at step 300
+    ...     x = rng.normal(size=1)
+    ...     model.learn_one(x, "yes" if (x[0] > 0) == (step < 300) else "no")
+    >>> len(model.restarts), 300 < model.restarts[0] < 340, model.machine.n == 600 - model.restarts[0]
+    (1, True, True)
+    """
+
+    def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
+        needed = ("predict_one", "after_learning")
+        if isinstance(predictor, type | str) or not all(callable(getattr(predictor, name, None)) for name in needed):
+            raise TypeError(f"predictor must be a predictor object, such as Conformal, got {predictor!r}")
+        if not callable(getattr(getattr(predictor, "machine", None), "restart", None)):
+            raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
+        if isinstance(monitor, type | str) or not all(
+            callable(getattr(monitor, name, None)) for name in ("update", "fresh")
+        ):
+            raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
+        self.keep, self.seed = whole("keep", keep, 0), whole("seed", seed, 0)
+        self._codes = class_codes(predictor.classes)
+        self.machine = predictor.machine
+        self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
+        self._pattern = monitor
+        self.monitor = monitor.fresh(seed=self.seed)
+        self.n = 0
+        self._restarts: list[tuple[int, tuple[Any, ...]]] = []
+        self._said: Said | None = None
+
+    def __repr__(self) -> str:
+        return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self._codes)
+
+    @property
+    def restarts(self) -> tuple[int, ...]:
+        """Values of `n` at which the window restarted."""
+        return tuple(n for n, _ in self._restarts)
+
+    @property
+    def alarms(self) -> tuple[tuple[Any, ...], ...]:
+        """The alarms that rang at each restart; they count steps from the start before."""
+        return tuple(rung for _, rung in self._restarts)
+
+    def predict_one(self, x: Any) -> Prediction:
+        """Return what the predictor says of `x` now; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        prediction: Prediction = self.predictor.predict_one(x)
+        return prediction
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what learning would raise, and note what is said of `x` before anything learns."""
+        code_of(y, self._codes)
+        for part in (self.machine, self.predictor):
+            if hasattr(part, "check"):
+                part.check(x, y)
+        self._said = Said(clean_object(x, None).tobytes(), ever_learned(self.machine), self.predict_one(x))
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example: the machine first, then the monitor and the predictor; restart if an alarm rings.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The machine refuses the example; nothing is learned. Or the monitor refuses the prediction.
+        NotConverged
+            The machine cannot be solved; nothing is learned. Or the predictor's own fit fails, or the window stops
+            short of `keep` examples; all have learned the example.
+        """
+        self.check(x, y)
+        self.machine.learn_one(x, y)
+        self.after_learning(x, y)
+
+    def after_learning(self, x: Any, y: Label) -> None:
+        """Learn one example that the machine has already learned.
+
+        Raises
+        ------
+        RuntimeError
+            `check` was not called with this object just before the machine learned it, so what was to be said of it
+            then cannot be known. The predictor has learned it, the monitor has not been told.
+        """
+        said, self._said = self._said, None
+        self.n += 1
+        content, learned = clean_object(x, None).tobytes(), ever_learned(self.machine)
+        if said is None or (said.content, said.learned) != (content, learned - 1):
+            self.predictor.after_learning(x, y)
+            raise RuntimeError(
+                "after_learning needs a call of check with x, last before the machine learned it, got "
+                f"{'none' if said is None else 'another'}: call learn_one, or learn in a Panel"
+            )
+        rung: Sequence[Any] = ()
+        try:
+            rung = self.monitor.update(said.prediction, y)
+        finally:
+            try:
+                self.predictor.after_learning(x, y)
+            finally:
+                if rung:
+                    self._restart(tuple(rung))
+
+    def _restart(self, rung: tuple[Any, ...]) -> None:
+        self._restarts.append((self.n, rung))
+        self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._restarts))
+        self.machine.restart(self.keep)
