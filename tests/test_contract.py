@@ -93,6 +93,7 @@ MACHINES = {
     "NearestCentroid": lambda: venn.NearestCentroid(CLASSES),
     "KernelLogisticRegression": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "NeighbourDistances": lambda: venn.NeighbourDistances(2, CLASSES),
+    "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
 }
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.Maximin()),
@@ -100,6 +101,9 @@ PREDICTORS = {
     "Conformal": lambda: venn.Conformal(machine(), venn.Multiplier(), label_conditional=True, seed=1),
     "Protected": lambda: venn.Protected(venn.Scaler(machine(), venn.Platt())),
     "Scaler": lambda: venn.Scaler(machine(), venn.Platt()),
+    "Restarting": lambda: venn.Restarting(
+        venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
+    ),
     "Panel": panel,
 }
 # These own their scorer and train it anew at set times, in the order of arrival.
@@ -120,6 +124,10 @@ PREDICTIONS = {
 TESTED_ELSEWHERE = {
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
     "Alarm": "what a detector says, test_alarms.py",
+    "Online": "a predictor at work, test_late_labels.py and test_journal.py",
+    "Journal": "what it writes, test_journal.py",
+    "Watch": "what others read, test_journal.py",
+    "JournalError": "an exception, test_journal.py",
     "NotConverged": "an exception, tested below",
     "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
     "VennAbers": "a calibrator, test_abers.py",
@@ -331,8 +339,8 @@ def test_predicting_is_pure(name):
 def test_learning_is_the_machine_then_the_predictor(name):
     if name == "Panel" or name in INDUCTIVE:
         pytest.skip("it teaches its machines itself")
-    if name == "Protected":
-        pytest.skip("it needs its forecast from before the machine has learned, test_protected.py")
+    if name in ("Protected", "Restarting"):
+        pytest.skip("it needs its forecast from before the machine has learned")
     X, y = small_stream(2)
     whole, parts = made(name), made(name)
     for x, label in zip(X, y, strict=True):

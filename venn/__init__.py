@@ -39,6 +39,7 @@ from venn.machines.objects import NearestCentroid, NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.one_vs_one import OneVsOneSVM
 from venn.machines.tuning import Tuning, tune
+from venn.machines.window import SlidingWindow
 from venn.monitors.alarms import CUSUM, Alarm, ShiryaevRoberts, Ville
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
 from venn.monitors.martingales import (
@@ -53,9 +54,13 @@ from venn.monitors.martingales import (
 from venn.monitors.monitor import Monitor
 from venn.monitors.sequences import BettingBound, EmpiricalBernstein, StitchedBound
 from venn.nonconformity import DistanceRatio, Margin, Multiplier
+from venn.online.checkpoint import load, save
+from venn.online.journal import Journal, JournalError
+from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replay import replay
+from venn.online.watch import Watch
 from venn.prediction import (
     CategoryClass,
     ClassIntervals,
@@ -74,6 +79,7 @@ from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.protected import BrierLoss, LogLoss, Protected
 from venn.predictors.refitted import Refitted
+from venn.predictors.restarting import Restarting
 from venn.predictors.scaling import Scaler
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.predictors.score_sources import CrossFittedScores, DeletedScores, HeldOutScores, TrainingScores
@@ -147,6 +153,8 @@ __all__ = [
     "InductiveVennAbers",
     "Infeasible",
     "Isotonic",
+    "Journal",
+    "JournalError",
     "KernelLogisticRegression",
     "LeastSquaresSVM",
     "Linear",
@@ -168,6 +176,7 @@ __all__ = [
     "OneVsAllSVM",
     "OneVsOneAbers",
     "OneVsOneSVM",
+    "Online",
     "PairwiseSVC",
     "Panel",
     "Platt",
@@ -184,6 +193,7 @@ __all__ = [
     "RandomAssignment",
     "Record",
     "Refitted",
+    "Restarting",
     "RowMean",
     "RunnerUp",
     "Scaler",
@@ -195,6 +205,7 @@ __all__ = [
     "SimpleJumper",
     "SimpleMixture",
     "Sleeper",
+    "SlidingWindow",
     "Softmax",
     "Sollich",
     "StitchedBound",
@@ -208,9 +219,12 @@ __all__ = [
     "Tuning",
     "VennAbers",
     "Ville",
+    "Watch",
     "cross_venn_abers",
+    "load",
     "operational_priors",
     "replay",
+    "save",
     "tune",
     "venn_abers",
 ]

@@ -143,6 +143,25 @@ class Panel(Mapping[str, Predictor]):
         """Return the prediction of every predictor by name; nothing is learned."""
         return {name: predictor.predict_one(x) for name, predictor in self._predictors.items()}
 
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise before it learns, and learn nothing.
+
+        All machines solve their problems, so that learning can begin.
+        """
+        self._check_label(y)
+        for check in self._checks:
+            check(x, y)
+        for machine in self._machines:
+            machine.hypotheses(x)
+
+    def _check_label(self, y: Any) -> None:
+        try:
+            known = y in self._known
+        except TypeError:  # not hashable, so no label
+            known = False
+        if not known:
+            raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
+
     def learn_one(self, x: Any, y: Label) -> None:
         """Teach every distinct machine once, then every predictor.
 
@@ -154,12 +173,7 @@ class Panel(Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
-        try:
-            known = y in self._known
-        except TypeError:  # not hashable, so no label
-            known = False
-        if not known:
-            raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
+        self._check_label(y)
         for check in self._checks:
             check(x, y)
         # What can still fail is solving: every machine solves before any learns. One alone solves as it learns.

@@ -405,7 +405,7 @@ class Record:
             "format": FORMAT,
             "version": VERSION,
             "steps": self._n,
-            "classes": [_scalar(label) for label in self.classes],
+            "classes": [scalar(label) for label in self.classes],
             "names": list(self.names),
             "kinds": [track.kind for track in self._tracks.values()],
             "guaranteed": [track.scorer.guaranteed for track in self._tracks.values()],
@@ -444,7 +444,7 @@ class Record:
         if header.get("version") != VERSION:
             raise ValueError(f"its format has version {header.get('version')!r}, this program reads {VERSION}")
         steps = _typed(header, "steps", int)
-        classes = [_scalar(label) for label in _typed(header, "classes", list)]
+        classes = [scalar(label) for label in _typed(header, "classes", list)]
         names = _typed(header, "names", list)
         parameters = _typed(header, "parameters", dict)
         for text in (*names, *parameters, *parameters.values()):
@@ -485,7 +485,7 @@ class Record:
         return record
 
 
-def _scalar(label: Hashable) -> str | int | float | bool:
+def scalar(label: Hashable) -> str | int | float | bool:
     """Return a label as the JSON value that reads back as the same label."""
     plain = label.item() if isinstance(label, np.generic) else label
     if not isinstance(plain, str | int | float | bool):

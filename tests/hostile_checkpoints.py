@@ -1,0 +1,221 @@
+"""Damages checkpoints so that their checksums are right again, loads them and uses what comes out.
+
+As a program: `python tests/hostile_checkpoints.py SECONDS SEED`, in a process that may die.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import venn
+from venn.machines.window import SlidingWindow
+from venn.online import archive, checkpoint
+from venn.predictors.restarting import Restarting
+
+FOLDER = Path(tempfile.gettempdir())
+CLASSES = ("a", "b", "c")
+NUMBERS = (0, 1, -1, 2, 3, 7, 64, 65, 2**31, 2**62, -(2**63), 2**63, 10**30, 0.5, -0.0, 1e300, -1e-300)
+OTHERS = (None, True, False, "", "a", [], {}, [1], {"tuple": []}, {"float": "nan"}, {"float": "inf"}, {"object": 0})
+
+
+def examples(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n, 2)) / 2 + rng.integers(0, 2, (n, 1)) / 7
+    return X, [CLASSES[k] for k in rng.integers(0, 3, n)]
+
+
+def hinge():
+    return venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES)
+
+
+def squares():
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
+
+
+SUBJECTS = {
+    "hinge": hinge,
+    "pairs": lambda: venn.OneVsOneSVM(venn.Linear(), 1.0, CLASSES, [1, 2, 1]),
+    "squares": squares,
+    "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
+    "neighbours": lambda: venn.NearestNeighbours(2, CLASSES),
+    "centroid": lambda: venn.NearestCentroid(CLASSES),
+    "distances": lambda: venn.NeighbourDistances(2, CLASSES),
+    "window": lambda: SlidingWindow(venn.NearestNeighbours(2, CLASSES), 10),
+    "hinge window": lambda: SlidingWindow(hinge(), 10),
+    "venn": lambda: venn.TransductiveVenn(hinge(), venn.Deleted(venn.Argmax())),
+    "abers": lambda: venn.TransductiveVennAbers(squares()),
+    "scaler": lambda: venn.Scaler(squares(), venn.Isotonic(), venn.HeldOutScores(venn.PrefixRestart(first=4))),
+    "bins": lambda: venn.Scaler(squares(), venn.Binning(), venn.CrossFittedScores(first=4)),
+    "sigmoid": lambda: venn.Scaler(hinge(), venn.Sigma01()),
+    "inductive": lambda: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
+    "bag": lambda: venn.InductiveVenn(squares(), venn.AdaptiveMarginBins(), venn.RandomAssignment(first=6)),
+    "inductive abers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
+    "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.PrefixRestart(first=6)),
+    "cross": lambda: venn.CrossVenn(venn.NearestCentroid(CLASSES), folds=3, first=6),
+    "balanced": lambda: venn.Balanced(venn.InductiveVenn(venn.NearestCentroid(CLASSES)), (1, 0.5, 1)),
+    "protected": lambda: venn.Protected(venn.Scaler(hinge(), venn.Platt())),
+    "restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 20)), venn.Monitor(CLASSES, window=5), 3),
+    "panel": lambda: venn.Panel(venn=venn.TransductiveVenn(m := squares()), conformal=venn.Conformal(m)),
+}
+
+
+def checkpoints():
+    """Return the bytes of each subject after some examples."""
+    X, y = examples(18)
+    made = {}
+    for name, make in SUBJECTS.items():
+        subject = make()
+        for x, label in zip(X, y, strict=True):
+            subject.learn_one(x, label)
+        ask(subject, X[0])
+        made[name] = checkpoint.pack(subject)
+    return made
+
+
+def ask(subject, x):
+    if hasattr(subject, "predict_one"):
+        subject.predict_one(x)
+    else:
+        answer = subject.hypotheses(x)
+        answer.scores(0), answer.deleted(1), subject.deleted_bag
+
+
+def packed(header, arrays):
+    header = {key: value for key, value in header.items() if key != "crc32"}
+    return b"".join(archive.pieces(header, arrays))
+
+
+def spots(value, path=()):
+    """Return the paths of all values within JSON."""
+    found = [path]
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        found += spots(one, (*path, key))
+    return found
+
+
+def changed_header(header, rng):
+    """Return a header with a value replaced by another, taken out, or doubled."""
+    header = json.loads(json.dumps(header))
+    path = rng.choice(spots({key: header[key] for key in ("models", "objects", "root")})[1:])
+    *above, last = path
+    place = header
+    for key in above:
+        place = place[key]
+    old = place[last]
+    how = rng.random()
+    if how < 0.6:
+        place[last] = rng.choice(NUMBERS if isinstance(old, int | float) and rng.random() < 0.8 else OTHERS + NUMBERS)
+    elif how < 0.7:
+        del place[last]
+    elif how < 0.8 and isinstance(place, list):
+        place.append(old)
+    else:
+        place[last] = json.loads(json.dumps(value_at(header, rng.choice(spots(header["objects"])), "objects")))
+    return header
+
+
+def value_at(header, path, start):
+    value = header[start]
+    for key in path:
+        value = value[key]
+    return value
+
+
+def changed_arrays(arrays, rng):
+    """Return arrays of which one has a number changed, or another shape, type or order."""
+    name = rng.choice(list(arrays))
+    array = arrays[name].copy()
+    how = rng.random()
+    if array.size and how < 0.7:
+        place = rng.randrange(array.size)
+        flat = array.reshape(-1)
+        if array.dtype.kind == "f":
+            flat[place] = rng.choice((0.0, -0.0, 1.0, -1.0, 1e300, -1e300, 1e-300, np.nan, np.inf, flat[place] + 1))
+        elif array.dtype.kind == "b":
+            flat[place] = not flat[place]
+        else:
+            most = np.iinfo(array.dtype)
+            flat[place] = rng.choice((0, 1, -1 if most.min else 1, 2, 63, most.max, most.min, flat[place] ^ 1))
+    elif how < 0.8:
+        array = array[: len(array) // 2] if array.ndim else array
+    elif how < 0.9:
+        array = np.concatenate([array, array]) if array.ndim else array
+    elif how < 0.95:
+        array = array.astype(rng.choice((np.float32, np.int32, np.uint8, np.complex128)))
+    else:
+        array = array[::-1] if array.ndim else array
+    return {**arrays, name: array}
+
+
+def damaged(data, rng):
+    """Return a checkpoint with something changed and the right checksums."""
+    header, members = archive.unpack(data)
+    arrays = {name: archive.view(member).copy() for name, member in members.items()}
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        if arrays and rng.random() < 0.5:
+            with np.errstate(all="ignore"):
+                arrays = changed_arrays(arrays, rng)
+        else:
+            header = changed_header(header, rng)
+    return packed(header, arrays)
+
+
+ALLOWED = (ValueError, TypeError, RuntimeError)  # of use: what predictors say of bad input and states; NotConverged
+
+
+def outcome(data):
+    """Load, use and save again what comes out; return what happened. Any other error is let through."""
+    try:
+        thing = checkpoint.unpack(data)
+    except ValueError:
+        return "refused"
+    if not (hasattr(thing, "learn_one") or hasattr(thing, "predict_one")):
+        return "other"
+    X, y = examples(6, 1)
+    done = "used"
+    for x, label in zip(X, y, strict=True):
+        try:
+            ask(thing, x)
+            thing.learn_one(x, label)
+        except ALLOWED:
+            done = "refused in use"
+    try:
+        checkpoint.unpack(checkpoint.pack(thing))
+    except ValueError:
+        return f"{done}, then refused"  # what was let in, for it costs too much to tell, led to what is not
+    return done
+
+
+def main(seconds, seed):
+    np.seterr(all="ignore")
+    rng = random.Random(seed)
+    subjects = checkpoints()
+    counts, end, slowest = Counter(), time.monotonic() + seconds, 0.0
+    while time.monotonic() < end:
+        name = rng.choice(list(subjects))
+        try:
+            data = damaged(subjects[name], rng)
+        except (ValueError, KeyError, IndexError, TypeError, OverflowError):
+            counts["not written"] += 1
+            continue
+        (FOLDER / f"hostile_{seed}.npz").write_bytes(data)  # what is being read, should the process die
+        start = time.monotonic()
+        try:
+            counts[outcome(data)] += 1
+        except Exception as error:
+            counts[f"ESCAPED {type(error).__name__}: {str(error)[:60]} of {name}"] += 1
+            (FOLDER / f"hostile_{seed}_{sum(counts.values())}.npz").write_bytes(data)
+        slowest = max(slowest, time.monotonic() - start)
+    print(json.dumps({"seed": seed, "slowest": round(slowest, 3), **counts}, indent=1))
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), int(sys.argv[2]))

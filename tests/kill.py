@@ -1,0 +1,237 @@
+"""Kill a journaled run again and again at random moments, and compare what it leaves with an undisturbed one.
+
+    python tests/kill.py --examples 1728 --kills 200
+
+Every machine and predictor in turn asks about Car with late labels. Processes are forked from one that has imported and
+compiled everything, so that most of a life is spent at work; each is killed by SIGKILL after a random time. What must
+be the same to the last byte: the record, the state, and the journal but for its times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import streams
+import venn
+from venn.online import checkpoint
+from venn.online.journal import Journal
+
+CAR = streams.load("car", shuffle=0)
+TEACHER = streams.Lazy(0.1, seed=2, teacher=streams.RandomDelay(8, seed=1))
+PATIENCE = 40
+BATCH = 7  # events in a transaction, for those that use one
+
+Made = tuple[object, dict[str, venn.Monitor]]
+
+
+def squares() -> venn.LeastSquaresSVM:
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, CAR.classes)
+
+
+def hinge() -> venn.OneVsAllSVM:
+    return venn.OneVsAllSVM(venn.RBF(0.1), 10.0, CAR.classes)
+
+
+def inductive(kind: Callable[..., object], **parameters: object) -> Callable[[], Made]:
+    return lambda: one(kind(squares(), schedule=venn.PrefixRestart(first=20, last=150), **parameters))
+
+
+def one(predictor: object) -> Made:
+    return venn.Panel(one=predictor), {"one": venn.Monitor(CAR.classes)}
+
+
+def several(**predictors: object) -> Made:
+    return venn.Panel(**predictors), {name: venn.Monitor(CAR.classes) for name in predictors}
+
+
+def on_hinge() -> Made:
+    machine = hinge()
+    return several(
+        venn=venn.TransductiveVenn(machine, venn.Argmax()),
+        span=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+        platt=venn.Scaler(machine, venn.Platt()),
+        isotonic=venn.Scaler(machine, venn.Isotonic(), venn.DeletedScores()),
+        protected=venn.Protected(venn.Scaler(machine, venn.Binning())),
+    )
+
+
+def on_squares() -> Made:
+    machine = squares()
+    return several(
+        abers=venn.TransductiveVennAbers(machine),
+        deleted=venn.TransductiveVenn(machine),
+        conformal=venn.Conformal(machine, label_conditional=True),
+        held_out=venn.Scaler(machine, venn.Platt(), venn.HeldOutScores()),
+        crossed=venn.Scaler(machine, venn.Beta2(), venn.CrossFittedScores(3)),
+    )
+
+
+def windowed() -> Made:
+    machine = venn.SlidingWindow(squares(), 60)
+    return several(deleted=venn.TransductiveVenn(machine), conformal=venn.Conformal(machine))
+
+
+SETUPS: dict[str, Callable[[], Made]] = {
+    "hinge": on_hinge,
+    "squares": on_squares,
+    "pairs": lambda: one(venn.TransductiveVenn(venn.OneVsOneSVM(venn.RBF(0.1), 10.0, CAR.classes), venn.Argmax())),
+    "logistic": lambda: one(
+        venn.TransductiveVenn(venn.KernelLogisticRegression(venn.RBF(0.5), 10.0, CAR.classes), venn.Argmax())
+    ),
+    "neighbours": lambda: one(
+        venn.TransductiveVenn(venn.NearestNeighbours(5, CAR.classes), venn.Deleted(venn.Dissent()))
+    ),
+    "centroid": lambda: one(venn.TransductiveVenn(venn.NearestCentroid(CAR.classes), venn.Deleted(venn.Argmax()))),
+    "distances": lambda: one(venn.Conformal(venn.NeighbourDistances(3, CAR.classes), venn.DistanceRatio())),
+    "window": windowed,
+    "hinge window": lambda: one(venn.TransductiveVenn(venn.SlidingWindow(hinge(), 60), venn.Argmax())),
+    "inductive": inductive(venn.InductiveVenn),
+    "inductive bins": inductive(venn.InductiveVenn, taxonomy=venn.AdaptiveMarginBins()),
+    "inductive abers": inductive(venn.InductiveVennAbers),
+    "inductive conformal": inductive(venn.InductiveConformal),
+    "cross": lambda: one(venn.CrossVenn(squares(), folds=3, first=20)),
+    "balanced": lambda: one(
+        venn.Balanced(venn.InductiveVenn(squares(), schedule=venn.PrefixRestart(first=20, last=150)), (1, 1, 0.4, 1))
+    ),
+    "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.RandomAssignment(0.5, first=20))),
+}
+
+
+def live(setup: str, path: Path, events: list[object], every: int, hasten: float = 0.0) -> venn.Online:
+    """Go on with a run where its journal stands, to the end of the events."""
+    predictor, monitors = SETUPS[setup]()
+    online = venn.Online(predictor, monitors, Journal(path, every=every, share=1.0), patience=PATIENCE)
+    batched = sum(map(ord, setup)) % 2 == 1
+    while (place := online.asked + online.answered + refused(online)) < len(events):
+        if not batched:
+            happen(online, events[place])
+            continue
+        with online.transaction():
+            for event in events[place : place + BATCH]:
+                happen(online, event)
+            online.reach("car", place + BATCH)
+    return online
+
+
+def refused(online: venn.Online) -> int:
+    """Return how many answers of the past came too late: as many as are expired, but for those that never came."""
+    return online.position("late") or 0
+
+
+def happen(online: venn.Online, event: object) -> None:
+    if hasattr(event, "x"):
+        online.ask(event.x, event.id)
+        return
+    try:
+        online.answer(event.id, event.y)
+    except ValueError as error:
+        if "given up" not in str(error):
+            raise
+        online.reach("late", refused(online) + 1)
+
+
+def left(online: venn.Online, path: Path) -> dict[str, object]:
+    """Return all that a run leaves, but for times."""
+    record = path.with_suffix(".npz")
+    online.record().save(record)
+    state = checkpoint.pack(online._state())
+    with sqlite3.connect(path) as db:
+        tables = {
+            table: list(db.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2"))
+            for table, columns in (
+                ("questions", "event, id, step, x, predictions"),
+                ("answers", "step, event, question, truth"),
+                ("expired", "number, event, question"),
+                ("alarms", "predictor, number, step, alarm"),
+                ("positions", "source, position"),
+            )
+        }
+        tables["series"] = [(s, json.loads(f)) for s, f in db.execute("SELECT step, figures FROM series ORDER BY step")]
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    return {"record": record.read_bytes(), "state": bytes(state), **tables}
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Do something in a process of its own; return its number."""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def disturbed(setup: str, folder: Path, events: list[object], kills: int, lifetime: float, dice: random.Random) -> int:
+    """Let a run die `kills` times if it lives that long, then end; return how often it was killed."""
+    path = folder / f"{setup} killed.db"
+    killed = 0
+    while True:
+        child = in_child(lambda: live(setup, path, events, every=20).journal.close())
+        if killed < kills:
+            time.sleep(dice.uniform(0, lifetime))
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            killed += 1
+        elif os.WEXITSTATUS(status):
+            raise SystemExit(f"{setup}: a life ended with status {status}")
+        else:
+            return killed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", type=int, default=1728)
+    parser.add_argument("--kills", type=int, default=200, help="at least so many in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--setups", default=",".join(SETUPS))
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("error")
+    events = list(streams.teach(CAR.take(options.examples), TEACHER))
+    dice = random.Random(options.seed)
+    setups = options.setups.split(",")
+    total = 0
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        folder = Path(scratch)
+        for number, setup in enumerate(setups):
+            live(setup, folder / f"{setup} warm.db", events, every=10**9).journal.close()  # compiles
+            start = time.perf_counter()
+            undisturbed = live(setup, folder / f"{setup}.db", events, every=10**9)
+            seconds = time.perf_counter() - start
+            expected = left(undisturbed, folder / f"{setup}.db")
+            undisturbed.journal.close()
+            wanted = -(-(options.kills - total) // (len(setups) - number))
+            # A life does some of the work and costs the restart: half a life's share of the run.
+            killed = disturbed(setup, folder, events, wanted, 0.02 + 1.6 * seconds / max(1, wanted), dice)
+            after = live(setup, folder / f"{setup} killed.db", events, every=10**9)
+            found = left(after, folder / f"{setup} killed.db")
+            after.journal.close()
+            for part, value in expected.items():
+                if found[part] != value:
+                    raise SystemExit(f"{setup}: {part} differs after {killed} deaths")
+            total += killed
+            print(f"{setup}: {killed} killed, {undisturbed}, {seconds:.2f} s undisturbed", flush=True)
+    print(json.dumps({"kills": total, "setups": len(setups), "examples": options.examples, "differences": 0}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,535 @@
+"""Saved and loaded, everything goes on to the last bit; whatever is wrong with a file is a ValueError, and no more."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import random
+import zipfile
+from collections import deque
+from pathlib import Path
+
+import hostile_checkpoints
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_contract import CLASSES, MACHINES, PARAMETERS, PREDICTIONS, PREDICTORS, numbers, small_stream
+from test_monitor_contract import RUNNING, stepped
+
+import venn
+from venn.machines.window import SlidingWindow
+from venn.online import archive, checkpoint
+from venn.online.checkpoint import pack, unpack
+from venn.online.forms import base, form_named
+from venn.predictors.restarting import Restarting
+from venn.smoothing import Smoothing
+
+#: When to save, around room for 64 and 128; whether nothing waits for its label then, the next object, or another.
+MOMENTS = {0: 0, 1: 1, 2: 2, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
+AFTER = 4
+#: Public classes that learn and have another way to be kept, or none.
+WITHOUT = {
+    "Record": "has save and load of its own",
+    "Online": "lives in its journal",
+}
+
+
+def squares():
+    return MACHINES["LeastSquaresSVM"]()
+
+
+def centroid():
+    return venn.NearestCentroid(CLASSES)
+
+
+def weighted():
+    return venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES, class_weights=[1, 2, 1])
+
+
+def window(name):
+    return lambda: SlidingWindow(MACHINES[name](), 30)
+
+
+WINDOWS = {f"{name} in a window": window(name) for name in MACHINES if hasattr(MACHINES[name](), "unlearn_one")}
+MORE = {
+    "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
+    "weighted": lambda: venn.TransductiveVenn(weighted(), venn.Deleted(venn.Argmax())),
+    "windowed scaler": lambda: venn.Scaler(
+        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.Isotonic(), venn.DeletedScores()
+    ),
+    "held-out scaler": lambda: venn.Scaler(squares(), venn.Sigma01(), venn.HeldOutScores()),
+    "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.Binning(), venn.CrossFittedScores()),
+    "scaler of all classes": lambda: venn.Scaler(venn.NearestCentroid(CLASSES), venn.Temperature()),
+    "bag of scores": lambda: venn.InductiveVenn(
+        venn.NearestCentroid(CLASSES), venn.AdaptiveMarginBins(), venn.Prefix()
+    ),
+    "weighted ranks": lambda: venn.InductiveConformal(
+        centroid(), shift=venn.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+    ),
+}
+SUBJECTS = MACHINES | WINDOWS | {name: make for name, make in PREDICTORS.items() if name != "Restarting"} | MORE
+
+
+def said(subject, x):
+    """Return all numbers that a machine or predictor has to say of x, as bytes."""
+    if hasattr(subject, "predict_one"):
+        return numbers(subject.predict_one(x)).tobytes()
+    answer = subject.hypotheses(x)
+    bags = (subject.bag.scores, subject.deleted_bag.scores)
+    every = (answer.scores(0), answer.deleted(2), subject.scores(x), *bags)
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in every)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_it_goes_on_to_the_last_bit(name):
+    X, y = small_stream(3, 140)
+    subject, twins = SUBJECTS[name](), []
+    for n in range(128 + AFTER):
+        if n in MOMENTS:
+            if MOMENTS[n]:
+                for one in (subject, *(twin for _, twin in twins)):
+                    said(one, X[n + MOMENTS[n] - 1])
+            data = pack(subject)
+            twins.append((n, unpack(data)))
+            assert pack(twins[-1][1]) == data
+            assert repr(twins[-1][1]) == repr(subject)
+        twins = [(start, twin) for start, twin in twins if n < start + AFTER]
+        for one in (subject, *(twin for _, twin in twins)):
+            one.learn_one(X[n], y[n])
+        for _, twin in twins:
+            assert said(twin, X[n + 1]) == said(subject, X[n + 1])
+            assert pack(twin) == pack(subject)
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_monitors_go_on(name):
+    for n in (0, 1, 40):
+        subject = stepped(name, n)
+        data = pack(subject)
+        twin = unpack(data)
+        assert repr(twin) == repr(subject)
+        assert pack(twin) == data
+        assert stepped(name, 20, 1, twin).state == stepped(name, 20, 1, subject).state
+
+
+@pytest.mark.parametrize("name", [*PARAMETERS, *PREDICTIONS])
+def test_values_come_back(name):
+    made = {**PARAMETERS, **PREDICTIONS}[name]()
+    for thing in made if isinstance(made, list) else [made]:
+        if form_named(name) is None:
+            assert name in ("Scip", "ClassWeightScan", "CrossVennAbers")  # of estimators, which are not saved
+            continue
+        again = unpack(pack(thing))
+        assert vars(again).keys() == vars(thing).keys()
+        assert again == thing if name in PARAMETERS else pack(again) == pack(thing)
+
+
+def test_every_public_class_that_learns_is_covered():
+    learning = [
+        name
+        for name in venn.__all__
+        if any(callable(getattr(getattr(venn, name), method, None)) for method in ("learn_one", "update", "insert"))
+        or callable(getattr(getattr(venn, name), "calibrate", None))
+    ]
+    assert {"OneVsAllSVM", "InductiveVenn", "Monitor", "VennAbers", "OneVsOneAbers", "Ville"} <= set(learning)
+    missing = [name for name in learning if form_named(name) is None and name not in WITHOUT]
+    assert not missing, f"{missing} need a form in venn/online/forms, or a reason in WITHOUT"
+
+
+def test_a_machine_with_an_attribute_that_no_form_knows_is_not_saved():
+    """So that nothing new is forgotten."""
+    machine = squares()
+    machine._more = 1
+    with pytest.raises(TypeError, match="_more"):
+        pack(machine)
+
+
+# Calibrators, generators, plain data -----------------------------------------------------------------------------
+
+
+def test_calibrators_go_on():
+    rng = np.random.default_rng(0)
+    scores, codes = rng.integers(0, 6, (40, 3)) / 5, rng.integers(0, 3, 40)
+    subject = venn.VennAbers()
+    for score, code in zip(scores[:, 0], codes == 1, strict=True):
+        twin = unpack(pack(subject))
+        assert [twin.query(s) for s in scores[:, 1]] == [subject.query(s) for s in scores[:, 1]]
+        assert pack(twin) == pack(subject)
+        subject.insert(score, code)
+    for kind in (venn.OneVsAllAbers, venn.OneVsOneAbers):
+        subject = kind(CLASSES, venn.BrierMerge())
+        assert unpack(pack(subject))._tables is None
+        subject.calibrate(scores, [CLASSES[k] for k in codes])
+        twin = unpack(pack(subject))
+        assert np.array_equal(twin.predict_proba(scores + 0.1), subject.predict_proba(scores + 0.1))
+        assert pack(twin) == pack(subject)
+
+
+@pytest.mark.parametrize("bits", base.GeneratorForm.KINDS)
+def test_generators_go_on(bits):
+    rng = np.random.Generator(getattr(np.random, bits)(7))
+    rng.random(5)
+    rng.integers(0, 9, 3, np.int32)  # leaves half of a word
+    twin = unpack(pack({"rng": rng}))["rng"]
+    assert pack(rng) == pack(twin)
+    assert np.array_equal(twin.integers(0, 99, 50, np.int32), rng.integers(0, 99, 50, np.int32))
+    assert np.array_equal(twin.normal(size=700), rng.normal(size=700))
+
+
+def test_what_is_shared_is_shared_again():
+    panel = PREDICTORS["Panel"]()
+    X, y = small_stream(1, 9)
+    for x, label in zip(X, y, strict=True):
+        panel.learn_one(x, label)
+    array, rng, smoothing = np.arange(3.0), np.random.default_rng(1), Smoothing(3)
+    state = {"panel": panel, "machine": panel["venn"].machine, "rngs": (rng, [rng]), "arrays": [array, array],
+             "same": {"smoothing": smoothing}, "smoothing": smoothing}  # fmt: skip
+    again = unpack(pack(state))
+    assert again["panel"]["venn"].machine is again["panel"]["platt"].machine is again["machine"]
+    assert again["rngs"][0] is again["rngs"][1][0]
+    assert again["arrays"][0] is again["arrays"][1] is not array
+    assert again["smoothing"] is again["same"]["smoothing"]
+    again["panel"].learn_one(X[0], "a")
+    assert (again["machine"].n, panel["venn"].machine.n) == (10, 9)
+
+
+HASHABLE = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(max_size=9)
+)
+PLAIN = st.recursive(
+    HASHABLE | st.just(math.inf),
+    lambda inside: st.one_of(
+        st.lists(inside), st.lists(inside).map(tuple), st.dictionaries(HASHABLE, inside), st.lists(inside).map(deque),
+        st.frozensets(HASHABLE), st.sets(HASHABLE),
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+def alike(first, second):
+    """Equal, and of equal types throughout."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, dict):
+        return list(map(repr, first)) == list(map(repr, second)) and all(
+            alike(first[key], second[key]) for key in first
+        )
+    if isinstance(first, list | tuple | deque):
+        return len(first) == len(second) and all(map(alike, first, second))
+    return repr(first) == repr(second) or (isinstance(first, set | frozenset) and first == second)
+
+
+@given(PLAIN)
+@settings(max_examples=60, deadline=None)
+def test_plain_data_comes_back(thing):
+    data = pack(thing)
+    assert alike(unpack(data), thing)
+    assert pack(unpack(data)) == data
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3)), np.zeros((0, 3)),
+        np.zeros((3, 0)).T,
+        np.array(3.5), np.array(["a", "ü"]), np.array([b"x", b"yz"]), np.array([1j]), np.array([True, False]),
+        np.array(["2020-01-01"], "datetime64[D]"), np.arange(4, dtype=">i4"), np.arange(9.0).reshape(3, 3)[::2, ::2],
+        np.array([math.nan, -0.0, math.inf]), np.arange(24, dtype=np.int8).reshape(2, 3, 4).transpose(1, 0, 2),
+    ],
+    ids=lambda array: f"{array.dtype.str} {array.shape}",
+)  # fmt: skip
+def test_arrays_come_back(array):
+    again = unpack(pack([array]))[0]
+    assert again.dtype == array.dtype
+    assert again.shape == array.shape
+    assert again.tobytes() == array.tobytes()
+    assert again.flags.writeable
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        assert (again.flags.c_contiguous, again.flags.f_contiguous) == (
+            array.flags.c_contiguous,
+            array.flags.f_contiguous,
+        )
+
+
+@pytest.mark.parametrize("label", [3, 2.5, "ü", b"x", True, None, (1, "a"), np.int64(4), np.str_("z"), np.float32(0.5)])
+def test_labels_of_all_kinds(label):
+    machine = venn.NearestCentroid([label, "other"])
+    machine.learn_one([0.0], label)
+    again = unpack(pack(machine))
+    assert [type(one) for one in again.classes] == [type(label), str]
+    again.learn_one([1.0], label)
+    assert again.n == 2
+
+
+def test_a_machine_remembers_what_it_was_tuned_on():
+    X, y = small_stream(0, 12)
+    tuning = venn.tune(list(zip(X, y, strict=True)), CLASSES)
+    machine = unpack(pack(tuning.machine()))
+    assert repr(machine.tuning) == repr(tuning)
+    assert machine.tuning.met(X[3], y[3])
+    assert not machine.tuning.met(X[3] + 1, y[3])
+    assert pack(machine) == pack(tuning.machine())
+
+
+# What cannot be saved ----------------------------------------------------------------------------------------------
+
+
+class OwnKernel:
+    def row(self, columns, n, x, out):
+        out[:n] = x @ columns[:, :n]
+
+
+def own_group(x):
+    return x[0]
+
+
+def itself():
+    thing = []
+    thing.append({"thing": thing})
+    return thing
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: venn.Grouped(own_group, venn.Argmax()), TypeError, r"thing\.by must .*no code; got a function"),
+        (lambda: [1, {"f": len}], TypeError, r"thing\[1\]\['f'\] must .*len"),
+        (lambda: venn.OneVsAllSVM(OwnKernel(), 1.0, CLASSES), TypeError, r"thing\.kernel must .*a OwnKernel"),
+        (lambda: venn.Monitor, TypeError, "thing must"),
+        (lambda: np.array([object()]), TypeError, "thing must"),
+        (lambda: venn.FrozenScorer, TypeError, "thing must"),
+        (itself, ValueError, r"thing\[0\]\['thing'\] must not hold itself"),
+        (lambda: venn.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
+    ],
+    ids=range(8),
+)
+def test_what_is_no_data_is_refused_with_its_place(tmp_path, make, error, message):
+    with pytest.raises(error, match=message):
+        venn.save(tmp_path / "x.npz", make())
+    assert not list(tmp_path.iterdir())
+
+
+def nested(depth):
+    thing = []
+    for _ in range(depth):
+        thing = [thing]
+    return thing
+
+
+def test_deep_nesting_is_refused():
+    with pytest.raises(ValueError, match="nested"):
+        pack(nested(100_000))
+
+
+# Estimators of the user's own ---------------------------------------------------------------------------------------
+
+
+def fitted(C=1.0):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = small_stream(8, 40)
+    return LogisticRegression(C=C).fit(X, y)
+
+
+def test_a_frozen_scorer_gets_its_estimator_back():
+    X, y = small_stream(5, 30)
+    subject = venn.InductiveVenn(venn.FrozenScorer(fitted()))
+    subject.learn_many(X, y)
+    data = pack(subject)
+    assert b"coef_" not in data
+    twin = unpack(data, models=[fitted()])
+    subject.learn_one(X[0], "b")
+    twin.learn_one(X[0], "b")
+    assert all(np.array_equal(twin.predict_one(x).probabilities, subject.predict_one(x).probabilities) for x in X)
+    for models, message in (
+        ([], r"1 that were not saved, in order: LogisticRegression\(\); got \[\]"),
+        ([fitted(), fitted()], "1 that were not saved"),
+        ([venn.Argmax()], "1 that were not saved"),
+        ([fitted(C=0.01)], "with other coefficients"),
+        ([type(fitted())()], "fitted"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            unpack(data, models=models)
+
+
+@pytest.mark.parametrize("last", [None, 8])
+def test_a_refitted_estimator_is_fitted_again_or_given_back(last):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = small_stream(6, 40)
+    subject = venn.Refitted(LogisticRegression(), CLASSES, venn.PrefixRestart(first=8, last=last))
+    for n, (x, label) in enumerate(zip(X, y, strict=True)):
+        models = [LogisticRegression()] + [subject.fitted] * (last is not None and subject.fitted is not None)
+        twin = unpack(pack(subject), models)
+        assert (twin.n, twin.fitted_to) == (n, subject.fitted_to)
+        assert np.array_equal(twin.predict_one(x).proba, subject.predict_one(x).proba)
+        twin.learn_one(x, label)
+        subject.learn_one(x, label)
+        assert np.array_equal(twin.predict_one(X[0]).proba, subject.predict_one(X[0]).proba)
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "deep" / "x.npz"
+    venn.save(path, {"old": 1})
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    for function in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, function, full)
+            with pytest.raises(OSError, match="No space"):
+                venn.save(path, {"new": np.arange(1000)})
+        assert path.read_bytes() == before
+        assert [file.name for file in path.parent.iterdir()] == ["x.npz"]
+    venn.save(path, {"new": 2})
+    assert venn.load(path) == {"new": 2}
+    with pytest.raises(FileNotFoundError):
+        venn.load(tmp_path / "none.npz")
+
+
+def test_a_file_is_what_pack_returns_and_numpy_can_read_it(tmp_path):
+    thing = {"x": np.arange(5.0), "y": MACHINES["NearestNeighbours"]()}
+    venn.save(tmp_path / "x.npz", thing)
+    assert (tmp_path / "x.npz").read_bytes() == pack(thing)
+    with np.load(tmp_path / "x.npz", allow_pickle=False) as file:
+        assert json.loads(file["header"].tobytes())["format"] == "venn checkpoint"
+        assert np.array_equal(file["array_0"], thing["x"])
+
+
+def test_framing_is_that_of_zipfile():
+    """What this module writes itself, to spare copies, is what Python's own module would have written."""
+    data = archive.pieces({"a": 1}, {"x": np.arange(3), "y": np.zeros((2, 2))})
+    whole = b"".join(data)
+    content = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(content, "w") as new:
+        for info in old.infolist():
+            made = zipfile.ZipInfo(info.filename)
+            made.create_system = 3
+            new.writestr(made, old.read(info))
+    assert content.getvalue() == whole
+
+
+SMALL = pack({"rng": np.random.default_rng(0), "x": np.arange(3.0), "z": [1.5, "text", (None,)]})
+
+
+def test_every_flipped_bit_is_found():
+    rng = random.Random(0)
+    for position in range(len(SMALL)):
+        damaged = bytearray(SMALL)
+        damaged[position] ^= 1 << rng.randrange(8)
+        with pytest.raises(ValueError, match="the data is not a readable checkpoint"):
+            unpack(damaged)
+
+
+@given(st.integers(0, len(SMALL) - 1), st.integers(0, len(SMALL)), st.integers(0, len(SMALL)))
+@settings(max_examples=60, deadline=None)
+def test_truncated_and_spliced_files_are_refused(end, start, stop):
+    for damaged in (
+        SMALL[:end],
+        SMALL[:end] + SMALL[start:stop],
+        SMALL[end + 1 :],
+        SMALL + SMALL[start : stop + 1] + b"x",
+    ):
+        if damaged != SMALL:
+            with pytest.raises(ValueError, match="not a readable checkpoint"):
+                unpack(damaged)
+
+
+def test_members_in_each_others_place_are_found():
+    thing = {"x": np.arange(3.0), "y": np.arange(3.0, 6.0)}
+    data = pack(thing)
+    header, members = archive.unpack(data, exact=True)
+    one, other = (bytes(members[name]) for name in ("array_0", "array_1"))
+    swapped = data.replace(one, b"?" * len(one)).replace(other, one).replace(b"?" * len(one), other)
+    with pytest.raises(ValueError, match="checksum"):
+        unpack(swapped)
+    assert header["version"] == checkpoint.VERSION
+
+
+def forged(**fields):
+    header, members = archive.unpack(SMALL)
+    arrays = {name: archive.view(member) for name, member in members.items()}
+    return hostile_checkpoints.packed(header | fields, arrays)
+
+
+def test_other_versions_are_refused_or_migrated(monkeypatch):
+    for version in (0, 2, "1", None, 1.0, True):
+        with pytest.raises(ValueError, match=f"has version {version!r}, this program reads 1"):
+            unpack(forged(version=version))
+
+    def migrated(header, members):
+        return header | {"version": 1, "root": [header["root"], "from version 0"]}, members
+
+    monkeypatch.setitem(checkpoint.MIGRATIONS, 0, migrated)
+    assert unpack(forged(version=0))[1] == "from version 0"
+    with pytest.raises(ValueError, match="has version -1, this program reads 1"):
+        unpack(forged(version=-1))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"format": "venn record"}, "does not say 'venn checkpoint'"),
+        ({"root": {"object": 7}}, "object 7 of 1"),
+        ({"root": {"pickle": "x"}}, "as a value"),
+        ({"root": None}, "belong to nothing"),
+        ({"objects": None}, "as objects"),
+        ({"objects": [{"class": "Popen", "parameters": {}, "state": {}}]}, "does not know, 'Popen'"),
+        ({"objects": [{"class": "os.system", "parameters": {"command": "true"}, "state": {}}]}, "does not know"),
+        ({"objects": [{"class": "RBF", "parameters": {"gamma": -1.0}, "state": {}}]}, "object 0, RBF: gamma must"),
+        ({"objects": [{"class": "RBF", "parameters": {"gamma": 1.0, "x": 1}, "state": {}}]}, "parameters must"),
+        ({"objects": [{"class": "RBF", "parameters": {"gamma": 1.0}, "state": {"row": 1}}]}, "state must"),
+        ({"objects": [{"class": "Generator", "parameters": {"bits": "seed"}, "state": {}}]}, "bits must"),
+        ({"models": [["a", 1]]}, "as models"),
+    ],
+    ids=range(12),
+)
+def test_forged_headers_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        unpack(forged(**fields))
+
+
+def test_positions_of_generators_are_checked():
+    """numpy takes any, and reads beyond its buffer."""
+    for bits, name in (("MT19937", "pos"), ("Philox", "buffer_pos")):
+        header, members = archive.unpack(pack(np.random.Generator(getattr(np.random, bits)(0))))
+        text = json.dumps(header["objects"])
+        arrays = {key: archive.view(member) for key, member in members.items()}
+        found = f'["{name}", '
+        start = text.index(found) + len(found)
+        end = text.index("]", start)
+        changed = json.loads(text[:start] + "100000" + text[end:])
+        with pytest.raises(ValueError, match="state must be that of"):
+            unpack(hostile_checkpoints.packed(header | {"objects": changed}, arrays))
+
+
+HOSTILE = hostile_checkpoints.checkpoints()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_contradictions_are_refused_or_work(name):
+    """Right checksums, wrong numbers: a longer run is `python tests/hostile_checkpoints.py`, in its own process."""
+    rng, outcomes = random.Random(name), []
+    with np.errstate(all="ignore"):
+        while len(outcomes) < 15:
+            try:
+                data = hostile_checkpoints.damaged(HOSTILE[name], rng)
+            except (ValueError, KeyError, IndexError, TypeError, OverflowError):
+                continue  # what cannot even be written
+            outcomes.append(hostile_checkpoints.outcome(data))
+    assert "refused" in outcomes
+
+
+def test_the_path_is_named(tmp_path):
+    path = Path(tmp_path) / "no.npz"
+    path.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"no\.npz is not a readable checkpoint"):
+        venn.load(path)

@@ -1,0 +1,472 @@
+"""The journal: nothing lost, nothing twice, nothing half; what is wrong with a file is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from conftest import labels, objects
+from test_late_labels import CLASSES, MAKERS, examples, shuffled_events, state
+
+import venn
+from venn.online.bulletin import spacing
+
+
+def events_of(n, seed=0):
+    X, y = examples("grid", n, seed)
+    return [(what, i, X[i] if what == "ask" else y[i]) for what, i in shuffled_events(n, seed)]
+
+
+def happen(online, events):
+    for what, i, value in events:
+        online.ask(value, i) if what == "ask" else online.answer(i, value)
+
+
+def opened(path, name="venn", every=1000, **more):
+    return venn.Online(MAKERS[name](), venn.Monitor(CLASSES), venn.Journal(path, every=every, share=1), **more)
+
+
+def abandon(online):
+    """What a process leaves that dies: no checkpoint, no last word."""
+    online.journal.close()
+
+
+@pytest.mark.parametrize("every", [7, 1000], ids=["checkpoints", "none"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_run_goes_on_after_every_event(name, every, tmp_path):
+    events = events_of(16)
+    whole = opened(tmp_path / "whole.db", name)
+    happen(whole, events)
+    for event in events:
+        part = opened(tmp_path / "part.db", name, every)
+        happen(part, [event])
+        abandon(part)
+    part = opened(tmp_path / "part.db", name, every)
+    assert state(part) == state(whole)
+    whole.record().save(tmp_path / "whole.npz")
+    part.record().save(tmp_path / "part.npz")
+    assert (tmp_path / "whole.npz").read_bytes() == (tmp_path / "part.npz").read_bytes()
+    part.close()
+    whole.close()
+
+
+def test_a_closed_run_goes_on_without_learning_again(tmp_path, monkeypatch):
+    events = events_of(20)
+    with opened(tmp_path / "run.db") as online:
+        happen(online, events[:25])
+        expected = state(online)
+    monkeypatch.setattr(venn.Online, "_happen_again", None)
+    with opened(tmp_path / "run.db") as online:
+        assert state(online) == expected
+        monkeypatch.undo()
+        happen(online, events[25:])
+    with pytest.raises(venn.JournalError, match="is closed"):
+        online.ask([0.0, 0.0])
+    online.close()
+
+
+def test_the_record_is_that_of_the_predictions_as_they_were_made(tmp_path):
+    X, y = examples("grid", 12)
+    online = venn.Online(MAKERS["venn"](), None, tmp_path / "run.db")
+    expected = venn.Record(CLASSES, ["TransductiveVenn"])
+    said = [online.ask(x) for x in X]
+    for i in (5, 2, 9, 0):
+        online.answer(i + 1, y[i])
+        expected.update({"TransductiveVenn": said[i]}, y[i])
+    record = online.record()
+    assert len(record) == 4
+    for ours, theirs in zip(record.outcomes("TransductiveVenn"), expected.outcomes("TransductiveVenn"), strict=True):
+        assert np.array_equal(ours, theirs)
+    with venn.Watch(tmp_path / "run.db") as watch:
+        assert watch.counts()[:4] == (12, 4, 0, 8)
+        assert [(seen.id, seen.status, seen.y, seen.delay) for seen in watch.latest(4)] == [
+            (12, "pending", None, None),
+            (11, "pending", None, None),
+            (10, "answered", y[9], 2),
+            (9, "pending", None, None),
+        ]
+        assert repr(watch.latest(3)[2].predictions["TransductiveVenn"]) == repr(said[9])
+    online.close()
+
+
+def test_ids_are_known_for_ever(tmp_path):
+    online = opened(tmp_path / "run.db", patience=2)
+    online.ask([0.0, 0.0], "one")
+    online.answer("one", "a")
+    online.ask([1.0, 0.0], 1)
+    online.ask([1.0, 1.0], "1")  # another id
+    online.ask([2.0, 1.0], "late")
+    abandon(online)
+    online = opened(tmp_path / "run.db", patience=2)
+    for id, why in (("one", "is answered"), ("two", "was never asked"), (1, "was given up")):
+        with pytest.raises(ValueError, match=f"got {id!r}, which {why}"):
+            online.answer(id, "a")
+    with pytest.raises(ValueError, match="id must be a new one, got 'one', which was asked before"):
+        online.ask([0.0, 0.0], "one")
+    before = state(online)
+    with online.transaction():
+        with pytest.raises(ValueError, match="asked before"):
+            online.ask([0.0, 0.0], "one")
+        online.answer("1", "b")
+    assert state(online) != before
+    assert online.pending == ("late",)
+    abandon(online)
+    assert opened(tmp_path / "run.db", patience=2).answered == 2
+
+
+def test_a_transaction_counts_whole_or_not_at_all(tmp_path):
+    events = events_of(12)
+    online = opened(tmp_path / "run.db")
+    assert online.position("queue") is None
+    with online.transaction():
+        happen(online, events[:8])
+        online.reach("queue", {"offset": 8})
+    before = state(online)
+    online.journal.begin()  # a transaction that the process does not live to end
+    happen(online, events[8:])
+    online.reach("queue", {"offset": 99})
+    abandon(online)
+    online = opened(tmp_path / "run.db")
+    assert state(online) == before
+    assert online.position("queue") == {"offset": 8}
+    happen(online, events[8:])
+    online.close()
+
+
+def test_what_is_refused_in_a_transaction_leaves_the_rest(tmp_path):
+    online = opened(tmp_path / "run.db")
+    with pytest.raises(ValueError, match="x must be finite"), online.transaction():  # noqa: PT012
+        online.ask([0.0, 1.0], "good")
+        online.ask([0.0, np.inf], "bad")
+    assert online.pending == ("good",)
+    abandon(online)
+    assert opened(tmp_path / "run.db").pending == ("good",)
+
+
+# -------------------------------------------------------------------- what goes wrong
+
+
+def full(online):
+    """Let the next page be one too many."""
+    db = online.journal.connection
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
+
+
+def test_a_full_disk_refuses_and_spoils_nothing(tmp_path):
+    online = opened(tmp_path / "run.db")
+    happen(online, events_of(10))
+    full(online)
+    count = 0
+    with pytest.raises(venn.JournalError, match=r"run\.db cannot be written: database or disk is full"):  # noqa: PT012
+        for count in range(10_000):
+            before = state(online)
+            online.ask([float(count), 0.0], f"more {count}")
+    assert count > 0
+    assert state(online) == before
+    with pytest.raises(venn.JournalError, match="full"):
+        online.ask([0.5, 0.5], "x" * 5000)
+    assert state(online) == before
+    online.journal.connection.execute("PRAGMA max_page_count = 1000000")
+    online.ask([0.5, 0.5], "again")  # there is room again
+    online.answer("again", "a")
+    after = state(online)
+    abandon(online)
+    assert state(opened(tmp_path / "run.db")) == after
+
+
+def test_a_full_disk_within_a_transaction_ends_the_object_not_the_run(tmp_path):
+    online = opened(tmp_path / "run.db")
+    happen(online, events_of(10))
+    before = state(online)
+    full(online)
+    with pytest.raises(venn.JournalError, match="full"), online.transaction():  # noqa: PT012
+        for i in range(10_000):
+            online.ask([float(i), 0.0], f"more {i}")
+    with pytest.raises(venn.JournalError, match="this run could not write its journal: make it again"):
+        online.ask([0.0, 0.0])
+    online.close()
+    assert state(opened(tmp_path / "run.db")) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a Unix")
+def test_a_disk_that_is_really_full(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if shutil.which("mount") is None or os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", disk], capture_output=True).returncode:
+        pytest.skip("this machine allows no mount")
+    try:
+        online = opened(disk / "run.db", every=20)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # checkpoints that find no room
+            with pytest.raises(venn.JournalError, match="disk"):  # noqa: PT012
+                for i in range(10_000):
+                    before = state(online)
+                    online.ask([float(i % 7), 0.0], i)
+                    before = state(online)
+                    online.answer(i, CLASSES[i % 3])
+        assert online.answered > 20
+        assert state(online) == before
+        abandon(online)
+        for file in disk.glob("run.db*"):
+            shutil.copy(file, tmp_path)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    again = opened(tmp_path / "run.db", every=20)
+    assert state(again) == before
+    again.close()
+
+
+def test_an_interrupt_while_it_learns(tmp_path, monkeypatch):
+    online = opened(tmp_path / "run.db")
+    happen(online, events_of(6))
+    online.ask([1.0, 2.0], "last")
+
+    def interrupted(x, y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(online.panel, "learn_one", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        online.answer("last", "a")
+    with pytest.raises(venn.JournalError, match="was interrupted while it learned"):
+        online.ask([0.0, 0.0])
+    online.close()
+    with opened(tmp_path / "run.db") as again:  # what was committed is learned
+        assert "last" not in again.pending
+        assert again.panel["TransductiveVenn"].machine.n == again.answered
+
+
+def test_a_run_has_one_owner(tmp_path):
+    online = opened(tmp_path / "run.db")
+    code = (
+        "import sys, venn\n"
+        "machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ['a', 'b', 'c'])\n"
+        "try:\n    venn.Online(venn.TransductiveVenn(machine), None, sys.argv[1])\n"
+        "except venn.JournalError as error:\n    print(error)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "run.db")], capture_output=True, text=True, check=True
+    )
+    assert "must belong to one process" in told.stdout
+    online.ask([0.0, 0.0])
+    online.close()
+
+
+def spoil_version(path):
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE run SET value = '0' WHERE key = 'version'")
+    db.close()
+
+
+def spoil_prediction(path):
+    with sqlite3.connect(path) as db:
+        (content,) = db.execute("SELECT predictions FROM questions WHERE event = 1").fetchone()
+        db.execute("UPDATE questions SET predictions = ? WHERE event = 1", (content[:-1] + b"\x01",))
+    db.close()
+    for file in path.parent.glob("run.db-state-*"):
+        file.unlink()
+
+
+def spoil_hole(path):
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM answers WHERE step = 2")
+    db.close()
+    for file in path.parent.glob("run.db-state-*"):
+        file.unlink()
+
+
+def another_database(path):
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE run (key TEXT, value TEXT)")
+    db.close()
+
+
+SPOILT = {
+    "text": (lambda path: path.write_text("hello, " * 1000), "cannot be opened as a journal: file is not a database"),
+    "another database": (another_database, "must be a journal, got another SQLite file"),
+    "version": (spoil_version, "must be a journal of version 1, which this program writes, got 0"),
+    "folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be opened as a journal"),
+    "prediction": (spoil_prediction, "at event 1 holds another one|must be those of"),
+    "hole": (spoil_hole, "must hold every event"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:no checkpoint")
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_spoilt_journal_is_refused_and_left_alone(what, tmp_path):
+    path = tmp_path / "run.db"
+    online = opened(path)
+    happen(online, events_of(10))
+    abandon(online)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    spoil, message = SPOILT[what]
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises((venn.JournalError, ValueError), match=message):
+        opened(path)
+    assert before == (path.read_bytes() if path.is_file() else None)
+    if what in ("text", "another database", "version", "folder"):
+        with pytest.raises(venn.JournalError, match="journal"):
+            venn.Watch(path)
+
+
+def test_no_file_to_watch(tmp_path):
+    with pytest.raises(venn.JournalError, match="must be a journal, and there is no such file"):
+        venn.Watch(tmp_path / "none.db")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a Unix")
+def test_a_read_only_journal(tmp_path, monkeypatch):
+    path = tmp_path / "run.db"
+    abandon(opened(path))
+    path.chmod(0o444)
+    if os.geteuid() == 0:  # root may write all the same: what others are told
+        real = os.access
+        monkeypatch.setattr(os, "access", lambda file, mode: mode != os.W_OK and real(file, mode))
+    with pytest.raises(venn.JournalError, match=r"run\.db must be writable, and is read-only"):
+        opened(path)
+
+
+DIFFERENT = {
+    "classes": lambda path: venn.Online(
+        venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("a", "b"))), None, path
+    ),
+    "names": lambda path: venn.Online(venn.Panel(other=MAKERS["venn"]()), venn.Monitor(CLASSES), path),
+    "predictors": lambda path: venn.Online(
+        venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.25), 1.0, CLASSES)), venn.Monitor(CLASSES), path
+    ),
+    "monitors": lambda path: venn.Online(MAKERS["venn"](), venn.Monitor(CLASSES, level=0.05), path),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_a_run_with_other_parameters_is_refused(what, tmp_path):
+    abandon(opened(tmp_path / "run.db"))
+    with pytest.raises(venn.JournalError, match=f"must hold a run with the same {what}"):
+        DIFFERENT[what](tmp_path / "run.db")
+
+
+def test_a_predictor_that_has_learned_something_else_is_refused(tmp_path):
+    abandon(opened(tmp_path / "run.db"))
+    model = MAKERS["venn"]()
+    model.learn_one([0.0, 0.0], "a")
+    with pytest.raises(venn.JournalError, match="must hold a run that started from the same state"):
+        venn.Online(model, venn.Monitor(CLASSES), tmp_path / "run.db")
+
+
+def test_damaged_checkpoints_cost_time_and_nothing_else(tmp_path):
+    online = opened(tmp_path / "run.db", every=5)
+    happen(online, events_of(20))
+    expected = state(online)
+    abandon(online)
+    newest, older = sorted(tmp_path.glob("run.db-state-*"), reverse=True)
+    newest.write_bytes(newest.read_bytes()[:-100])
+    online = opened(tmp_path / "run.db", every=10**6)
+    assert state(online) == expected
+    abandon(online)
+    older.write_bytes(b"nothing")
+    with pytest.warns(UserWarning, match="no checkpoint of .* can be read, and all of it is learned again"):
+        online = opened(tmp_path / "run.db", every=10**6)
+    assert state(online) == expected
+
+
+def test_a_checkpoint_from_the_future_is_passed_over(tmp_path):
+    """As after a loss of power that took the journal's last transactions with it."""
+    online = opened(tmp_path / "run.db", every=10**6)
+    happen(online, events_of(10)[:8])
+    expected = state(online)
+    abandon(online)
+    shutil.copytree(tmp_path, tmp_path / "old")
+    online = opened(tmp_path / "run.db", every=10**6)
+    happen(online, events_of(10)[8:])
+    online.close()
+    for file in tmp_path.glob("run.db-state-*"):
+        shutil.copy(file, tmp_path / "old")
+    assert state(opened(tmp_path / "old" / "run.db")) == expected
+
+
+def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch):
+    online = opened(tmp_path / "run.db", every=5)
+
+    def no_room(path, thing):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("venn.online.checkpoint.save", no_room)
+    with pytest.warns(UserWarning, match="no checkpoint of .* can be written, for .* No space left"):
+        happen(online, events_of(20))
+    expected = state(online)
+    abandon(online)
+    monkeypatch.undo()
+    assert state(opened(tmp_path / "run.db")) == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"every": 0}, ValueError),
+        ({"every": 1.5}, ValueError),
+        ({"durable": "no"}, TypeError),
+        ({"share": 0}, ValueError),
+    ],
+    ids=["zero", "fraction", "text", "share"],
+)
+def test_bad_parameters_of_a_journal(parameters, error, tmp_path):
+    with pytest.raises(error, match=next(iter(parameters))):
+        venn.Journal(tmp_path / "run.db", **parameters)
+
+
+# ------------------------------------------------------------------------ for viewers
+
+
+def test_points_grow_rarer(tmp_path):
+    kept = [step for step in range(1, 100_000) if step % spacing(step) == 0]
+    assert 2000 < len(kept) < 4000
+    assert kept[0] == 8
+    gaps = np.diff(kept)
+    assert (np.diff(gaps) >= 0).all()
+    assert gaps[-1] <= 100_000 // 256
+
+
+def test_what_viewers_see(tmp_path):
+    rng = np.random.default_rng(0)
+    X = objects("normal", rng, 200)
+    y = [CLASSES[code] for code in labels("signal", rng, X, 3)]
+    y[100:] = y[100:][::-1]  # what was learned is wrong now
+    online = venn.Online(MAKERS["conformal"](), venn.Monitor(CLASSES, level=0.2), tmp_path / "run.db")
+    rung = []
+    for x, label in zip(X, y, strict=True):
+        online.ask(x)
+        rung += online.answer(online.asked, label)
+    assert rung
+    with venn.Watch(tmp_path / "run.db") as watch:
+        points = watch.series()
+        assert [point.step for point in points] == list(range(8, 201, 8))
+        told = online.told["Conformal"].snapshot()
+        assert points[-1].figures["Conformal"]["curves"] == told["curves"]
+        assert len(watch.series(points=5)) <= 7
+        assert [point.step for point in watch.series(after=180)] == [184, 192, 200]
+        alarms = watch.alarms("Conformal")
+        assert [alarm["sentence"] for alarm in alarms] == [alarm.sentence for alarm in rung]
+        assert watch.names == ("Conformal",)
+        assert watch.classes == CLASSES
+        with pytest.raises(KeyError, match="no predictor 'x' in this run"):
+            watch.snapshot("x")
+        assert watch.counts().rate > 0
+    online.close()
+    with venn.Watch(tmp_path / "run.db") as watch:
+        snapshot = watch.snapshot("Conformal")
+        assert snapshot == json.loads(json.dumps({"told": told, "monitor": online.monitors["Conformal"].snapshot()}))
+    with pytest.raises(venn.JournalError, match="is closed"):
+        watch.counts()

@@ -1,0 +1,51 @@
+"""A process that may die at any moment: at least 200 deaths, and nothing is lost, learned twice or different."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("kill.py")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
+def test_two_hundred_deaths(tmp_path):
+    """On the first examples of Car, each machine and predictor in turn; `python tests/kill.py` takes all of them."""
+    if not os.environ.get("STREAMS_DATA"):
+        pytest.skip("STREAMS_DATA names no folder with car")
+    told = subprocess.run(
+        [sys.executable, SCRIPT, "--examples", "100", "--kills", "208", "--folder", tmp_path],
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stdout[-2000:] + told.stderr[-2000:]
+    found = json.loads(told.stdout.splitlines()[-1])
+    assert found["kills"] >= 200
+    assert found["differences"] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
+def test_a_run_that_forgets_is_noticed(tmp_path):
+    """The comparison can fail: a predictor whose state is not all in its checkpoint."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import kill
+from venn.online import checkpoint
+whole = checkpoint.save
+def forgetful(path, thing):
+    whole(path, {{**thing, "monitors": {{name: one.fresh() for name, one in thing["monitors"].items()}}}})
+checkpoint.save = forgetful
+sys.argv = ["kill.py", "--examples", "100", "--kills", "5", "--setups", "neighbours"]
+kill.main()
+"""
+    if not os.environ.get("STREAMS_DATA"):
+        pytest.skip("STREAMS_DATA names no folder with car")
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert told.returncode != 0
+    assert "differs after" in told.stderr

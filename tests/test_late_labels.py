@@ -1,0 +1,317 @@
+"""Questions and answers: any order, any number pending, labels that never come; what stays valid, and what does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import labels, objects
+from naive import late
+from scipy.stats import binom, kstest
+
+import streams
+import venn
+from venn.online import checkpoint
+from venn.online.codec import decode, encode
+
+CLASSES = ("a", "b", "c")
+
+
+def squares():
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
+
+
+MAKERS = {
+    "venn": lambda: venn.TransductiveVenn(squares()),
+    "published": lambda: venn.TransductiveVenn(venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES), venn.Argmax()),
+    "abers": lambda: venn.TransductiveVennAbers(squares()),
+    "conformal": lambda: venn.Conformal(squares(), seed=3),
+    "platt": lambda: venn.Scaler(squares(), venn.Platt()),
+    "inductive": lambda: venn.InductiveVenn(squares(), schedule=venn.PrefixRestart(first=6)),
+}
+
+
+def examples(kind, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = objects(kind, rng, n)
+    return X, [CLASSES[code] for code in labels("signal", rng, X, 3)]
+
+
+def shuffled_events(n, seed):
+    """Return events of n questions, answers in any order, one in five never: ("ask", i) and ("tell", i)."""
+    rng = np.random.default_rng(seed)
+    due = {}
+    for i in range(n):
+        if rng.random() < 0.8:
+            due.setdefault(i + int(rng.integers(0, 6)), []).append(i)
+    events = []
+    for i in range(n + 6):
+        events += [("ask", i)] if i < n else []
+        answers = due.get(i, [])
+        rng.shuffle(answers)
+        events += [("tell", j) for j in answers]
+    return events
+
+
+@pytest.mark.parametrize("kind", ["grid", "repeats"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_prediction_is_that_of_a_predictor_made_anew(name, kind):
+    X, y = examples(kind, 22)
+    events = shuffled_events(22, seed=1)
+    plain = [("ask", i, X[i]) if what == "ask" else (i, y[i]) for what, i in events]
+    online = venn.Online(MAKERS[name]())
+    said = []
+    for what, i in events:
+        if what == "ask":
+            said.append(online.ask(X[i], id=i))
+        else:
+            online.answer(i, y[i])
+    for ours, theirs in zip(said, late.predictions(MAKERS[name], plain), strict=True):
+        assert encode({"": ours}) == encode({"": theirs})
+    assert online.asked == 22
+    assert online.answered == sum(what == "tell" for what, _ in events)
+    assert set(online.pending) == set(range(22)) - {i for what, i in events if what == "tell"}
+
+
+def test_monitors_hear_what_would_be_said_as_the_label_comes():
+    X, y = examples("grid", 25)
+    events = shuffled_events(25, seed=2)
+    plain = [("ask", i, X[i]) if what == "ask" else (i, y[i]) for what, i in events]
+    online = venn.Online(MAKERS["conformal"](), venn.Monitor(CLASSES))
+    for what, i in events:
+        if what == "ask":
+            online.ask(X[i], i)
+        else:
+            online.answer(i, y[i])
+    expected = venn.Monitor(CLASSES)
+    told = venn.Monitor(CLASSES, sources=())
+    answered = [event for event in plain if len(event) == 2]
+    for (_, label), prediction in zip(answered, late.now(MAKERS["conformal"], plain), strict=True):
+        expected.update(prediction, label)
+    by_id = dict(zip((e[1] for e in plain if len(e) == 3), late.predictions(MAKERS["conformal"], plain), strict=True))
+    for i, label in answered:
+        told.update(by_id[i], label)
+    assert online.monitors["Conformal"].state == expected.state
+    assert online.told["Conformal"].state == told.state
+    assert expected.state["sums"] != told.state["sums"], "the two were to differ"
+
+
+def test_a_panel_answers_by_name_and_a_teacher_drives_it():
+    X, y = examples("grid", 30)
+    stream = streams.from_arrays(X, y, classes=CLASSES)
+    machine = squares()
+    panel = venn.Panel(venn=venn.TransductiveVenn(machine), conformal=venn.Conformal(machine))
+    online = venn.Online(panel, {"conformal": venn.Monitor(CLASSES)})
+    said = list(online.follow(streams.teach(stream, streams.Delayed(3))))
+    assert [set(one) for one in said] == [{"venn", "conformal"}] * 30
+    assert (online.asked, online.answered, online.monitors["conformal"].n) == (30, 30, 30)
+
+
+def test_immediate_answers_are_a_replay():
+    X, y = examples("repeats", 40)
+    online = venn.Online(MAKERS["abers"]())
+    model = MAKERS["abers"]()
+    for x, label in zip(X, y, strict=True):
+        ours = online.ask(x)
+        assert encode({"": ours}) == encode({"": model.predict_one(x)})
+        online.answer(online.asked, label)
+        model.learn_one(x, label)
+
+
+# ------------------------------------------------------------------------ refusals
+
+
+def state(online):
+    return checkpoint.pack(online._state()), online.pending
+
+
+REFUSED = {
+    "an object with NaN": (lambda o: o.ask([np.nan, 0.0]), ValueError, "x must be finite"),
+    "an object of another length": (lambda o: o.ask([1.0]), ValueError, "x must have 2 features"),
+    "text for an object": (lambda o: o.ask("ab"), TypeError, "x must be a sequence of numbers"),
+    "an id that waits": (lambda o: o.ask([0.0, 0.0], "waits"), ValueError, "id must be a new one, got 'waits'"),
+    "an id of another type": (lambda o: o.ask([0.0, 0.0], 1.5), TypeError, "id must be an int or a str, got 1.5"),
+    "a truth for an id": (lambda o: o.ask([0.0, 0.0], True), TypeError, "id must be an int or a str, got True"),
+    "a large id": (lambda o: o.ask([0.0, 0.0], 2**63), ValueError, "at most 64 bits"),
+    "half a character": (lambda o: o.ask([0.0, 0.0], "\ud800"), ValueError, "id must be text that UTF-8 can write"),
+    "an answer twice": (lambda o: o.answer("done", "a"), ValueError, "id must be that of a question that waits"),
+    "an unknown answer": (lambda o: o.answer("never", "a"), ValueError, "id must be that of a question that waits"),
+    "an unhashable id": (lambda o: o.answer(["waits"], "a"), TypeError, "id must be an int or a str"),
+    "an unknown label": (lambda o: o.answer("waits", "z"), ValueError, "y must be one of the classes"),
+    "an unhashable label": (lambda o: o.answer("waits", ["a"]), ValueError, "y must be one of the classes"),
+    "giving up what does not wait": (lambda o: o.expire("done"), ValueError, "id must be that of a question"),
+}
+
+
+@pytest.mark.parametrize("journaled", [False, True], ids=["memory", "journal"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_changes_nothing(what, journaled, tmp_path):
+    online = venn.Online(MAKERS["venn"](), venn.Monitor(CLASSES), tmp_path / "run.db" if journaled else None)
+    for i, (x, y) in enumerate(zip(*examples("grid", 8), strict=True)):
+        online.ask(x, f"question {i}")
+        online.answer(f"question {i}", y)
+    online.ask([1.0, 1.0], "done")
+    online.answer("done", "b")
+    online.ask([2.0, 1.0], "waits")
+    before = state(online)
+    attempt, error, message = REFUSED[what]
+    with pytest.raises(error, match=message):
+        attempt(online)
+    assert state(online) == before
+    online.answer("waits", "c")
+    online.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"patience": 0}, ValueError, "patience must be an integer >= 1 or None, got 0"),
+        ({"patience": True}, ValueError, "patience must be"),
+        ({"monitor": "yes"}, TypeError, "monitor must be a Monitor or a mapping"),
+        ({"monitor": {"b": 3}}, TypeError, "monitor must be a Monitor or a mapping"),
+        ({"monitor": {"b": venn.Monitor(CLASSES)}}, ValueError, "monitor must have names of predictors"),
+        ({"monitor": venn.Monitor(("x", "y"))}, ValueError, "monitor must be for the classes"),
+        ({"journal": 3}, TypeError, "journal must be a Journal, a path or None, got 3"),
+    ],
+    ids=["patience", "truth", "text", "mapping", "name", "classes", "journal"],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        venn.Online(MAKERS["venn"](), **parameters)
+
+
+def test_one_monitor_is_not_enough_for_a_panel():
+    machine = squares()
+    panel = venn.Panel(a=venn.TransductiveVenn(machine), b=venn.Conformal(machine))
+    with pytest.raises(TypeError, match="monitor must be a mapping for a panel of a, b"):
+        venn.Online(panel, venn.Monitor(CLASSES))
+
+
+def test_patience():
+    online = venn.Online(MAKERS["venn"](), patience=3)
+    for i in range(5):
+        online.ask([float(i), 0.0])
+    assert online.pending == (3, 4, 5)
+    assert online.expired == 2
+    with pytest.raises(ValueError, match="got 1: never asked, answered or given up"):
+        online.answer(1, "a")
+    online.answer(4, "a")
+    online.ask([9.0, 0.0])
+    assert online.pending == (5, 6)
+    online.expire(5)
+    assert (online.pending, online.expired) == ((6,), 4)
+
+
+# --------------------------------------------------------------------- predictions
+
+
+def test_predictions_come_back_from_bytes():
+    rng = np.random.default_rng(0)
+    X, y = examples("grid", 15)
+    panel = venn.Panel(**{name: make() for name, make in MAKERS.items()})
+    for x, label in zip(X, y, strict=True):
+        said = panel.predict_one(x)
+        content = encode(said)
+        again = decode(content, tuple(panel), CLASSES)
+        for name, one in said.items():
+            assert type(again[name]) is type(one)
+            assert (again[name].label, again[name].guaranteed) == (one.label, one.guaranteed)
+            assert repr(again[name]) == repr(one)
+        assert encode(again) == content
+        cut = content[: int(rng.integers(0, len(content)))]
+        with pytest.raises(ValueError, match="predictions must be those of"):
+            decode(cut, tuple(panel), CLASSES)
+        panel.learn_one(x, label)
+
+
+def test_a_rule_of_a_users_own_comes_back_as_what_it_chose():
+    class Last:
+        def choose(self, probabilities, category_class):
+            return 2
+
+    said = venn.Multiprobability(np.eye(3), CLASSES, Last())
+    again = decode(encode({"": said}), ("",), CLASSES)[""]
+    assert (again.label, again.guaranteed, again.lower) == ("c", said.guaranteed, said.lower)
+    with pytest.raises(TypeError, match="x must predict one of"):
+        encode({"x": 3})
+
+
+# ------------------------------------------------------------------------ validity
+
+RUNS, QUESTIONS, EPSILON = 300, 12, 0.2
+
+
+def p_values(teacher, told, seed):
+    """Return (runs, answers) p-values of the true labels: as they were told, or as a monitor hears them."""
+    found = []
+    for run in range(RUNS):
+        rng = np.random.default_rng([seed, run])
+        X = rng.normal(size=(QUESTIONS, 1))
+        y = [("a", "b")[int(v)] for v in rng.random(QUESTIONS) < 1 / (1 + np.exp(-2 * X[:, 0]))]
+        online = venn.Online(venn.Conformal(venn.NearestCentroid(["a", "b"]), seed=run))
+        values, said = [], {}
+        for event in teacher(run, X, y):
+            if hasattr(event, "x"):
+                said[event.id] = online.ask(event.x, event.id)
+            else:
+                waiting = online._waiting[event.id]
+                now = online.panel.predict_one(waiting.x)["Conformal"]
+                values.append((said[event.id] if told else now).p_values[("a", "b").index(event.y)])
+                online.answer(event.id, event.y)
+        found.append(values)
+    return found
+
+
+def honest(teacher):
+    return lambda run, X, y: streams.teach(streams.from_arrays(X, y, classes=("a", "b")), teacher(run))
+
+
+TEACHERS = {
+    "slow": honest(lambda run: streams.Delayed(4)),
+    "any order": honest(lambda run: streams.RandomDelay(3, seed=run)),
+    "lazy": honest(lambda run: streams.Lazy(0.5, seed=run, teacher=streams.RandomDelay(2, seed=run))),
+}
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_what_a_monitor_hears_is_exact_under_slow_and_lazy_teachers(teacher):
+    runs = p_values(TEACHERS[teacher], told=False, seed=1)
+    values = np.concatenate(runs)
+    errors = int((values <= EPSILON).sum())
+    low, high = binom.interval(0.999, len(values), EPSILON)
+    assert low <= errors <= high
+    assert kstest(values, "uniform").pvalue > 1e-3
+    # Independent: errors of successive answers meet as often as chance has it.
+    pairs = np.concatenate([np.column_stack([run[:-1], run[1:]]) for run in map(np.asarray, runs) if len(run) > 1])
+    both = int((pairs <= EPSILON).all(axis=1).sum())
+    low, high = binom.interval(0.999, len(pairs), EPSILON**2)
+    assert low <= both <= high
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_each_prediction_as_it_was_told_is_valid(teacher):
+    last = np.array([run[-1] for run in p_values(TEACHERS[teacher], told=True, seed=2) if run])
+    low, high = binom.interval(0.999, len(last), EPSILON)
+    assert low <= (last <= EPSILON).sum() <= high
+
+
+def test_sums_of_what_was_told_spread_more_than_binomially():
+    """All questions come before the first answer: every p-value of a run is the same number tau."""
+    runs = p_values(honest(lambda run: streams.Delayed(QUESTIONS)), told=True, seed=3)
+    errors = np.array([(np.asarray(run) <= EPSILON).sum() for run in runs])
+    assert set(errors) == {0, QUESTIONS}
+    low, high = binom.interval(0.999, RUNS, EPSILON)
+    assert low <= (errors == QUESTIONS).sum() <= high
+
+
+def test_a_teacher_who_looks_at_the_labels_breaks_it():
+    """Of class b only what looks like class a is ever told: the test above must notice."""
+
+    def biased(run, X, y):
+        for i, (x, label) in enumerate(zip(X, y, strict=True)):
+            yield streams.Question(i, x)
+            if label == "a" or i > QUESTIONS - 4 or x[0] < 0:
+                yield streams.Answer(i, label)
+
+    runs = p_values(biased, told=False, seed=4)
+    values = np.concatenate([run[-3:] for run in runs])
+    assert kstest(values, "uniform").pvalue < 1e-3

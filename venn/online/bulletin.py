@@ -1,0 +1,76 @@
+"""What a run tells those who watch it: alarms, points of its curves, the latest figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from venn.monitors.alarms import Alarm
+from venn.monitors.monitor import Monitor
+from venn.online.journal import Journal
+
+FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
+FRESH = 0.5  # seconds between two looks at the latest figures, at least, where points of the curves are rarer
+
+
+class Rung(NamedTuple):
+    """An alarm of a run."""
+
+    predictor: str
+    number: int  #: of the predictor's alarms, from 1
+    alarm: Alarm
+
+
+def spacing(step: int) -> int:
+    """Return the number of steps from one point of the curves to the next: some thousand points in a million steps."""
+    return FINEST if step < OCTAVE * FINEST else 1 << ((step // OCTAVE).bit_length() - 1)
+
+
+class Bulletin:
+    """Gathers what is to be seen, and writes it into the journal when something is due."""
+
+    def __init__(self) -> None:
+        self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not written yet
+        self._points: list[tuple[int, float, dict[str, Any]]] = []
+        self._shown = 0.0  # when the latest figures were written
+
+    def note(
+        self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor], monitors: Mapping[str, Monitor]
+    ) -> None:
+        """Take in the alarms of a step, and its point of the curves if it has one."""
+        self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
+        if step % spacing(step) == 0:
+            self._points.append((step, now, {name: _figures(told[name], monitors.get(name)) for name in told}))
+
+    def due(self, now: float) -> bool:
+        """Whether there is something to write."""
+        return bool(self._alarms or self._points) or now - self._shown >= FRESH
+
+    def write(
+        self, journal: Journal, step: int, now: float, told: Mapping[str, Monitor], monitors: Mapping[str, Monitor],
+        last: bool = False,
+    ) -> None:  # fmt: skip
+        """Write what is due, at the `last` moment of a run everything; what cannot be written waits."""
+        late = last or now - self._shown >= FRESH
+        with journal:
+            for alarm in self._alarms:
+                journal.ring(*alarm)
+            for point in self._points:
+                journal.draw(*point)
+            for name in told if late else ():
+                watched = monitors[name].snapshot() if name in monitors else None
+                journal.show(name, step, now, {"told": told[name].snapshot(), "monitor": watched})
+        if late:
+            self._shown = now
+        self._alarms.clear()
+        self._points.clear()
+
+
+def _figures(told: Monitor, monitor: Monitor | None) -> dict[str, Any]:
+    seen = told.snapshot()
+    evidence = [] if monitor is None else monitor.snapshot()["evidence"]
+    return {
+        "curves": seen["curves"],
+        "window": seen["window"],
+        "evidence": {f"{one['detector']}: {one['name']}": one.get("log10") for one in evidence},
+    }

@@ -1,0 +1,375 @@
+"""Everything that learns in one file, and back: saved, loaded, it goes on to the last bit as if nothing had been."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.online import archive
+from venn.online.forms import Model, form_named, form_of
+
+FORMAT = "venn checkpoint"
+VERSION = 1
+#: By an older version: what makes header and members of the next one. None yet: this is the first.
+MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
+
+
+def save(path: str | os.PathLike[str], thing: Any) -> None:
+    """Write a predictor, machine, monitor or other object to one file, with all that it has learned.
+
+    The file is an npz archive without pickled objects: arrays, a JSON header, checksums. It appears whole or not at
+    all, and equal states make equal bytes. What can be made again to the last bit is left out: room to spare,
+    intermediate values, remembered answers.
+
+    Parameters
+    ----------
+    path : str or path
+        Used as it is; no suffix is added. Missing folders are made.
+    thing : object
+        A predictor, `Panel`, machine, monitor, martingale, detector, bound, calibrator, prediction, parameter object or
+        `numpy.random.Generator`; or dicts, lists, tuples, sets and deques of these, of numbers, text, bytes and
+        arrays. What stands in it twice, such as a machine that several predictors share, is saved once and is one
+        object again when loaded; so it is with arrays, not with lists and dicts.
+
+    Raises
+    ------
+    TypeError
+        It holds something else: a function, an object of a class of the user's own. The message says where.
+        Of fitted scikit-learn estimators only their class and repr are saved: see `load`.
+    ValueError
+        It holds itself, or has 4 GiB or more.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> model = venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"]))
+    >>> model.learn_one([0.0], "no")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     venn.save(f"{folder}/model.npz", model)
+    ...     again = venn.load(f"{folder}/model.npz")
+    >>> again.machine.n
+    1
+    """
+    header, arrays = _packed(thing)
+    archive.write(Path(path), header, arrays)
+
+
+def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
+    """Return what `save` wrote, as new objects that go on as the saved ones would have, to the last bit.
+
+    Nothing in a file is ever executed, whoever wrote it.
+
+    Parameters
+    ----------
+    path : str or path
+    models : sequence of objects, optional
+        The estimators of the user's own that the saved object held, such as that of a `FrozenScorer`, in the order in
+        which it held them. A message says which are missing.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        The file is no checkpoint, is damaged, holds numbers that contradict each other, or was written by another
+        version of the format; or `models` are not those that it asks for. The message names the file.
+    """
+    data = Path(path).read_bytes()
+    return _read(data, models, str(path))
+
+
+def models(thing: Any) -> list[Any]:
+    """Return the fitted models of a user's own that a checkpoint of `thing` does not hold, as `load` wants them."""
+    packer = Packer()
+    packer.value(thing, "thing")
+    return packer.estimators
+
+
+def pack(thing: Any) -> bytes:
+    """Return as bytes what `save` would write to a file."""
+    return b"".join(archive.pieces(*_packed(thing)))
+
+
+def unpack(data: archive.Bytes, models: Sequence[Any] = ()) -> Any:
+    """Return what `pack` has packed; errors are those of `load`."""
+    return _read(data, models, "the data")
+
+
+def _read(data: archive.Bytes, models: Sequence[Any], name: str) -> Any:
+    # Whatever a damaged or hostile file makes zipfile, numpy, json or a constructor raise means one thing here.
+    try:
+        header, members = archive.unpack(data, exact=True)
+        return Unpacker(*_current(header, members), models).root()
+    except Exception as error:
+        raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
+
+
+def _packed(thing: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    packer = Packer()
+    try:
+        root = packer.value(thing, "thing")
+    except RecursionError:
+        raise ValueError("thing must not be nested so deeply") from None
+    header = {"format": FORMAT, "version": VERSION, "models": packer.models, "objects": packer.objects, "root": root}
+    return header, packer.arrays
+
+
+def _current(header: dict[str, Any], members: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header and members in the form of this version."""
+    if header.get("format") != FORMAT:
+        raise ValueError(f"its header does not say {FORMAT!r}")
+    version = header.get("version")
+    while type(version) is not int or version != VERSION:
+        migrate = MIGRATIONS.get(version) if type(version) is int else None
+        if migrate is None:
+            raise ValueError(f"its format has version {version!r}, this program reads {VERSION}")
+        header, members = migrate(header, members)
+        version = header["version"]
+    return header, members
+
+
+class Packer:
+    """Turns an object into JSON and arrays, children first.
+
+    Attributes
+    ----------
+    objects : list of JSON objects
+        Each refers to earlier ones by number.
+    arrays : dict
+    models : list of [class, repr]
+    """
+
+    def __init__(self) -> None:
+        self.objects: list[dict[str, Any]] = []
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self.models: list[list[str]] = []
+        self.estimators: list[Any] = []  # those models themselves
+        self._known: dict[int, dict[str, Any]] = {}
+        self._open: set[int] = set()
+        self._alive: list[Any] = []  # an id stands for an object as long as that lives
+
+    def value(self, thing: Any, where: str) -> Any:
+        """Return JSON for a value that stands at `where`."""
+        kind = type(thing)
+        if thing is None or kind in (bool, int, str):
+            return thing
+        if kind is float:
+            return thing if math.isfinite(thing) else {"float": repr(thing)}
+        if kind is bytes:
+            return {"bytes": base64.b64encode(thing).decode()}
+        if isinstance(thing, np.generic) and thing.dtype.kind in "biufcSUmM":
+            return {"scalar": thing.dtype.str, "bytes": base64.b64encode(thing.tobytes()).decode()}
+        if id(thing) in self._known:
+            return self._known[id(thing)]
+        if id(thing) in self._open:
+            raise ValueError(f"{where} must not hold itself, got {kind.__name__}")
+        self._open.add(id(thing))
+        self._alive.append(thing)
+        try:
+            packed = self._container(thing, where)
+            if packed is None:
+                packed = self._known[id(thing)] = self._shared(thing, where)
+        finally:
+            self._open.discard(id(thing))
+        return packed
+
+    def _container(self, thing: Any, where: str) -> Any:
+        kind = type(thing)
+        if kind is list:
+            return [self.value(one, f"{where}[{i}]") for i, one in enumerate(thing)]
+        if kind is tuple:
+            return {"tuple": [self.value(one, f"{where}[{i}]") for i, one in enumerate(thing)]}
+        if kind is dict:
+            return {
+                "dict": [
+                    [self.value(key, f"a key of {where}"), self.value(one, f"{where}[{key!r}]")]
+                    for key, one in thing.items()
+                ]
+            }
+        if kind is deque:
+            return {"deque": [self.value(one, f"{where}[{i}]") for i, one in enumerate(thing)], "most": thing.maxlen}
+        if kind in (set, frozenset):
+            return {kind.__name__: sorted((self.value(one, f"a member of {where}") for one in thing), key=json.dumps)}
+        return None
+
+    def _shared(self, thing: Any, where: str) -> dict[str, Any]:
+        if type(thing) is np.ndarray and thing.dtype.kind in "biufcSUmM":
+            name = f"array_{len(self.arrays)}"
+            self.arrays[name] = thing
+            return {"array": name}
+        if type(thing) is Model:
+            owner = type(thing.estimator)
+            self.estimators.append(thing.estimator)
+            self.models.append([f"{owner.__module__}.{owner.__qualname__}", repr(thing.estimator)])
+            return {"model": len(self.models) - 1}
+        form = form_of(thing)
+        if form is None:
+            what = "a function" if callable(thing) and hasattr(thing, "__code__") else f"a {type(thing).__name__}"
+            raise TypeError(
+                f"{where} must be of a class of this package, or plain data, for a checkpoint holds no code; "
+                f"got {what}: {thing!r}"
+            )
+        parameters = {name: self.value(one, f"{where}.{name}") for name, one in form.parameters(thing).items()}
+        state = {name: self.value(one, f"{where}.{name}") for name, one in form.state(thing).items()}
+        self.objects.append({"class": form.name, "parameters": parameters, "state": state})
+        return {"object": len(self.objects) - 1}
+
+
+class Unpacker:
+    """Makes the objects of a header and its members again."""
+
+    def __init__(self, header: dict[str, Any], members: dict[str, Any], models: Sequence[Any]) -> None:
+        self._header = header
+        self._members = members
+        self._objects: list[Any] = []
+        self._views: dict[str, NDArray[Any]] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._models = checked_models(header.get("models"), models)
+
+    def root(self) -> Any:
+        """Return the whole."""
+        objects = self._header.get("objects")
+        if not isinstance(objects, list):
+            raise ValueError(f"its header has {objects!r} as objects")
+        with np.errstate(all="ignore"):
+            for number, described in enumerate(objects):
+                self._objects.append(self._made(number, described))
+            root = self.value(self._header.get("root"))
+        left = self._members.keys() - self._views.keys()
+        if left:
+            raise ValueError(f"it has arrays that belong to nothing: {sorted(left)}")
+        return root
+
+    def _made(self, number: int, described: Any) -> Any:
+        if not isinstance(described, dict) or described.keys() != {"class", "parameters", "state"}:
+            raise ValueError(f"object {number} is not described by class, parameters and state")
+        name = described["class"]
+        form = form_named(name)
+        if form is None:
+            raise ValueError(f"object {number} is of a class that this program does not know, {name!r}")
+        parts = []
+        for part in ("parameters", "state"):
+            if not isinstance(described[part], dict):
+                raise ValueError(f"object {number}, {name}, has {described[part]!r} as {part}")
+            parts.append({key: self.value(one, form.views) for key, one in described[part].items()})
+        try:
+            thing = form.make(parts[0])
+            form.give(thing, parts[1])
+        except Exception as error:
+            raise ValueError(f"object {number}, {name}: {error or type(error).__name__}") from error
+        return thing
+
+    def value(self, packed: Any, views: bool = False) -> Any:
+        """Return the value that JSON stands for; `views`: its arrays are only to be read, and copied if kept."""
+        if packed is None or isinstance(packed, bool | int | str):
+            return packed
+        if isinstance(packed, float):
+            if not math.isfinite(packed):
+                raise ValueError(f"its header has {packed!r} as a number")
+            return packed
+        if isinstance(packed, list):
+            return [self.value(one, views) for one in packed]
+        if isinstance(packed, dict) and packed:
+            kind = next(iter(packed))
+            read = getattr(self, f"_read_{kind}", None) if kind in KINDS else None
+            if read is not None and tuple(packed) == KINDS[kind]:
+                return read(*packed.values(), views)
+        raise ValueError(f"its header has {str(packed)[:80]!r} as a value")
+
+    def _read_float(self, text: Any, views: bool) -> float:
+        if text not in ("nan", "inf", "-inf"):
+            raise ValueError(f"its header has {text!r} as a float")
+        return float(text)
+
+    def _read_bytes(self, text: Any, views: bool) -> bytes:
+        return base64.b64decode(text, validate=True)
+
+    def _read_scalar(self, kind: Any, text: Any, views: bool) -> Any:
+        dtype = np.dtype(kind if isinstance(kind, str) else None)
+        if dtype.kind not in "biufcSUmM" or dtype.str != kind:
+            raise ValueError(f"its header has {kind!r} as the type of a number")
+        content = base64.b64decode(text, validate=True)
+        if len(content) != dtype.itemsize:
+            raise ValueError(f"its header has {len(content)} bytes for a number of type {kind!r}")
+        return np.frombuffer(content, dtype)[0] if dtype.itemsize else dtype.type()
+
+    def _read_tuple(self, parts: Any, views: bool) -> tuple[Any, ...]:
+        return tuple(self._parts(parts, views))
+
+    def _read_set(self, parts: Any, views: bool) -> set[Any]:
+        return set(self._parts(parts, views))
+
+    def _read_frozenset(self, parts: Any, views: bool) -> frozenset[Any]:
+        return frozenset(self._parts(parts, views))
+
+    def _read_deque(self, parts: Any, most: Any, views: bool) -> deque[Any]:
+        if not (most is None or (type(most) is int and most >= 0)):
+            raise ValueError(f"its header has {most!r} as the length of a deque")
+        return deque(self._parts(parts, views), most)
+
+    def _read_dict(self, pairs: Any, views: bool) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for pair in self._parts(pairs, views):
+            if not isinstance(pair, list) or len(pair) != 2 or pair[0] in made:
+                raise ValueError(f"its header has {str(pair)[:80]!r} as a key and value")
+            made[pair[0]] = pair[1]
+        return made
+
+    def _parts(self, parts: Any, views: bool) -> list[Any]:
+        if not isinstance(parts, list):
+            raise ValueError(f"its header has {str(parts)[:80]!r} as a list")
+        return [self.value(one, views) for one in parts]
+
+    def _read_array(self, name: Any, views: bool) -> NDArray[Any]:
+        if not isinstance(name, str) or name not in self._members:
+            raise ValueError(f"its header names an array {name!r} that is not there")
+        if name not in self._views:
+            self._views[name] = archive.view(self._members[name])
+        if views:
+            return self._views[name]
+        if name not in self._arrays:
+            self._arrays[name] = self._views[name].copy(order="K")
+        return self._arrays[name]
+
+    def _read_object(self, number: Any, views: bool) -> Any:
+        if type(number) is not int or not 0 <= number < len(self._objects):
+            raise ValueError(f"its header refers to object {number!r} of {len(self._objects)} so far")
+        return self._objects[number]
+
+    def _read_model(self, number: Any, views: bool) -> Model:
+        if type(number) is not int or not 0 <= number < len(self._models):
+            raise ValueError(f"its header refers to model {number!r} of {len(self._models)}")
+        return Model(self._models[number])
+
+
+#: What a JSON object stands for, by its first key; all its keys, in order.
+KINDS = {
+    kind: (kind, *more)
+    for kind, *more in (
+        ("float",), ("bytes",), ("scalar", "bytes"), ("tuple",), ("set",), ("frozenset",), ("deque", "most"), ("dict",),
+        ("array",), ("object",), ("model",),
+    )
+}  # fmt: skip
+
+
+def checked_models(wanted: Any, models: Sequence[Any]) -> list[Any]:
+    """Return the models in order, or say which are wanted."""
+    if not isinstance(wanted, list) or any(
+        not isinstance(one, list) or len(one) != 2 or not all(isinstance(text, str) for text in one) for one in wanted
+    ):
+        raise ValueError(f"its header has {str(wanted)[:80]!r} as models")
+    given = list(models)
+    found = [f"{type(one).__module__}.{type(one).__qualname__}" for one in given]
+    if found != [kind for kind, _ in wanted]:
+        asked = ", ".join(text for _, text in wanted) or "none"
+        raise ValueError(f"models must be the {len(wanted)} that were not saved, in order: {asked}; got {given!r}")
+    return given

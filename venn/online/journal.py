@@ -1,0 +1,428 @@
+"""The journal of a run: one SQLite file that a process may die over at any moment, and that others may read."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn.monitors.alarms import Alarm
+from venn.online import checkpoint
+
+try:
+    import fcntl
+except ImportError:  # not a Unix: there nothing keeps a second process away
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT, VERSION = "vennstream.journal", 1
+COLUMNS = "event, id, step, x, predictions, time"
+KEPT = 2  # checkpoints
+LARGEST = 2**63 - 1  # integer that SQLite holds
+APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
+
+# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.
+SCHEMA = """
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE questions (
+    event INTEGER PRIMARY KEY, id ANY NOT NULL UNIQUE, time REAL NOT NULL,
+    step INTEGER NOT NULL, x BLOB NOT NULL, predictions BLOB NOT NULL
+) STRICT;
+CREATE TABLE answers (
+    step INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,
+    truth INTEGER NOT NULL
+) STRICT;
+CREATE TABLE expired (
+    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL
+) STRICT;
+CREATE TABLE alarms (
+    predictor TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL, time REAL NOT NULL, alarm TEXT NOT NULL,
+    PRIMARY KEY (predictor, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE series (step INTEGER PRIMARY KEY, time REAL NOT NULL, figures TEXT NOT NULL) STRICT;
+CREATE TABLE latest (
+    predictor TEXT PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, snapshot TEXT NOT NULL
+) STRICT;
+CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT;
+"""
+
+
+class JournalError(RuntimeError):
+    """A journal could not be written or read; the message says which file, and what happened."""
+
+
+class Question(NamedTuple):
+    """What was asked."""
+
+    event: int
+    id: int | str
+    step: int  #: answers that had been learned
+    x: bytes
+    predictions: bytes
+    time: float
+
+
+class Answer(NamedTuple):
+    """What was revealed; a truth of None: the question expired."""
+
+    event: int
+    question: int
+    truth: int | None
+
+
+class Journal:
+    """The journal of one `Online` run.
+
+    What is committed survives the death of the process at any moment. Of what the operating system or the power takes
+    down, the last transactions may be lost, whole, unless `durable`; the file is never left half written. Viewers
+    read it while the run goes on (`Watch`), and never disturb it.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the SQLite file, made if there is none; beside it lie its log (``-wal``, ``-shm``), a lock (``-lock``) and
+        two checkpoints (``-state-...``). Missing folders are made.
+    durable : bool, default False
+        Let every transaction reach the disk before it counts (synchronous = FULL): slower by far, safe from loss of
+        power.
+    every : int >= 1, default 1000
+        Events from one checkpoint to the next, at least: after a restart that many are learned again.
+    share : float in (0, 1], default 0.05
+        Of the time, at most, goes into checkpoints: large states are written more seldom.
+
+    Raises
+    ------
+    JournalError
+        By everything: the file cannot be opened or written, another process has it, it is no journal, or one of another
+        version.
+    TypeError, ValueError
+        A parameter is not what it must be.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, durable: bool = False, every: int = 1000, share: float = 0.05
+    ) -> None:
+        if not isinstance(durable, bool):
+            raise TypeError(f"durable must be True or False, got {durable!r}")
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise ValueError(f"every must be an integer >= 1, got {every!r}")
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ValueError(f"share must be a number in (0, 1], got {share!r}")
+        self.path = Path(path)
+        self.share = float(share)
+        self.durable = durable
+        self.every = every
+        self._db: sqlite3.Connection | None = None
+        self._lock: int | None = None
+        self._depth = 0
+        self._kept, self._kept_at, self._cost = 0, 0.0, 0.0  # event, time and cost of the last checkpoint
+
+    def __repr__(self) -> str:
+        return f"Journal({str(self.path)!r}, durable={self.durable}, every={self.every}, share={self.share})"
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self, header: Mapping[str, Any]) -> bool:
+        """Open the file for a run described by `header`, or make it; return whether there was a run.
+
+        Raises
+        ------
+        JournalError
+            As said above, or the run in the file has another header: the message names the first difference.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+            if self.path.exists() and not os.access(self.path, os.W_OK):
+                raise JournalError(f"{self.path} must be writable, and is read-only")
+            db = self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+            new = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if not new:
+                self._compare(header)  # before anything is written
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'NORMAL'}")
+            if new:
+                self._make(header)
+            return not new
+        except sqlite3.Error as error:
+            self.close()
+            raise JournalError(f"{self.path} cannot be opened as a journal: {error}") from error
+        except OSError as error:
+            self.close()
+            raise JournalError(f"{self.path} cannot be opened as a journal: {error.strerror or error}") from error
+        except JournalError:
+            self.close()
+            raise
+
+    def _take_lock(self) -> None:
+        """Two processes that learn into one journal would each be ignorant of what the other has learned."""
+        if fcntl is None:
+            return  # type: ignore[unreachable]
+        self._lock = os.open(f"{self.path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
+
+    def _make(self, header: Mapping[str, Any]) -> None:
+        entries = {"format": FORMAT, "version": VERSION, **header}
+        self.begin()
+        for statement in SCHEMA.split(";"):
+            self._run(statement)
+        self._run(f"PRAGMA application_id = {APPLICATION}")
+        for key, value in entries.items():
+            self._run("INSERT INTO run VALUES (?, ?)", (key, json.dumps(value, allow_nan=False)))
+        self.commit()
+
+    def _compare(self, header: Mapping[str, Any]) -> None:
+        found = read_header(self.connection, self.path)
+        for key, value in header.items():
+            if key == "created" or found.get(key) == json.loads(json.dumps(value)):
+                continue
+            if key == "start":
+                raise JournalError(
+                    f"{self.path} must hold a run that started from the same state: give the predictor as the first "
+                    "process made it, with what it had learned then and no more"
+                )
+            raise JournalError(
+                f"{self.path} must hold a run with the same {key}, got {found.get(key)!r} there and {value!r} here"
+            )
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open database."""
+        if self._db is None:
+            raise JournalError(f"{self.path} is closed")
+        return self._db
+
+    def close(self) -> None:
+        """Close the file and let go of the lock; what is committed stays."""
+        if self._db is not None:
+            self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._db = self._lock = None
+        self._depth = 0
+
+    # ------------------------------------------------------------------ writing
+    # A single statement outside a transaction is one by itself.
+
+    def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        try:
+            return self.connection.execute(statement, values)
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.path} cannot be written: {error}") from error
+
+    @property
+    def within(self) -> bool:
+        """Whether a transaction is open."""
+        return self._depth > 0
+
+    def begin(self) -> None:
+        """Open a transaction, or go one level deeper into the one that is open."""
+        if self._depth == 0:
+            self._run("BEGIN IMMEDIATE")
+        self._depth += 1
+
+    def commit(self) -> None:
+        """End a level; at the outermost everything since `begin` counts, or nothing does and this raises."""
+        if self._depth == 1:
+            self._run("COMMIT")
+        self._depth -= 1
+
+    def rollback(self) -> None:
+        """Take back everything since the outermost `begin`."""
+        self._depth = 0
+        if self._db is not None and self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def __enter__(self) -> Journal:
+        self.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ValueError) and self._depth > 1:
+            self._depth -= 1  # refused, and nothing written: what came before stands
+            return
+        if error is not None:
+            self.rollback()
+            return
+        try:
+            self.commit()
+        except JournalError:
+            self.rollback()
+            raise
+
+    def ask(self, question: Question) -> None:
+        """Write a question; one whose id is known raises ValueError, and nothing is written."""
+        try:
+            self.connection.execute(
+                "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?)",
+                (question.event, question.id, question.time, question.step, question.x, question.predictions),
+            )
+        except sqlite3.IntegrityError:
+            raise ValueError(f"id must be a new one, got {question.id!r}, which was asked before") from None
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.path} cannot be written: {error}") from error
+
+    def answer(self, step: int, event: int, question: int, time: float, truth: int) -> None:
+        """Write the answer to a question."""
+        self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", (step, event, question, time, truth))
+
+    def expire(self, number: int, event: int, question: int, time: float) -> None:
+        """Write that a question waits no longer."""
+        self._run("INSERT INTO expired VALUES (?, ?, ?, ?)", (number, event, question, time))
+
+    def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
+        """Write an alarm; the same one again changes nothing."""
+        text = json.dumps(vars(alarm), allow_nan=False)
+        self._run("INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?)", (predictor, number, step, time, text))
+
+    def draw(self, step: int, time: float, figures: Any) -> None:
+        """Write a point of the curves; the same one again changes nothing."""
+        self._run("INSERT OR IGNORE INTO series VALUES (?, ?, ?)", (step, time, json.dumps(figures)))
+
+    def show(self, predictor: str, step: int, time: float, snapshot: Any) -> None:
+        """Write all there is to see of a predictor now."""
+        self._run("INSERT OR REPLACE INTO latest VALUES (?, ?, ?, ?)", (predictor, step, time, json.dumps(snapshot)))
+
+    def reach(self, source: str, position: Any) -> None:
+        """Write how far a source has been read."""
+        self._run("INSERT OR REPLACE INTO positions VALUES (?, ?)", (source, json.dumps(position)))
+
+    def sync(self) -> None:
+        """Let all that is committed reach the disk."""
+        self._run("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    # -------------------------------------------------------------- checkpoints
+
+    def due(self, event: int, times: int = 1) -> bool:
+        """Whether a checkpoint is to be written: `times` as many events after the last as `every` says; 0: any."""
+        passed = event - self._kept
+        if passed == 0 or passed < times * self.every:
+            return False
+        return times == 0 or (time.monotonic() - self._kept_at + self._cost) * self.share >= self._cost
+
+    def keep(self, event: int, state: Any) -> None:
+        """Write the checkpoint of the state after an event, and forget all but the last two."""
+        start = time.monotonic()
+        self.kept(event)  # one that fails is tried again when the next is due
+        self.sync()
+        checkpoint.save(self.path.with_name(f"{self.path.name}-state-{event:012d}"), state)
+        for old in self._states()[KEPT:]:
+            old.unlink(missing_ok=True)
+        self.kept(event)
+        self._cost = self._kept_at - start
+
+    def kept(self, event: int) -> None:
+        """Count from here to the next checkpoint."""
+        self._kept, self._kept_at = event, time.monotonic()
+
+    def states(self, models: Sequence[Any]) -> Iterator[Callable[[], Any]]:
+        """Yield what reads a checkpoint, newest first; `models` are those of the user's that it does not hold."""
+        for file in self._states():
+            yield partial(checkpoint.load, file, models)
+
+    def _states(self) -> list[Path]:
+        name = f"{glob.escape(self.path.name)}-state-{'[0-9]' * 12}"
+        return sorted(self.path.parent.glob(name), reverse=True)
+
+    # ------------------------------------------------------------------ reading
+
+    def position(self, source: str) -> Any:
+        """Return how far a source has been read; None before the start."""
+        row = self._run("SELECT position FROM positions WHERE source = ?", (source,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def last_event(self) -> int:
+        """Return the number of the last event; 0 before the first."""
+        tops = (
+            self._run(f"SELECT event FROM {table} ORDER BY rowid DESC LIMIT 1").fetchone()
+            for table in ("questions", "answers", "expired")
+        )
+        return max(0 if top is None else top[0] for top in tops)
+
+    def question(self, event: int) -> Question:
+        """Return the question with this number of an event."""
+        row = self._run(f"SELECT {COLUMNS} FROM questions WHERE event = ?", (event,)).fetchone()
+        if row is None:
+            raise JournalError(f"{self.path} must hold the question of event {event}, and does not")
+        return Question._make(row)
+
+    def after(self, event: int, step: int, number: int) -> Iterator[Question | Answer]:
+        """Yield what happened after an event, in order; `step` answers and `number` expiries came before it."""
+        questions = map(Question._make, self._run(
+            f"SELECT {COLUMNS} FROM questions WHERE event > ? ORDER BY event", (event,)
+        ))  # fmt: skip
+        answers = map(Answer._make, self._run(
+            "SELECT event, question, truth FROM answers WHERE step > ? UNION ALL"
+            " SELECT event, question, NULL FROM expired WHERE number > ? ORDER BY event", (step, number)
+        ))  # fmt: skip
+        question, answer = next(questions, None), next(answers, None)
+        while question is not None or answer is not None:
+            if answer is None or (question is not None and question.event < answer.event):
+                assert question is not None
+                yield question
+                question = next(questions, None)
+            else:
+                yield answer
+                answer = next(answers, None)
+
+    def knows(self, id: int | str) -> bool:
+        """Whether a question of this id was asked."""
+        return self._run("SELECT 1 FROM questions WHERE id = ?", (id,)).fetchone() is not None
+
+    def status_of(self, id: int | str) -> str:
+        """Return "pending", "answered", "expired" or "unknown"."""
+        row = self._run(
+            "SELECT EXISTS (SELECT 1 FROM answers WHERE question = q.event),"
+            " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
+        ).fetchone()  # fmt: skip
+        if row is None:
+            return "unknown"
+        return "answered" if row[0] else "expired" if row[1] else "pending"
+
+
+def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    """Return what a journal says of its run, or say why it is none that can be read."""
+    try:
+        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            raise JournalError(f"{path} must be a journal, got another SQLite file")
+        header = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM run")}
+    except (sqlite3.Error, ValueError) as error:
+        raise JournalError(f"{path} cannot be opened as a journal: {error}") from error
+    if header.get("format") != FORMAT:
+        raise JournalError(f"{path} must be a journal of format {FORMAT!r}, got {header.get('format')!r}")
+    if header.get("version") != VERSION:
+        raise JournalError(
+            f"{path} must be a journal of version {VERSION}, which this program writes, got {header.get('version')!r}: "
+            "use the program that wrote it"
+        )
+    return header
+
+
+def checked_id(id: Any) -> int | str:
+    """Return an id as the journal keeps it, or say what is wrong with it."""
+    if isinstance(id, np.integer):
+        id = int(id)
+    if isinstance(id, bool) or not isinstance(id, int | str):
+        raise TypeError(f"id must be an int or a str, got {id!r}")
+    if isinstance(id, int):
+        if not -LARGEST <= id <= LARGEST:
+            raise ValueError(f"id must be an int of at most 64 bits or a str, got {id!r}")
+        return int(id)
+    try:
+        id.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"id must be text that UTF-8 can write, got {id!r}") from None
+    return str(id)

@@ -1,0 +1,604 @@
+"""The loop of a stream that does not stop: questions, labels that come late or never, a process that may die."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn.monitors.alarms import Alarm
+from venn.monitors.monitor import Monitor
+from venn.online import checkpoint
+from venn.online.bulletin import Bulletin, Rung
+from venn.online.codec import decode, encode
+from venn.online.journal import Answer, Journal, JournalError, Question, checked_id
+from venn.online.panel import Panel, Predictor
+from venn.online.record import Record, scalar
+from venn.online.watch import read_record
+from venn.prediction import Floats, Label, Prediction
+
+NUMBER = np.dtype("<f8")
+PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
+INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted while it learned", "could not write its journal", "is closed"
+
+
+class Waiting(NamedTuple):
+    """A question whose answer has not come."""
+
+    event: int
+    number: int  #: of the question, from 1
+    step: int  #: answers that had been learned when it was asked
+    x: Any
+    predictions: dict[str, Prediction]
+
+
+class Online:
+    """A predictor at work: asked about objects, told their labels whenever these come.
+
+    Any number of questions may wait, answers come in any order or never. What is learned is learned in the order of the
+    answers. With a journal the process may be killed at any moment: made again with the same parameters and the same
+    journal it goes on where it stood, to the last bit.
+
+    What is valid when labels come late. Each single prediction is, as it was made: on exchangeable data, when *which*
+    examples are labelled, and when, does not depend on their objects and labels, the labelled examples and the new one
+    are exchangeable. Sums over a stream of such predictions are another matter: predictions made between two answers
+    share their examples, so departures of successive steps are not independent, and the bounds for sums (the band
+    around the accuracy, binomial numbers of errors) are theorems only if each answer comes before the next question.
+    Conformal predictors keep their error rate in the long run even under slow and lazy teachers, if examples are
+    independent and labels come on more than a logarithmic share of the steps (Nouretdinov & Vovk 2006).
+
+    The monitors are given what keeps their theorems: the prediction that the predictor would make for the object *now*,
+    as its label comes, from all labels learned before. The labelled examples, in the order of their answers, are an
+    exchangeable stream with immediate answers, so a monitor's false alarms are as rare as ever. If what is labelled, or
+    when, depends on objects or labels (fraud is confirmed sooner than its absence), all this is void.
+
+    Parameters
+    ----------
+    predictor : Predictor or Panel
+        As a fresh process makes it. When the journal holds a run of it, that one goes on: see `panel`.
+    monitor : Monitor or mapping of str to Monitor, optional
+        One for a predictor, or by name for some in a panel; each has seen nothing yet.
+    journal : Journal, str or path, optional
+        None: nothing is kept, and it is not known whether an id was used before, only whether it waits.
+    patience : int >= 1, optional
+        A question is given up when so many later ones have been asked. None: it waits for ever.
+
+    Attributes
+    ----------
+    panel : Panel
+        The predictors as they are now; after a restart not the objects that were given.
+    monitors : dict of str to Monitor
+    told : dict of str to Monitor
+        For each predictor curves of the predictions as they were made, without evidence.
+    asked, answered, expired : int
+        Numbers of questions, answers, and questions given up.
+
+    Raises
+    ------
+    JournalError
+        By everything that writes: the journal cannot be written, and what was asked for has not happened.
+    TypeError, ValueError
+        A parameter is not what it must be.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", section on weak teachers; Nouretdinov &
+    Vovk (2006), "Criterion of calibration for transductive confidence machine with limited feedback".
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> online = Online(venn.TransductiveVenn(machine))
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     prediction = online.ask(x)
+    ...     alarms = online.answer(online.asked, y)
+    >>> online.ask([0.05], id="first"), online.ask([1.1], id="second")
+    (Multiprobability('no': [0.667, 1.000]), Multiprobability('yes': [0.667, 1.000]))
+    >>> online.answer("second", "yes")
+    ()
+    >>> online
+    Online(TransductiveVenn: 6 asked, 5 answered, 1 pending)
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor | Panel,
+        monitor: Monitor | Mapping[str, Monitor] | None = None,
+        journal: Journal | str | os.PathLike[str] | None = None,
+        *,
+        patience: int | None = None,
+    ) -> None:
+        self.alone = not isinstance(predictor, Panel)
+        self.panel = Panel(**{type(predictor).__name__: predictor}) if not isinstance(predictor, Panel) else predictor
+        self.monitors = self._checked(monitor)
+        if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
+            raise ValueError(f"patience must be an integer >= 1 or None, got {patience!r}")
+        self.patience = patience
+        self.told = {name: Monitor(self.classes, sources=()) for name in self.panel}
+        self.asked = self.answered = self.expired = 0
+        self._codes = {label: code for code, label in enumerate(self.classes)}
+        self._waiting: dict[int | str, Waiting] = {}
+        self._last: Any = None  # the last object asked about, if nothing was learned since
+        self._broken: str | None = None
+        self._bulletin = Bulletin()
+        if not isinstance(journal, Journal | str | os.PathLike | None):
+            raise TypeError(f"journal must be a Journal, a path or None, got {journal!r}")
+        self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
+        if self.journal is not None:
+            try:
+                self._begin(self.journal)
+            except BaseException:
+                self.journal.close()
+                raise
+
+    def _checked(self, monitor: Any) -> dict[str, Monitor]:
+        if monitor is None:
+            return {}
+        if isinstance(monitor, Monitor):
+            if len(self.panel) > 1:
+                raise TypeError(f"monitor must be a mapping for a panel of {', '.join(self.panel)}, got one monitor")
+            monitor = {next(iter(self.panel)): monitor}
+        if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor) for one in monitor.values()):
+            raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}")
+        for name, one in monitor.items():
+            if name not in self.panel:
+                raise ValueError(f"monitor must have names of predictors, {', '.join(self.panel)}, got {name!r}")
+            if one.classes != self.classes:
+                raise ValueError(f"monitor must be for the classes {self.classes!r}, got one for {one.classes!r}")
+        return dict(monitor)
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self.panel.classes
+
+    @property
+    def pending(self) -> tuple[int | str, ...]:
+        """Ids of the questions that wait for an answer, oldest first."""
+        return tuple(self._waiting)
+
+    def __repr__(self) -> str:
+        return (
+            f"Online({', '.join(self.panel)}: {self.asked} asked, {self.answered} answered, "
+            f"{len(self._waiting)} pending{f', {self.expired} expired' if self.expired else ''})"
+        )
+
+    # ------------------------------------------------------------------- asking
+
+    def ask(self, x: Any, id: int | str | None = None) -> Any:
+        """Predict the label of an object; the question waits for its answer.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        id : int or str, optional
+            By which the answer will name the question; by default its number, from 1: `asked` afterwards.
+
+        Returns
+        -------
+        Forecast, Multiprobability, ClassIntervals or PredictionSet; of a panel a dict of them by name
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a bad object or id, or an id that was used before. Nothing happened.
+        """
+        self._check_open()
+        id = self.asked + 1 if id is None else checked_id(id)
+        if id in self._waiting:
+            raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
+        if self.journal is not None and self.journal.knows(id):
+            raise ValueError(f"id must be a new one, got {id!r}, which was asked before")
+        with self._remembering():
+            return self._ask(x, id)
+
+    def _ask(self, x: Any, id: int | str) -> Any:
+        predictions = self.panel.predict_one(x)
+        now = time.time()
+        event = self._events + 1
+        late = self._overdue()
+        journal = self.journal
+        with self._happening():
+            if journal is not None:
+                content = np.asarray(x, NUMBER).tobytes()
+                question = Question(event, id, self.answered, content, encode(predictions), now)
+                if late:
+                    with journal:
+                        journal.ask(question)
+                        for place, (_, given_up) in enumerate(late, 1):
+                            journal.expire(self.expired + place, event + place, given_up.event, now)
+                else:
+                    journal.ask(question)
+            self.asked += 1
+            self._waiting[id] = Waiting(event, self.asked, self.answered, x, predictions)
+            for old, _ in late:
+                self._give_up(old)
+            self._last = x
+        self._keep(PATIENT)
+        return next(iter(predictions.values())) if self.alone else predictions
+
+    @property
+    def _events(self) -> int:
+        return self.asked + self.answered + self.expired
+
+    def _overdue(self) -> list[tuple[int | str, Waiting]]:
+        """Return what is given up when the next question is asked."""
+        late: list[tuple[int | str, Waiting]] = []
+        if self.patience is not None:
+            for id, waiting in self._waiting.items():
+                if self.asked + 1 - waiting.number < self.patience:
+                    break
+                late.append((id, waiting))
+        return late
+
+    def _give_up(self, id: int | str) -> None:
+        del self._waiting[id]
+        self.expired += 1
+
+    def expire(self, id: int | str) -> None:
+        """Give up a question: its answer will be refused.
+
+        Raises
+        ------
+        TypeError, ValueError
+            No question of this id waits. Nothing happened.
+        """
+        self._check_open()
+        waiting = self._find(id)
+        now = time.time()
+        journal = self.journal
+        with self._happening():
+            if journal is not None:
+                journal.expire(self.expired + 1, self._events + 1, waiting.event, now)
+            self._give_up(id)
+        self._keep()
+
+    # ---------------------------------------------------------------- answering
+
+    def answer(self, id: int | str, y: Label) -> tuple[Alarm, ...]:
+        """Reveal the label of a question, and learn it.
+
+        Parameters
+        ----------
+        id : int or str
+        y : one of the classes
+
+        Returns
+        -------
+        tuple of Alarm
+            Those that ring now.
+
+        Raises
+        ------
+        TypeError, ValueError
+            No question of this id waits: the message says whether it was never asked, is answered, or was given up. Or
+            the label is none of the classes, or a machine refuses the example. Nothing happened.
+        NotConverged
+            A machine cannot be solved; nothing happened. Or a scaler's own fit fails: everything else has learned.
+        """
+        self._check_open()
+        waiting = self._find(id)
+        with self._remembering():
+            return self._answer(id, waiting, y)
+
+    def _answer(self, id: int | str, waiting: Waiting, y: Label) -> tuple[Alarm, ...]:
+        self.panel.check(waiting.x, y)
+        truth = self._codes[y]
+        current = self._as_of_now(waiting)
+        now = time.time()
+        journal = self.journal
+        with self._happening():
+            if journal is not None:
+                journal.answer(self.answered + 1, self._events + 1, waiting.event, now, truth)
+            rung, failure = self._learn(id, waiting, y, current)
+        if journal is not None:
+            self._bulletin.note(self.answered, now, rung, self.told, self.monitors)
+            self._publish(journal, now)
+        self._keep()
+        if failure is not None:
+            raise failure
+        return tuple(one.alarm for one in rung)
+
+    def _as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
+        """Return what the monitored predictors say of an object now; as they did, if nothing was learned since."""
+        if waiting.step == self.answered:
+            return waiting.predictions
+        return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
+
+    def _learn(
+        self, id: int | str, waiting: Waiting, y: Label, current: Mapping[str, Prediction]
+    ) -> tuple[list[Rung], Exception | None]:
+        """Learn an answer; return the alarms, by predictor and number, and what failed after all had learned."""
+        failure: Exception | None = None
+        try:
+            self.panel.learn_one(waiting.x, y)
+        except Exception as error:
+            failure = error
+        del self._waiting[id]
+        self.answered += 1
+        self._last = None
+        rung: list[Rung] = []
+        for name, told in self.told.items():
+            monitor = self.monitors.get(name)
+            try:
+                told.update(waiting.predictions[name], y)
+                alarms = () if monitor is None else monitor.update(current[name], y)
+            except Exception as error:
+                failure = failure or error
+                continue
+            if monitor is not None:
+                first = monitor.count - len(alarms)
+                rung += [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
+        return rung, failure
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        """Let machines remember the last question after a refusal, as they will when all is done again without it.
+
+        What is remembered may show in the last bits of what is learned next.
+        """
+        try:
+            yield
+        except Exception:
+            if self._last is not None and self._broken is None:
+                self.panel.predict_one(self._last)
+            raise
+
+    def _find(self, id: Any) -> Waiting:
+        checked = checked_id(id)
+        waiting = self._waiting.get(checked)
+        if waiting is not None:
+            return waiting
+        if self.journal is None:
+            raise ValueError(f"id must be that of a question that waits, got {id!r}: never asked, answered or given up")
+        status = self.journal.status_of(checked)
+        said = {"unknown": "was never asked", "answered": "is answered", "expired": "was given up"}[status]
+        raise ValueError(f"id must be that of a question that waits, got {id!r}, which {said}")
+
+    def follow(self, events: Iterable[Any]) -> Iterator[Any]:
+        """Ask and answer what comes; yield each prediction when it is made.
+
+        Parameters
+        ----------
+        events : iterable of questions, which have an id and an x, and answers, which have an id and a y
+            Such as `streams.teach` gives.
+        """
+        for event in events:
+            if hasattr(event, "x"):
+                yield self.ask(event.x, event.id)
+            else:
+                self.answer(event.id, event.y)
+
+    # ------------------------------------------------------------- transactions
+
+    @contextmanager
+    def transaction(self) -> Iterator[Online]:
+        """Let all that happens inside count together, or, if the process dies, not at all.
+
+        Faster than a transaction for each question and answer; predictions made inside should be acted upon afterwards.
+        What is refused inside leaves the rest as it is. If the journal cannot be written, nothing of the transaction
+        counts, and this object is of no further use: make it again.
+
+        Examples
+        --------
+        >>> with online.transaction():  # doctest: +SKIP
+        ...     for message in messages:
+        ...         online.ask(message.x, message.id)
+        ...     online.reach("queue", message.position)
+        """
+        self._check_open()
+        journal = self.journal
+        if journal is None or journal.within:
+            yield self
+            return
+        journal.begin()
+        try:
+            yield self
+        finally:
+            # Whatever was refused inside has written nothing: what came before it stands.
+            try:
+                if self._broken is not None:
+                    journal.rollback()
+                else:
+                    journal.commit()
+            except BaseException:
+                self._broken = UNWRITTEN
+                journal.rollback()
+                raise
+            self._keep()
+
+    def abandon(self) -> None:
+        """Let nothing of the open transaction count: this object is of no further use, and the journal is as before."""
+        self._broken = self._broken or INTERRUPTED
+
+    @contextmanager
+    def _happening(self) -> Iterator[None]:
+        """Keep memory and journal agreed: a thing happens wholly or not at all, or this object is of no further use."""
+        inside = self.journal is not None and self.journal.within
+        self._broken = INTERRUPTED
+        try:
+            yield
+        except ValueError:  # refused before anything was written
+            self._broken = None
+            raise
+        except JournalError:
+            # In a transaction: what came before in it is learned, and now it is not written.
+            self._broken = UNWRITTEN if inside else None
+            raise
+        self._broken = None
+
+    def reach(self, source: str, position: Any) -> None:
+        """Write how far a source has been read; in the transaction that holds what it said."""
+        self._check_open()
+        if self.journal is not None:
+            with self._happening():
+                self.journal.reach(source, position)
+
+    def position(self, source: str) -> Any:
+        """Return how far a source had been read; None before its start, or without a journal."""
+        return None if self.journal is None else self.journal.position(source)
+
+    def _check_open(self) -> None:
+        if self._broken is not None:
+            raise JournalError(f"this run {self._broken}: make it again from its journal to go on")
+
+    def _publish(self, journal: Journal, now: float) -> None:
+        """Write what viewers look at, if there is something new."""
+        if not self._bulletin.due(now):
+            return
+        try:
+            with self._happening():
+                self._bulletin.write(journal, self.answered, now, self.told, self.monitors)
+        except JournalError:
+            if self._broken is not None:
+                raise
+            # Otherwise what has happened has happened: the next question will say what is wrong.
+
+    def record(self) -> Record:
+        """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.
+
+        Raises
+        ------
+        JournalError
+            There is no journal.
+        """
+        if self.journal is None:
+            raise JournalError("a run without a journal has no record")
+        return read_record(self.journal.connection, self.journal.path)
+
+    # -------------------------------------------------- death and resurrection
+
+    def _begin(self, journal: Journal) -> None:
+        state = checkpoint.pack(self._state())
+        header = {
+            "classes": [scalar(label) for label in self.classes],
+            "names": list(self.panel),
+            "alone": self.alone,
+            "predictors": {name: repr(predictor) for name, predictor in self.panel.items()},
+            "monitors": {name: repr(monitor) for name, monitor in self.monitors.items()},
+            "start": zlib.crc32(state),
+            "created": time.time(),
+        }
+        if journal.open(header):
+            self._go_on(journal)
+        else:
+            journal.keep(0, self._state())
+
+    def _state(self) -> dict[str, Any]:
+        """Return all that a restart needs beside the journal."""
+        return {
+            "asked": self.asked, "answered": self.answered, "expired": self.expired,
+            "waiting": [waiting.event for waiting in self._waiting.values()],
+            "numbers": [waiting.number for waiting in self._waiting.values()],
+            "panel": self.panel, "monitors": self.monitors, "told": self.told,
+            "last": None if self._last is None else np.array(self._last, NUMBER),
+        }  # fmt: skip
+
+    def _keep(self, times: int = 1) -> None:
+        """Write a checkpoint if it is time; one that cannot be written is missed, no more."""
+        journal = self.journal
+        if journal is None or journal.within or self._broken is not None:  # broken: nobody knows this state
+            return
+        if not journal.due(self._events, times):
+            return
+        try:
+            journal.keep(self._events, self._state())
+        except (OSError, JournalError) as error:
+            warnings.warn(f"no checkpoint of {journal.path} can be written, for {error}", UserWarning, stacklevel=3)
+
+    def _go_on(self, journal: Journal) -> None:
+        """Go on from the last checkpoint that can be read, and learn again what came after it."""
+        last = journal.last_event()
+        complaint: Exception | None = None
+        for read in journal.states(checkpoint.models(self.panel)):
+            try:
+                self._take(journal, read(), last)
+                break
+            except (OSError, ValueError) as error:
+                complaint = complaint or error
+        else:
+            if complaint is not None:
+                warnings.warn(
+                    f"no checkpoint of {journal.path} can be read, and all of it is learned again: {complaint}",
+                    UserWarning, stacklevel=4,
+                )  # fmt: skip
+        journal.kept(self._events)
+        ids = {waiting.event: id for id, waiting in self._waiting.items()}
+        for event in journal.after(self._events, self.answered, self.expired):
+            self._happen_again(journal, event, ids)
+        self._publish(journal, time.time())
+
+    def _take(self, journal: Journal, state: Any, last: int) -> None:
+        """Take over a checkpoint, or raise ValueError and change nothing."""
+        if not isinstance(state, dict) or state.keys() != self._state().keys():
+            raise ValueError("it is no checkpoint of a run")
+        events = state["asked"] + state["answered"] + state["expired"]
+        if events > last:
+            raise ValueError(f"it knows {events} events, and the journal {last}")
+        if {name: repr(one) for name, one in state["panel"].items()} != {n: repr(one) for n, one in self.panel.items()}:
+            raise ValueError(f"it holds {state['panel']!r}")
+        waiting = {}
+        for event, number in zip(state["waiting"], state["numbers"], strict=True):
+            question = journal.question(event)
+            waiting[question.id] = self._read(question, number)
+        self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
+        self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
+        self._waiting, self._last = waiting, state["last"]
+
+    def _read(self, question: Question, number: int) -> Waiting:
+        x: Floats = np.frombuffer(question.x, NUMBER)
+        predictions = decode(question.predictions, tuple(self.panel), self.classes)
+        return Waiting(question.event, number, question.step, x, predictions)
+
+    def _happen_again(self, journal: Journal, event: Question | Answer, ids: dict[int, int | str]) -> None:
+        if event.event != self._events + 1:
+            raise JournalError(f"{journal.path} must hold every event, and {self._events + 1} is missing")
+        if isinstance(event, Question):
+            waiting = self._read(event, self.asked + 1)
+            # A proof that nothing has changed: the same question gets the same answer.
+            if encode(self.panel.predict_one(waiting.x)) != event.predictions:
+                raise JournalError(
+                    f"{journal.path} must hold the predictions of this program with these parameters, and at event "
+                    f"{event.event} holds another one: was it written by another version?"
+                )
+            self.asked += 1
+            self._waiting[event.id], ids[event.event], self._last = waiting, event.id, waiting.x
+            return
+        id = ids.pop(event.question)
+        if event.truth is None:
+            self._give_up(id)
+            return
+        waiting, y = self._waiting[id], self.classes[event.truth]
+        self.panel.check(waiting.x, y)
+        rung, _ = self._learn(id, waiting, y, self._as_of_now(waiting))
+        self._bulletin.note(self.answered, time.time(), rung, self.told, self.monitors)
+
+    def close(self) -> None:
+        """Write a last checkpoint and close the journal; questions go on waiting."""
+        journal = self.journal
+        if journal is None or self._broken == CLOSED:
+            return
+        try:
+            if self._broken is None and not journal.within:
+                self._bulletin.write(journal, self.answered, time.time(), self.told, self.monitors, last=True)
+                if journal.due(self._events, 0):
+                    journal.keep(self._events, self._state())
+        finally:
+            self._broken = CLOSED
+            journal.close()
+
+    def __enter__(self) -> Online:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

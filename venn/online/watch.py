@@ -1,0 +1,232 @@
+"""What a journal holds, for those who watch: read while its run goes on, which never notices."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from venn.online.codec import decode
+from venn.online.journal import JournalError, read_header
+from venn.online.record import Record
+from venn.prediction import Label, Prediction
+
+RECENT = 1000  # answers over which the rate is measured
+
+
+class Counts(NamedTuple):
+    """How far a run has come."""
+
+    asked: int
+    answered: int
+    expired: int
+    pending: int
+    rate: float  #: answers a second over the latest ones; 0 where there are fewer than two
+    time: float  #: of the last event, in seconds since 1970; 0 before the first
+
+
+class Seen(NamedTuple):
+    """A question of the latest ones."""
+
+    event: int
+    id: int | str
+    time: float  #: seconds since 1970
+    predictions: dict[str, Prediction]  #: by name
+    status: str  #: "pending", "answered" or "expired"
+    y: Label | None
+    delay: int | None  #: answers that were learned between the question and its own
+
+
+class Point(NamedTuple):
+    """A point of the curves."""
+
+    step: int
+    time: float
+    figures: dict[
+        str, Any
+    ]  #: by name of a predictor: "curves", "window" and "evidence" (base 10 logarithms by detector)
+
+
+class Watch:
+    """Reads the journal of a run, whether its process is alive or not.
+
+    Every method reads what is committed when it is called. Reading takes no lock that the run would wait for.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Attributes
+    ----------
+    classes : tuple of labels
+    names : tuple of str
+        The predictors.
+    predictors, monitors : dict of str to str
+        What they are, in words.
+    created : float
+        Seconds since 1970.
+
+    Raises
+    ------
+    JournalError
+        There is no such file, it is no journal, or one of another version.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with venn.Online(venn.TransductiveVenn(machine), journal=f"{folder}/run.db") as online:
+    ...         prediction = online.ask([0.0])
+    ...         with Watch(f"{folder}/run.db") as watch:
+    ...             print(watch.names, watch.counts().pending)
+    ('TransductiveVenn',) 1
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise JournalError(f"{self.path} must be a journal, and there is no such file")
+        self._db: sqlite3.Connection | None = None
+        try:
+            where = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+            self._db = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+            header = read_header(self._db, self.path)
+            self.classes: tuple[Label, ...] = tuple(header["classes"])
+            self.names: tuple[str, ...] = tuple(header["names"])
+            self.predictors: dict[str, str] = header["predictors"]
+            self.monitors: dict[str, str] = header["monitors"]
+            self.created: float = header["created"]
+        except (sqlite3.Error, KeyError, TypeError) as error:
+            self.close()
+            raise JournalError(f"{self.path} cannot be read as a journal: {error!r}") from error
+        except JournalError:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"Watch({str(self.path)!r})"
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._db is not None:
+            self._db.close()
+        self._db = None
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        if self._db is None:
+            raise JournalError(f"{self.path} is closed")
+        try:
+            return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.path} cannot be read: {error}") from error
+
+    def counts(self) -> Counts:
+        """Return how far the run has come."""
+        question = self._rows("SELECT event, time FROM questions ORDER BY event DESC LIMIT 1")
+        answer = self._rows("SELECT event, time, step FROM answers ORDER BY step DESC LIMIT 1")
+        given_up = self._rows("SELECT event, time, number FROM expired ORDER BY number DESC LIMIT 1")
+        rows = question + answer + given_up
+        events, last = max((row[0] for row in rows), default=0), max((row[1] for row in rows), default=0.0)
+        answered = answer[0][2] if answer else 0
+        expired = given_up[0][2] if given_up else 0
+        asked = events - answered - expired
+        rate = 0.0
+        if answered > 1:
+            first = max(1, answered - RECENT)
+            start = self._rows("SELECT time FROM answers WHERE step = ?", (first,))[0][0]
+            rate = (answered - first) / max(answer[0][1] - start, 1e-9)
+        return Counts(asked, answered, expired, asked - answered - expired, rate, last)
+
+    def series(self, points: int = 1000, after: int = 0) -> list[Point]:
+        """Return the points of the curves after a step, at most about `points`, evenly thinned, the last one too."""
+        steps = [row[0] for row in self._rows("SELECT step FROM series WHERE step > ? ORDER BY step", (after,))]
+        if not steps:
+            return []
+        apart = max(1, (steps[-1] - after) // max(1, points))
+        kept, previous = [], after - apart
+        for step in steps:
+            if step - previous >= apart or step == steps[-1]:
+                kept.append(step)
+                previous = step
+        rows = []
+        for start in range(0, len(kept), 500):
+            part = kept[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            rows += self._rows(
+                f"SELECT step, time, figures FROM series WHERE step IN ({marks}) ORDER BY step", tuple(part)
+            )
+        return [Point(step, when, json.loads(figures)) for step, when, figures in rows]
+
+    def snapshot(self, name: str) -> dict[str, Any] | None:
+        """Return all there is to see of a predictor: `told`, its predictions as they were made, and `monitor`.
+
+        Both are what `Monitor.snapshot` gives, `monitor` None where nothing watches. None before the first.
+
+        Raises
+        ------
+        KeyError
+            No predictor has this name.
+        """
+        if name not in self.names:
+            raise KeyError(f"no predictor {name!r} in this run; it has {', '.join(self.names)}")
+        rows = self._rows("SELECT snapshot FROM latest WHERE predictor = ?", (name,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
+        """Return the latest alarms about a predictor, oldest first, each with its `time`, and the `step` of the run."""
+        rows = self._rows(
+            "SELECT step, time, alarm FROM alarms WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last)
+        )
+        return [{**json.loads(alarm), "step": step, "time": when} for step, when, alarm in reversed(rows)]
+
+    def latest(self, questions: int = 20) -> list[Seen]:
+        """Return the latest questions, newest first."""
+        rows = self._rows(
+            "SELECT q.event, q.id, q.time, q.predictions, a.truth, a.step - 1 - q.step,"
+            " EXISTS (SELECT 1 FROM expired WHERE question = q.event)"
+            " FROM questions q LEFT JOIN answers a ON a.question = q.event ORDER BY q.event DESC LIMIT ?", (questions,)
+        )  # fmt: skip
+        return [
+            Seen(
+                event, id, when, decode(content, self.names, self.classes),
+                "expired" if expired else "pending" if truth is None else "answered",
+                None if truth is None else self.classes[truth], delay,
+            )
+            for event, id, when, content, truth, delay, expired in rows
+        ]  # fmt: skip
+
+    def record(self) -> Record:
+        """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers."""
+        if self._db is None:
+            raise JournalError(f"{self.path} is closed")
+        return read_record(self._db, self.path)
+
+
+def read_record(db: sqlite3.Connection, path: Path) -> Record:
+    """Return the answered questions of an open journal as a record."""
+    header = read_header(db, path)
+    record = Record(
+        tuple(header["classes"]), tuple(header["names"]), data=header.get("data"), parameters=header["predictors"]
+    )
+    try:
+        rows = db.execute(
+            "SELECT q.predictions, a.truth FROM answers a JOIN questions q ON q.event = a.question ORDER BY a.step"
+        )
+        for content, truth in rows:
+            record.update(decode(content, record.names, record.classes), record.classes[truth])
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} cannot be read: {error}") from error
+    return record
