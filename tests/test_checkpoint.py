@@ -53,7 +53,8 @@ def window(name):
     return lambda: SlidingWindow(MACHINES[name](), 30)
 
 
-WINDOWS = {f"{name} in a window": window(name) for name in MACHINES if hasattr(MACHINES[name](), "unlearn_one")}
+KEPT = [name for name in MACHINES if name != "SlidingWindow" and hasattr(MACHINES[name](), "unlearn_one")]
+WINDOWS = {f"{name} in a window": window(name) for name in KEPT}
 MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
     "weighted": lambda: venn.TransductiveVenn(weighted(), venn.Deleted(venn.Argmax())),

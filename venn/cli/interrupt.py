@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any
+
+INTERRUPTED = 130  # exit code, as of every program that SIGINT ends
 
 
 class Interrupt:
@@ -41,4 +44,50 @@ class Interrupt:
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.pressed:
             raise KeyboardInterrupt
+        self.pressed = True
+
+
+class Ending(Interrupt):
+    """The same for Ctrl-C and SIGTERM; a second Ctrl-C ends the process on the spot, as a kill would.
+
+    For who can be killed at any moment, and would rather be than be left half way.
+
+    Attributes
+    ----------
+    pressed : bool
+        Whether either came.
+    terminated : bool
+        Whether SIGTERM did.
+
+    Examples
+    --------
+    >>> with Ending() as ending:
+    ...     ending.pressed, ending.terminated
+    (False, False)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.terminated = False
+        self._term: Any = None
+
+    def __enter__(self) -> Ending:
+        super().__enter__()
+        if threading.current_thread() is threading.main_thread():
+            self._term = signal.signal(signal.SIGTERM, self._terminate)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._term is not None:
+            signal.signal(signal.SIGTERM, self._term)
+        super().__exit__(kind, error, trace)
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        self.pressed = self.terminated = True
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed and not self.terminated:
+            os._exit(INTERRUPTED)
         self.pressed = True

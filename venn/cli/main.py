@@ -8,6 +8,9 @@ import streams
 from venn import __version__
 from venn.cli.monitor import monitor
 from venn.cli.replay import replay
+from venn.cli.report import report
+from venn.cli.run import run
+from venn.cli.serve import metrics
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,6 +21,9 @@ def main() -> None:
 
 main.add_command(replay)
 main.add_command(monitor)
+main.add_command(run)
+main.add_command(report)
+main.add_command(metrics)
 
 
 @main.command()

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from venn.cli.interrupt import Interrupt
+from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
 from venn.cli.setting import PREDICTORS, Learning, learning, names, one_line_errors, positive, seed
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
@@ -29,6 +30,7 @@ BLOCK = 64  # steps of a record between two looks at the clock
 NAP = 0.1  # seconds; the longest sleep, and the most that is made up for
 MOST_IN_WINDOW = 1_000_000
 INTERRUPTED = 130  # exit code, as of every program that SIGINT ends
+OF_JOURNALS = ("data", "as_json", "serve", "at", "host")
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
 
 
@@ -75,6 +77,9 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="For the record, the figures and the last snapshots.  [default: nothing is written]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the last snapshots as one JSON object, and no view.")
+@click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
+@click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Of the page.  [default: {PAGE}]")
+@click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Of the page.  [default: {LOOPBACK}]")
 def monitor(
     data: str,
     shuffle: int | None,
@@ -85,13 +90,17 @@ def monitor(
     window: int,
     out: Path | None,
     as_json: bool,
+    serve: bool,
+    at: int,
+    host: str,
     **options: Any,
 ) -> None:
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
 
-    DATA is a named data set (see `venn datasets`). FILE is a record that `venn replay` wrote, or a CSV file, which
-    needs --label. In a terminal the view is live; elsewhere each alarm is one line, and a summary comes last.
-    Ctrl-C ends the watch: what was seen until then is shown, and written with --out.
+    DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record that `venn replay` wrote, or
+    a CSV file, which needs --label. A journal may also be shown in the browser, with --serve. In a terminal the view is
+    live; elsewhere each alarm is one line, and a summary comes last. Ctrl-C ends the watch: what was seen until then is
+    shown, and written with --out.
     """
     chosen = Learning(**options)
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
@@ -100,8 +109,16 @@ def monitor(
         click.echo(text, err=as_json)
 
     with one_line_errors():
+        if serve or holds_journal(data):
+            _refuse(OF_JOURNALS, "a journal, whose predictions are made elsewhere")
+            if serve:
+                serve_page(data, host, at)
+            else:
+                follow(data, as_json)
+            return
+        _refuse_page()
         if _holds_record(data):
-            _refuse_learning()
+            _refuse(OF_RECORDS, "a record, whose predictions are made")
             record = Record.load(data)
             if not len(record):
                 raise click.ClickException(f"{data} holds no step: there is nothing to watch")
@@ -148,13 +165,28 @@ def _holds_record(data: str) -> bool:
     return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
 
 
-def _refuse_learning() -> None:
-    """Refuse options that say what is learned, and how: in a record that has been done."""
+def _refuse(allowed: tuple[str, ...], what: str) -> None:
+    """Refuse options that say what is learned, and how: that has been done."""
+    for option in _given():
+        if option.name not in allowed:
+            raise click.UsageError(f"{option.opts[0]} does not go with {what}")
+
+
+def _refuse_page() -> None:
+    """Refuse options of a page where there is none."""
+    for option in _given():
+        if option.name in ("at", "host"):
+            raise click.UsageError(f"{option.opts[0]} belongs to --serve")
+
+
+def _given() -> list[click.Parameter]:
+    """Return the options on the command line."""
     context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name not in OF_RECORDS:
-            raise click.UsageError(f"{option.opts[0]} does not go with a record, whose predictions are made")
+    return [
+        option
+        for option in context.command.params
+        if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    ]
 
 
 def _watch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.tuning import PENALTIES, Tuning, tune
+from venn.machines.window import SlidingWindow
 from venn.online.panel import Panel, Predictor
 from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.conformal import Conformal
@@ -184,26 +185,63 @@ class Learning:
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
         """Return the stream that DATA names."""
-        stream = _open(data, self.label, self.nominal, shuffle)
-        if len(stream.classes) < 2:
-            raise click.ClickException(
-                f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict"
-            )
-        return stream
+        return open_stream(data, self.label, self.nominal, shuffle)
 
     def panel(
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         choices, tuning = _choose(data, stream, self, say)
-        machines = {}
-        for kind, (title, make) in MACHINES.items():
-            readers = [name for name in predictors if PREDICTORS[name][0] == kind]
-            if readers:
-                solver, penalty, note = choices[kind]
-                machines[kind] = make(solver, penalty, stream.classes)
-                say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}")
-        return Panel(**{name: PREDICTORS[name][1](machines[PREDICTORS[name][0]]) for name in predictors}), tuning
+        return panel_of(predictors, choices, stream.classes, say), tuning
+
+
+def panel_of(
+    predictors: Sequence[str],
+    choices: Mapping[str, tuple[Kernel, float, str]],
+    classes: Sequence[Any],
+    say: Callable[[str], None],
+    window: int | None = None,
+    restarting: Callable[[Any], Predictor] | None = None,
+) -> Panel:
+    """Return a panel of the predictors.
+
+    Parameters
+    ----------
+    predictors : sequence of str
+        Of `PREDICTORS`.
+    choices : mapping
+        Kernel, C and a note on them for each kind of machine.
+    classes : sequence of labels
+    say : callable
+        Told which predictors read what.
+    window : int, optional
+        Examples that a machine holds, the latest.
+    restarting : callable, optional
+        Makes of a predictor one that restarts its window; each then has a window of its own.
+    """
+    machines: dict[str, Any] = {}
+    for kind, (title, make) in MACHINES.items():
+        readers = [name for name in predictors if PREDICTORS[name][0] == kind]
+        if readers:
+            solver, penalty, note = choices[kind]
+            machine = make(solver, penalty, classes)
+            machines[kind] = machine if window is None else SlidingWindow(machine, window)
+            latest = "" if window is None else f", the latest {window} examples"
+            say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")
+
+    def one(name: str) -> Predictor:
+        kind, make = PREDICTORS[name]
+        return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
+
+    return Panel(**{name: one(name) for name in predictors})
+
+
+def open_stream(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int | None) -> streams.Stream:
+    """Return the stream that DATA names."""
+    stream = _open(data, label, nominal, shuffle)
+    if len(stream.classes) < 2:
+        raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
+    return stream
 
 
 def _open(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int | None) -> streams.Stream:
@@ -250,7 +288,7 @@ def _choose(
         return {k: (RBF(gamma or known[k][0]), C or known[k][1], note) for k in MACHINES}, None
     fixed = None
     if gamma is not None or kernel != "rbf":
-        fixed = _kernel(kernel, gamma or 1 / len(stream.features), options.degree, options.coef0)
+        fixed = make_kernel(kernel, gamma or 1 / len(stream.features), options.degree, options.coef0)
     if fixed is not None and C is not None:
         if tuned_on:
             raise click.UsageError("--tune has nothing to choose: the kernel and C are given")
@@ -278,7 +316,8 @@ def _choose(
     return {kind: (tuning.kernel, tuning.C, ", tuned") for kind in MACHINES}, tuning
 
 
-def _kernel(name: str, gamma: float, degree: int | None, coef0: float | None) -> Kernel:
+def make_kernel(name: str, gamma: float, degree: int | None, coef0: float | None) -> Kernel:
+    """Return the kernel of this name; None stands for its usual parameters."""
     if name == "linear":
         return Linear()
     if name == "rbf":
