@@ -44,7 +44,7 @@ def run(arguments, folder):
         ("protected.py", r"768 examples: .*\n(.|\n)*protected, by log loss +0\.\d+ 0\.\d+ +\+\d+"),
         (
             "electricity_window.py --quick",
-            r"in order of time: [1-9]\d* restarts(.|\n)*shuffled: 0 restarts(.|\n)*figure: runs/electricity_window\.png",
+            r"in order of time: [1-9]\d* restarts(.|\n)*shuffled: 0 restarts(.|\n)*runs/electricity_window\.png",
         ),
         ("label_shift.py --quick", r"no weights .*off by 0\.\d+(.|\n)*Off what was claimed by"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),

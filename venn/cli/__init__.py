@@ -1,4 +1,4 @@
-"""The command line: ``venn replay``, ``venn monitor`` and ``venn datasets``."""
+"""The command line: ``venn replay``, ``run``, ``monitor``, ``report``, ``metrics`` and ``datasets``."""
 
 from venn.cli.main import main
 from venn.cli.setting import PREDICTORS

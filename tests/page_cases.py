@@ -1,0 +1,91 @@
+"""A run for the tests of page, report and metrics: ties, late labels, hostile names, a change."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from venn.monitors.monitor import Monitor
+from venn.online.codec import encode
+from venn.online.journal import Journal, Question
+from venn.prediction import ClassIntervals, Forecast, Multiprobability, Prediction, PredictionSet
+
+HOSTILE = '<img src=x onerror="window.hacked=1">$$x$$'
+CLASSES = ("no", "yes", HOSTILE)
+CREATED = 1_700_000_000.0
+
+
+def predictions(rng: np.random.Generator, kinds: str) -> dict[str, Prediction]:
+    """Return one prediction of each kind asked for, of few different values, by name."""
+    p = rng.choice([0.4, 0.6, 0.8])
+    row = np.array([p, (1 - p) / 2, (1 - p) / 2])
+    found: dict[str, Prediction] = {
+        "venn": Multiprobability(np.array([row, 0.9 * row + 0.1 / 3, row]), CLASSES),
+        "abers": ClassIntervals(np.array([[p - 0.1, p], [0.1, 0.3], [0.1, 0.2]]), CLASSES),
+        "conformal": PredictionSet(rng.integers(0, 5, 3) / 4, CLASSES),
+        "platt": Forecast(row, CLASSES),
+    }
+    return {name: found[name] for name in kinds.split()}
+
+
+class Made(NamedTuple):
+    """What a journal was made of."""
+
+    said: list[dict[str, Prediction]]
+    truths: list[str]
+    told: dict[str, Monitor]
+
+
+def write(
+    path: Any, n: int, kinds: str = "venn abers conformal platt", *, pending: int = 3, expired: int = 1,
+    created: float = CREATED, seed: int = 0, flip: int | None = None, watched: bool = True,
+) -> Made:  # fmt: skip
+    """Write the journal of n answers, one event a second, with a point of the curves every 8; return its content."""
+    rng = np.random.default_rng(seed)
+    names = kinds.split()
+    told = {name: Monitor(CLASSES, window=50) for name in names}
+    journal = Journal(path)
+    header = {
+        "classes": list(CLASSES), "names": names, "alone": len(names) == 1, "created": created, "start": 0,
+        "predictors": {name: f"{name}(<b>)" for name in names},
+        "monitors": {name: "Monitor()" for name in names} if watched else {},
+    }  # fmt: skip
+    journal.open(header)
+    said, truths = [], []
+    event = 0
+    with journal:
+        for step in range(1, n + 1):
+            made = predictions(rng, kinds)
+            y = 0 if rng.random() < 0.7 else 1
+            if flip is not None and step > flip:
+                y = 2
+            journal.ask(Question(event + 1, f"{HOSTILE}{step}", step - 1, b"", encode(made), created + event + 1))
+            journal.answer(step, event + 2, event + 1, created + event + 2, y)
+            event += 2
+            for name, monitor in told.items():
+                for number, alarm in enumerate(monitor.update(made[name], CLASSES[y]), monitor.count):
+                    journal.ring(name, number, step, created + event, alarm)
+            said.append(made)
+            truths.append(CLASSES[y])
+            if step % 8 == 0:
+                journal.draw(step, created + event, {name: figures(one, watched) for name, one in told.items()})
+        for number in range(pending + expired):
+            event += 1
+            question = Question(event, number, n, b"", encode(predictions(rng, kinds)), created + event)
+            journal.ask(question)
+            if number < expired:
+                event += 1
+                journal.expire(number + 1, event, event - 1, created + event)
+        for name, one in told.items():
+            seen = one.snapshot()
+            journal.show(name, n, created + event, {"told": seen, "monitor": seen if watched else None})
+    journal.close()
+    return Made(said, truths, told)
+
+
+def figures(monitor: Monitor, watched: bool = True) -> dict[str, Any]:
+    """Return what a point of the curves says of one predictor."""
+    seen = monitor.snapshot()
+    evidence = {f"{one['detector']}: {one['name']}": one.get("log10") for one in seen["evidence"]}
+    return {"curves": seen["curves"], "window": seen["window"], "evidence": evidence if watched else {}}

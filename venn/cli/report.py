@@ -1,0 +1,154 @@
+"""``venn report``: a run as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from venn.cli.serve import holds_journal, no_page
+from venn.cli.setting import one_line_errors
+from venn.monitors.monitor import Monitor
+from venn.monitors.outcomes import SETS, Outcomes
+from venn.online.record import Record
+from venn.online.watch import Watch
+from venn.prediction import ERROR_RATE, PredictionSet
+from venn.show.page.feed import MOST_POINTS, Point, Run, Watched
+
+ROUND = 1000  # points of the curves of a record, about
+
+
+class _Counts(NamedTuple):
+    asked: int
+    answered: int
+    expired: int = 0
+    pending: int = 0
+    rate: float = 0.0
+    time: float = 0.0
+
+
+class _Said(NamedTuple):
+    """What is left in a record of a prediction with probabilities."""
+
+    label: Any
+    lower: float
+    upper: float
+
+
+class _Seen(NamedTuple):
+    id: int
+    predictions: dict[str, Any]
+    y: Any
+    time: float = 0.0
+    status: str = "answered"
+
+
+class Recorded:
+    """A record as a run that has ended: what a journal would say of it.
+
+    Parameters
+    ----------
+    record : Record
+        Of at least one step. A monitor of each predictor watches it from the first step on.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.classes, self.names = record.classes, record.names
+        self.predictors: dict[str, str] = dict(record.parameters)
+        self.created = 0.0
+        watching = {name: Monitor(record.classes) for name in record.names}
+        self.monitors = {name: repr(monitor) for name, monitor in watching.items()}
+        self._points: list[Point] = []
+        every = max(1, len(record) // ROUND)
+        columns = {name: record.outcomes(name) for name in record.names}
+        for first in range(0, len(record), every):
+            part = slice(first, min(first + every, len(record)))
+            for name, monitor in watching.items():
+                steps = Outcomes(*(column[..., part] for column in columns[name]))
+                monitor.follow(steps, str(record.kinds[name]), record.guaranteed[name])
+            self._points.append(Point(part.stop, {name: _figures(one) for name, one in watching.items()}))
+        self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
+
+    def counts(self) -> _Counts:
+        """Return the number of steps; each question had its answer."""
+        return _Counts(len(self._record), len(self._record))
+
+    def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[Any]:
+        """Return the points of the curves."""
+        return [_Timed(*point) for point in self._points if point.step > after]
+
+    def snapshot(self, name: str) -> dict[str, Any]:
+        """Return what a monitor has seen."""
+        return {"told": self._last[name], "monitor": self._last[name]}
+
+    def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
+        """Return the latest alarms about a predictor."""
+        return [{**alarm, "time": 0.0} for alarm in self._last[name]["alarms"]["last"][-last:]]
+
+    def latest(self, questions: int = 20) -> list[_Seen]:
+        """Return the last steps, the latest first."""
+        n = len(self._record)
+        columns = {name: self._record.outcomes(name) for name in self.names}
+        classes = self.classes
+        found = []
+        for step in range(n - 1, max(n - questions, 0) - 1, -1):
+            said: dict[str, Any] = {}
+            for name, o in columns.items():
+                if self._record.kinds[name] == SETS:
+                    said[name] = PredictionSet(o.row[:, step], classes, self._record.guaranteed[name] == ERROR_RATE)
+                else:
+                    said[name] = _Said(classes[o.predicted[step]], float(o.lower[step]), float(o.upper[step]))
+            found.append(_Seen(step + 1, said, classes[next(iter(columns.values())).truth[step]]))
+        return found
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Timed(NamedTuple):
+    step: int
+    figures: Any
+    time: float = 0.0
+
+
+def _figures(monitor: Monitor) -> dict[str, Any]:
+    seen = monitor.snapshot()
+    evidence = {f"{one['detector']}: {one['name']}": one.get("log10") for one in seen["evidence"]}
+    return {"curves": seen["curves"], "window": seen["window"], "evidence": evidence}
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), default="report.html", metavar="FILE",
+    help="[default: report.html]",
+)  # fmt: skip
+@click.option("--title", metavar="TEXT", help="[default: the name of the data or the file]")
+def report(run: str, out: Path, title: str | None) -> None:
+    """Write RUN as one HTML file with all its figures, which needs no network and no other file.
+
+    RUN is a journal, whose process may be running, or a record (.npz) that `venn replay` wrote.
+    """
+    with one_line_errors():
+        if not Path(run).is_file():
+            raise click.ClickException(f"no such file: {run}")
+        if holds_journal(run):
+            with Watch(run) as watch:
+                _write(watch, out, title or Path(run).stem, Path(run).name)
+        else:
+            record = Record.load(run)
+            if not len(record):
+                raise click.ClickException(f"{run} holds no step: there is nothing to report")
+            _write(Recorded(record), out, title or record.title, Path(run).name)
+    click.echo(f"wrote {out}")
+
+
+def _write(watched: Watched, out: Path, title: str, data: str) -> None:
+    try:
+        from venn.show.page.report import write_report
+    except ImportError as error:
+        raise no_page(error) from error
+    write_report(Run(watched), out, title, data)

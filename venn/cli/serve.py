@@ -1,0 +1,123 @@
+"""What is done with the journal of a run: its page, its metrics, its view in the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import click
+
+from venn.cli.interrupt import Interrupt
+from venn.cli.setting import one_line_errors
+from venn.online.watch import Watch
+from venn.show.page.feed import Feed
+
+MAGIC = b"SQLite format 3\0"
+PAGE, METRICS = 5006, 9477  # ports
+LOOPBACK = "127.0.0.1"
+EXTRA = ("bokeh", "tornado", "jinja2")
+NO_PAGE = 'the page needs bokeh: pip install "vennstream[page]"'
+NAP = 0.1  # seconds
+OFTEN = 0.5  # seconds between two looks
+
+port = click.IntRange(0, 65535)
+
+
+def holds_journal(data: str) -> bool:
+    """Whether DATA is a file that can only be meant as a journal."""
+    path = Path(data)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def serve_page(run: str, host: str, at: int) -> None:
+    """Serve the page of a run until Ctrl-C."""
+    try:
+        from venn.show.page.server import serve
+    except ImportError as error:
+        raise no_page(error) from error
+    feed = Feed(lambda: Watch(run), run)
+
+    def started(where: str, port: int) -> None:
+        click.echo(f"the page of {run}: {_address(where, port)}/ (Ctrl-C ends it)")
+
+    serve(feed, host, at, started)
+
+
+def follow(run: str, as_json: bool) -> None:
+    """Show a run in the terminal until Ctrl-C; with `as_json` print its figures once."""
+    if as_json:
+        with Watch(run) as watch:
+            click.echo(json.dumps(_snapshots(watch), allow_nan=False))
+        return
+    from venn.show.live import Live
+
+    with Watch(run) as watch, Interrupt() as interrupt, Live(Path(run).name, None, watch.names) as view:
+        look = 0.0
+        while not interrupt.pressed:
+            if monotonic() >= look:
+                found = _snapshots(watch)
+                if found:
+                    view.show(found)
+                look = monotonic() + OFTEN
+            sleep(NAP)
+
+
+def _snapshots(watch: Watch) -> dict[str, Any]:
+    """Return what `Monitor.snapshot` would: curves of the predictions as they were made, and the monitor's evidence."""
+    found = {}
+    for name in watch.names:
+        snapshot = watch.snapshot(name)
+        if snapshot is not None:
+            monitor = snapshot["monitor"]
+            seen = {} if monitor is None else {key: monitor[key] for key in ("evidence", "alarms")}
+            found[name] = snapshot["told"] | seen
+    return found
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--port", "at", type=port, default=METRICS, metavar="PORT", help=f"[default: {METRICS}]")
+@click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"To listen at.  [default: {LOOPBACK}]")
+@click.option("--once", is_flag=True, help="Print the metrics once instead, as for a textfile collector.")
+def metrics(run: str, at: int, host: str, once: bool) -> None:
+    """Serve the figures of RUN, a journal, to Prometheus.
+
+    They are read from the journal whenever they are asked for, at http://ADDRESS:PORT/metrics. While there is no
+    journal, `venn_up` is 0. Ctrl-C ends it.
+    """
+    from venn.show.metrics import registry, start
+
+    def opened() -> Watch:
+        return Watch(run)
+
+    with one_line_errors():
+        try:
+            if once:
+                from prometheus_client import generate_latest
+
+                click.echo(generate_latest(registry(opened)), nl=False)
+                return
+            server, thread = start(opened, host, at)
+        except ImportError as error:
+            raise click.ClickException('metrics need prometheus-client: pip install "vennstream[metrics]"') from error
+        click.echo(f"the metrics of {run}: {_address(host, server.server_port)}/metrics (Ctrl-C ends it)")
+        with Interrupt() as interrupt:
+            while not interrupt.pressed:
+                sleep(NAP)
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def no_page(error: ImportError) -> Exception:
+    """Return what to raise where the page's own imports fail: one line, if what is missing is an extra."""
+    return click.ClickException(NO_PAGE) if (error.name or "").split(".")[0] in EXTRA else error

@@ -1,0 +1,182 @@
+"""A run's figures for Prometheus: read from its journal whenever they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from wsgiref.simple_server import WSGIServer
+
+from venn.show.page.feed import Watched
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+MISSING = 'metrics need prometheus-client: pip install "vennstream[metrics]"'
+ERRORS = (OSError, RuntimeError, ValueError)
+
+
+class Metric(NamedTuple):
+    """One metric: how it is named, what it is, its labels."""
+
+    name: str
+    kind: str  #: "gauge" or "counter"
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+_EACH = ("predictor",)
+_PATH = ("predictor", "detector", "source")
+_LEVEL = ("predictor", "level")
+
+UP = Metric("venn_up", "gauge", "1 if the journal of the run can be read, else 0.")
+QUESTIONS = Metric("venn_questions_total", "counter", "Questions asked.")
+ANSWERS = Metric("venn_answers_total", "counter", "Labels that came, and were learned.")
+EXPIRED = Metric("venn_expired_total", "counter", "Questions given up before their label came.")
+PENDING = Metric("venn_pending_questions", "gauge", "Questions that wait for their label.")
+RATE = Metric("venn_answers_per_second", "gauge", "Answers a second over the latest 1000.")
+LAST = Metric("venn_last_event_timestamp_seconds", "gauge", "Time of the last event, in seconds since 1970.")
+CREATED = Metric("venn_run_created_timestamp_seconds", "gauge", "Time at which the run began, in seconds since 1970.")
+PREDICTOR = Metric(
+    "venn_predictor_info", "gauge", "What a predictor is and what is guaranteed of it; always 1.",
+    ("predictor", "parameters", "predictions", "guaranteed"),
+)  # fmt: skip
+ACCURACY = Metric("venn_accuracy_ratio", "gauge", "Share of predicted labels that were right, over all steps.", _EACH)
+WINDOW = Metric("venn_window_accuracy_ratio", "gauge", "The same over the latest steps.", _EACH)
+LOWER = Metric("venn_claimed_lower_ratio", "gauge", "Mean lower probability of the predicted label.", _EACH)
+UPPER = Metric("venn_claimed_upper_ratio", "gauge", "Mean upper probability of the predicted label.", _EACH)
+LOG_LOSS = Metric("venn_log_loss_nats", "gauge", "Mean log loss of the point forecast, in nats.", _EACH)
+BRIER = Metric("venn_brier_score", "gauge", "Mean Brier score, from 0 to 2.", _EACH)
+ECE = Metric("venn_expected_calibration_error_ratio", "gauge", "Expected calibration error of the forecast.", _EACH)
+SET_ERROR = Metric("venn_set_error_ratio", "gauge", "Share of sets at a level that missed the true label.", _LEVEL)
+WINDOW_ERROR = Metric("venn_window_set_error_ratio", "gauge", "The same over the latest steps.", _LEVEL)
+SET_SIZE = Metric("venn_set_size_labels", "gauge", "Mean number of labels in a set at a level.", _LEVEL)
+EVIDENCE = Metric(
+    "venn_evidence_log10", "gauge", "Base 10 logarithm of the evidence against what a predictor claims.", _PATH
+)
+THRESHOLD = Metric("venn_evidence_threshold_log10", "gauge", "Base 10 logarithm at which the detector rings.", _PATH)
+ALARMS = Metric("venn_alarms_total", "counter", "Alarms of all detectors.", _EACH)
+
+METRICS = (
+    UP, QUESTIONS, ANSWERS, EXPIRED, PENDING, RATE, LAST, CREATED, PREDICTOR, ACCURACY, WINDOW, LOWER, UPPER, LOG_LOSS,
+    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, EVIDENCE, THRESHOLD, ALARMS,
+)  # fmt: skip
+
+Sample = tuple[Metric, tuple[str, ...], float]
+
+
+def samples(watched: Watched) -> Iterator[Sample]:
+    """Yield the figures of a run as (metric, values of its labels, number)."""
+    counts = watched.counts()
+    for metric, value in (
+        (QUESTIONS, counts.asked), (ANSWERS, counts.answered), (EXPIRED, counts.expired), (PENDING, counts.pending),
+        (RATE, counts.rate), (CREATED, watched.created),
+    ):  # fmt: skip
+        yield metric, (), float(value)
+    if counts.time:
+        yield LAST, (), counts.time
+    for name in watched.names:
+        snapshot = watched.snapshot(name)
+        if snapshot is not None:
+            yield from _of_predictor(name, watched.predictors.get(name, ""), snapshot)
+
+
+def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> Iterator[Sample]:
+    told, monitor = snapshot["told"], snapshot["monitor"]
+    curves, window = told["curves"], told["window"]
+    yield PREDICTOR, (name, parameters, str(told["predictions"]), str(told["guaranteed"])), 1.0
+    found = {
+        ACCURACY: curves.get("accuracy"), WINDOW: window.get("accuracy"), LOWER: curves.get("lower"),
+        UPPER: curves.get("upper"), LOG_LOSS: curves.get("log_loss"), BRIER: curves.get("brier"),
+        ECE: told.get("calibration", {}).get("ece"),
+    }  # fmt: skip
+    for metric, value in found.items():
+        if value is not None:
+            yield metric, (name,), value
+    for metric, key, means in (
+        (SET_ERROR, "error_", curves), (WINDOW_ERROR, "error_", window), (SET_SIZE, "size_", curves),
+    ):  # fmt: skip
+        for field, value in means.items():
+            if field.startswith(key):
+                yield metric, (name, field.removeprefix(key)), value
+    if monitor is None:
+        return
+    yield ALARMS, (name,), float(monitor["alarms"]["count"])
+    for one in monitor["evidence"]:
+        if "log10" in one:
+            labels = (name, one["detector"], one["name"])
+            yield EVIDENCE, labels, one["log10"]
+            yield THRESHOLD, labels, one["threshold"]
+
+
+class Collector:
+    """Reads a run whenever Prometheus asks; one that is not there has `venn_up` 0 and nothing else.
+
+    Parameters
+    ----------
+    opened : callable
+        Opens the run, or raises OSError, RuntimeError or ValueError.
+    """
+
+    def __init__(self, opened: Callable[[], Watched]) -> None:
+        self._open = opened
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the families of metrics."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        found: list[Sample] = []
+        try:
+            watched = self._open()
+            try:
+                found = [(UP, (), 1.0), *samples(watched)]
+            finally:
+                watched.close()
+        except ERRORS:
+            found = [(UP, (), 0.0)]
+        for metric in METRICS:
+            family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            mine = [(labels, value) for of, labels, value in found if of is metric]
+            if mine:
+                made = family(metric.name, metric.help, labels=metric.labels)
+                for labels, value in mine:
+                    made.add_metric(labels, value)
+                yield made
+
+    def describe(self) -> list[Any]:
+        """Return nothing: what there is depends on the run."""
+        return []
+
+
+def registry(opened: Callable[[], Watched]) -> CollectorRegistry:
+    """Return a registry of its own with the metrics of one run.
+
+    Raises
+    ------
+    ImportError
+        prometheus-client is not installed.
+    """
+    try:
+        from prometheus_client import CollectorRegistry
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+    found = CollectorRegistry()
+    found.register(Collector(opened))
+    return found
+
+
+def start(opened: Callable[[], Watched], host: str, port: int) -> tuple[WSGIServer, threading.Thread]:
+    """Serve the metrics at ``http://host:port/metrics`` from a thread; return its server and the thread.
+
+    Raises
+    ------
+    ImportError
+        prometheus-client is not installed.
+    OSError
+        The address cannot be listened at.
+    """
+    made = registry(opened)
+    from prometheus_client import start_http_server
+
+    server, thread = start_http_server(port, host, made)
+    return server, thread

@@ -1,0 +1,5 @@
+"""A run as a page in the browser: live from its journal, or as one HTML file."""
+
+from venn.show.page.feed import Feed, Run, Watched
+
+__all__ = ["Feed", "Run", "Watched"]

@@ -1,0 +1,252 @@
+"""What the page draws: the state of a run, read again and again, never more than a screen can show."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from time import monotonic, time
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+Made = TypeVar("Made")
+Snapshot = Mapping[str, Any]
+
+MOST_POINTS = 2000
+LATEST = 20  # questions in the table
+OFTEN = 0.25  # seconds between two looks, at least, however many viewers ask
+RATE_OVER = 10.0  # seconds
+QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, or after so many times its usual gap
+
+
+class Counts(Protocol):
+    """How far a run has come; a tuple of these."""
+
+    @property
+    def asked(self) -> int: ...
+    @property
+    def answered(self) -> int: ...
+    @property
+    def expired(self) -> int: ...
+    @property
+    def pending(self) -> int: ...
+    @property
+    def rate(self) -> float:
+        """Answers a second over the latest ones."""
+
+    @property
+    def time(self) -> float:
+        """Of the last event, in seconds since 1970; 0 before the first."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Watched(Protocol):
+    """What is asked of a run: `venn.online.watch.Watch` is one."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def predictors(self) -> Mapping[str, str]: ...
+    @property
+    def monitors(self) -> Mapping[str, str]: ...
+    @property
+    def created(self) -> float: ...
+
+    def counts(self) -> Counts: ...
+    def series(self, points: int = 1000, after: int = 0) -> Sequence[Any]:
+        """Return points with a `step`, a `time` and `figures`."""
+
+    def snapshot(self, name: str) -> Snapshot | None:
+        """Return a mapping with `told` and `monitor`."""
+
+    def alarms(self, name: str, last: int = 100) -> Sequence[Snapshot]: ...
+    def latest(self, questions: int = 20) -> Sequence[Any]: ...
+    def close(self) -> None: ...
+
+
+class Point(NamedTuple):
+    """A point of the curves."""
+
+    step: int
+    figures: Mapping[str, Any]  #: by name: "curves", "window", "evidence"
+
+
+class Run:
+    """One run as it was seen last.
+
+    Attributes
+    ----------
+    points : list of Point
+        At most about `MOST_POINTS`, evenly thinned; grows at its end.
+    thinned : int
+        How often earlier points were dropped; unless it changed, `points` has only grown.
+    version : int
+        Changes with all of this.
+    """
+
+    def __init__(self, watched: Watched) -> None:
+        self.classes, self.names, self.created = watched.classes, watched.names, watched.created
+        self.predictors, self.monitors = watched.predictors, watched.monitors
+        self.points: list[Point] = []
+        self.thinned = 0
+        self._apart = 1
+        self._drawn = 0  # last step of the run's own points that was read
+        self._times: deque[tuple[float, int]] = deque()
+        self._made: dict[Any, Any] = {}
+        self._seen: Any = None
+        self.version = 0
+        self.snapshots: dict[str, Snapshot] = {}
+        self.alarms: dict[str, Sequence[Snapshot]] = {}
+        self.read(watched)
+
+    def read(self, watched: Watched) -> None:
+        """Take in what has happened since."""
+        self.counts = watched.counts()
+        series = watched.series(MOST_POINTS, self._drawn)
+        found = {name: watched.snapshot(name) for name in self.names}
+        self.snapshots = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
+        self.alarms = {name: watched.alarms(name) for name in self.names}
+        self.latest = watched.latest(LATEST)
+        for point in series:
+            self._drawn = point.step
+            self._add(Point(point.step, point.figures))
+        steps = {snapshot["told"]["step"] for snapshot in self.snapshots.values()}
+        if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
+            self._add(Point(steps.pop(), {name: _figures(one) for name, one in self.snapshots.items()}))
+        rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
+        seen = (tuple(self.counts), len(self.points), self.thinned, steps, rung)
+        if seen != self._seen:
+            self._seen, self.version = seen, self.version + 1
+            self._made.clear()
+        now = monotonic()
+        self._times.append((now, self.counts.answered))
+        while now - self._times[0][0] > RATE_OVER:
+            self._times.popleft()
+
+    def _add(self, point: Point) -> None:
+        """Append a point, unless there is one nearby; where there are too many, drop every second."""
+        while point.step > MOST_POINTS * self._apart:
+            self._apart *= 2
+            kept = [one for one, after in zip(self.points, [*self.points[1:], point], strict=True)
+                    if one.step // self._apart != after.step // self._apart]  # fmt: skip
+            self.thinned += len(kept) < len(self.points)
+            self.points = kept
+        if not self.points or point.step // self._apart > self.points[-1].step // self._apart:
+            self.points.append(point)
+
+    def once(self, make: Callable[..., Made], *arguments: Any) -> Made:
+        """Return what `make` makes of the run and these arguments; made once for all viewers until the run changes."""
+        key = (make, *arguments)
+        if key not in self._made:
+            self._made[key] = make(self, *arguments)
+        made: Made = self._made[key]
+        return made
+
+    def finish(self) -> None:
+        """Let the curves end where the run does, however near the last point is."""
+        known = {name: _figures(one) for name, one in self.snapshots.items()}
+        step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
+        if self.points and step > self.points[-1].step:
+            self.points.append(Point(step, known))
+            self._made.clear()
+
+    @property
+    def rate(self) -> float:
+        """Answers a second over the last seconds; where only one look was taken, over the latest answers."""
+        (start, first), (end, last) = self._times[0], self._times[-1]
+        if end - start > 1.0:
+            return (last - first) / (end - start)
+        return 0.0 if self.silent() else self.counts.rate
+
+    def silent(self, now: float | None = None) -> bool:
+        """Whether nothing has happened for longer than usual."""
+        usual = QUIET_GAPS / self.counts.rate if self.counts.rate else 0.0
+        return (time() if now is None else now) - self.counts.time > max(QUIET, usual)
+
+
+class Feed:
+    """Reads one run for all viewers; the file may be missing, replaced or damaged, then it goes on.
+
+    Parameters
+    ----------
+    opened : callable
+        Opens the run, or raises what `errors` says.
+    path : str or path
+        Of its file: another file of this name is another run.
+    errors : exceptions
+        That mean: not now, perhaps later.
+
+    Attributes
+    ----------
+    run : Run or None
+        The run as it was seen last; another object when it is another run; None before it is there.
+    complaint : str or None
+        Why it cannot be read now.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], Watched],
+        path: str | os.PathLike[str],
+        errors: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError),
+    ) -> None:
+        self._open, self._errors = opened, errors
+        self.path = Path(path)
+        self.run: Run | None = None
+        self.complaint: str | None = None
+        self._watched: Watched | None = None
+        self._file: tuple[int, int] | None = None
+        self._next = 0.0
+
+    def look(self) -> Run | None:
+        """Read what is new, unless that was done a moment ago; return the run."""
+        now = monotonic()
+        if now >= self._next:
+            try:
+                self._read()
+                self.complaint = None
+            except self._errors as error:
+                self.complaint = " ".join(str(error).split()) or type(error).__name__
+                self.close()
+            self._next = monotonic() + OFTEN
+        return self.run
+
+    def _read(self) -> None:
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{self.path} is not there yet")
+        status = self.path.stat()
+        file = (status.st_dev, status.st_ino)
+        if self._watched is not None and file != self._file:
+            self.close()
+        if self._watched is None:
+            self._watched, self._file = self._open(), file
+            if self.run is None or not self._goes_on(self.run, self._watched):
+                self.run = Run(self._watched)
+                return
+        assert self.run is not None
+        self.run.read(self._watched)
+
+    @staticmethod
+    def _goes_on(run: Run, watched: Watched) -> bool:
+        """Whether what was opened is the run that was seen before, and not a copy of an earlier state."""
+        return run.created == watched.created and run.counts.answered <= watched.counts().answered
+
+    def close(self) -> None:
+        """Close the file; a later look opens it again."""
+        if self._watched is not None:
+            self._watched.close()
+        self._watched = None
+
+
+def _figures(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the point of the curves that a snapshot stands for."""
+    told, monitor = snapshot["told"], snapshot["monitor"]
+    evidence = [] if monitor is None else monitor["evidence"]
+    return {
+        "curves": told["curves"],
+        "window": told["window"],
+        "evidence": {f"{one['detector']}: {one['name']}": one.get("log10") for one in evidence},
+    }

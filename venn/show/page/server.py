@@ -1,0 +1,200 @@
+"""The page as a server: every viewer has his own, all share one reader of the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.document import Document
+from bokeh.layouts import column
+from bokeh.models import InlineStyleSheet, Select
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from bokeh.settings import settings
+from jinja2 import Template
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+
+from venn.show.page import words
+from venn.show.page.axes import phrase
+from venn.show.page.drawing import Comparison, Predictor
+from venn.show.page.feed import Feed, Run
+
+EVERY = 500  # milliseconds between two updates
+HERE = Path(__file__).parent
+CHOOSER = """
+:host { color: var(--ink); max-width: 26em; }
+.bk-input { color: var(--ink); background-color: var(--card); border-color: var(--line);
+  font-size: 15px; appearance: auto; background-image: none; }
+.bk-input option { color: var(--ink); background: var(--card); }
+"""
+
+
+class Page:
+    """One viewer's page.
+
+    Parameters
+    ----------
+    doc : Document
+    feed : Feed
+    """
+
+    def __init__(self, doc: Document, feed: Feed) -> None:
+        self._feed = feed
+        self._run: Run | None = None
+        self._version = -1
+        self._compared: Comparison | None = None
+        self._predictor: Predictor | None = None
+        self._words = {name: phrase(name=name) for name in ("head", "alarms", "promise", "latest")}
+        self._places = {
+            name: column(phrase(), name=name, sizing_mode="stretch_width")
+            for name in ("compared", "numbers", "accuracy", "evidence", "calibration")
+        }
+        self._chooser = Select(
+            name="chooser", title="Predictor", visible=False, stylesheets=[InlineStyleSheet(css=CHOOSER)],
+            sizing_mode="stretch_width",
+        )  # fmt: skip
+        self._chooser.on_change("value", lambda attr, old, new: self._choose())
+        self._doc = doc
+        with doc.models.freeze():  # which models there are is found out once, not for every change
+            for root in (*self._words.values(), *self._places.values(), self._chooser):
+                doc.add_root(root)
+        doc.title = f"{feed.path.name} · venn"
+        doc.template = Template((HERE / "page.html").read_text("utf-8"))
+        doc.template_variables.update(style=style(), script=(HERE / "page.js").read_text("utf-8"))
+        with doc.models.freeze():
+            self.update()
+        doc.add_periodic_callback(self.update, EVERY)
+
+    def update(self) -> None:
+        """Show what has happened."""
+        run = self._feed.look()
+        self._say("head", words.head(self._feed))
+        if run is None:
+            return
+        if run is self._run and run.version == self._version:
+            return
+        if run is not self._run:
+            self._begin(run)
+        self._version = run.version
+        if self._predictor is not None and self._predictor.known:
+            self._predictor.feed(run)
+        else:
+            self._choose()  # perhaps what kind of predictions it makes is known now
+        if self._compared is not None:
+            self._compared.feed(run)
+        self._say("alarms", words.alarms(run))
+        self._tell(run)
+
+    def _begin(self, run: Run) -> None:
+        """Lay the page out for a run."""
+        self._run = run
+        several = len(run.names) > 1
+        self._compared = Comparison(run) if several else None
+        self._places["compared"].children = [self._compared.model] if self._compared is not None else [
+            phrase("<p class='fine'>One predictor: see below.</p>")
+        ]  # fmt: skip
+        chosen = self._chooser.value if self._chooser.value in run.names else run.names[0]
+        self._predictor = None
+        self._chooser.update(options=list(run.names), visible=several, value=chosen)
+        if self._predictor is None:  # the same value as before: no change was told of
+            self._choose()
+
+    def _choose(self) -> None:
+        run, name = self._run, self._chooser.value
+        if run is None or name not in run.names:
+            return
+        predictor = self._predictor = Predictor(run, name)
+        with self._doc.models.freeze():
+            for place, model in predictor.models.items():
+                self._places[place].children = [model]
+        self._tell(run)
+
+    def _tell(self, run: Run) -> None:
+        if self._predictor is not None:
+            self._say("promise", words.promise(run, self._predictor.name))
+            self._say("latest", words.latest(run, self._predictor.name))
+
+    def _say(self, place: str, text: str) -> None:
+        if self._words[place].text != text:
+            self._words[place].text = text
+
+
+def style() -> str:
+    """Return the style sheet of the page and of the words in it."""
+    return "".join((HERE / file).read_text("utf-8") for file in ("page.css", "words.css"))
+
+
+def serve(
+    feed: Feed, host: str, port: int, started: Callable[[str, int], Any], stop: threading.Event | None = None
+) -> None:
+    """Serve the page until Ctrl-C, SIGTERM, or until `stop` is set.
+
+    Parameters
+    ----------
+    feed : Feed
+    host : str
+        Address to listen at; browsers may open the page as localhost, 127.0.0.1 or by this name, and from no page of
+        another origin.
+    port : int
+        0: any that is free.
+    started : callable
+        Is told address and port.
+    stop : threading.Event, optional
+        For tests; signals reach the main thread only.
+
+    Raises
+    ------
+    OSError
+        The address cannot be listened at.
+    """
+    logging.getLogger("bokeh").setLevel(logging.ERROR)  # that a viewer has gone is no news
+    settings.resources = "server"  # whatever the environment says: no request goes elsewhere
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    loop = IOLoop.current()
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    origins = [f"{name}:{port}" for name in dict.fromkeys(("localhost", "127.0.0.1", host))]
+    pages = Application(FunctionHandler(lambda doc: _open(doc, feed)))
+    tornado = BokehTornado({"/": pages}, extra_websocket_origins=origins, use_index=False, redirect_root=False)
+    http = HTTPServer(tornado)
+    http.add_sockets([listening])
+    server = BaseServer(loop, tornado, http)
+    server.start()
+    started(host, port)
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.asyncio_loop.add_signal_handler(number, loop.stop)  # type: ignore[attr-defined]
+    try:
+        if stop is not None:
+            loop.add_callback(_until, stop, loop)
+        loop.start()
+    finally:
+        server.stop()
+        feed.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket at this address; unlike tornado's it is closed where that fails."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listening = socket.create_server((str(address[0]), port), family=family, backlog=128)
+    listening.setblocking(False)
+    return listening
+
+
+async def _until(stop: threading.Event, loop: IOLoop) -> None:
+    while not stop.is_set():
+        await asyncio.sleep(0.02)
+    loop.stop()
+
+
+def _open(doc: Document, feed: Feed) -> None:
+    Page(doc, feed)
