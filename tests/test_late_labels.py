@@ -95,6 +95,19 @@ def test_monitors_hear_what_would_be_said_as_the_label_comes():
     assert expected.state["sums"] != told.state["sums"], "the two were to differ"
 
 
+def test_an_object_may_be_reused_by_its_owner():
+    X, y = examples("grid", 12)
+    once, again = venn.Online(MAKERS["venn"]()), venn.Online(MAKERS["venn"]())
+    buffer = np.empty(2)
+    for x in X:
+        buffer[:] = x
+        assert repr(once.ask(buffer)) == repr(again.ask(x))
+    for i, label in enumerate(y, 1):
+        once.answer(i, label)
+        again.answer(i, label)
+    assert repr(once.ask([1.0, 1.0])) == repr(again.ask([1.0, 1.0]))
+
+
 def test_a_panel_answers_by_name_and_a_teacher_drives_it():
     X, y = examples("grid", 30)
     stream = streams.from_arrays(X, y, classes=CLASSES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import warnings
@@ -192,24 +193,25 @@ class Online:
             For a bad object or id, or an id that was used before. Nothing happened.
         """
         self._check_open()
+        given = id is not None
         id = self.asked + 1 if id is None else checked_id(id)
         if id in self._waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
-        if self.journal is not None and self.journal.knows(id):
+        if given and self.journal is not None and self.journal.knows(id):
             raise ValueError(f"id must be a new one, got {id!r}, which was asked before")
         with self._remembering():
             return self._ask(x, id)
 
     def _ask(self, x: Any, id: int | str) -> Any:
         predictions = self.panel.predict_one(x)
+        kept = self._copied(x)
         now = time.time()
         event = self._events + 1
         late = self._overdue()
         journal = self.journal
         with self._happening():
             if journal is not None:
-                content = np.asarray(x, NUMBER).tobytes()
-                question = Question(event, id, self.answered, content, encode(predictions), now)
+                question = Question(event, id, self.answered, kept.tobytes(), encode(predictions), now)
                 if late:
                     with journal:
                         journal.ask(question)
@@ -218,12 +220,21 @@ class Online:
                 else:
                     journal.ask(question)
             self.asked += 1
-            self._waiting[id] = Waiting(event, self.asked, self.answered, x, predictions)
+            self._waiting[id] = Waiting(event, self.asked, self.answered, kept, predictions)
             for old, _ in late:
                 self._give_up(old)
-            self._last = x
+            self._last = kept
         self._keep(PATIENT)
         return next(iter(predictions.values())) if self.alone else predictions
+
+    def _copied(self, x: Any) -> Any:
+        """Return the object as it is now, whatever its owner does with it until the label comes."""
+        try:
+            return np.array(x, NUMBER)
+        except (TypeError, ValueError):
+            if self.journal is not None:
+                raise TypeError(f"x must be a sequence of numbers to be kept in a journal, got {x!r}") from None
+        return copy.deepcopy(x)  # for predictors of a user's own
 
     @property
     def _events(self) -> int:
