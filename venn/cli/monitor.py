@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from venn.cli.interrupt import Interrupt
+from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
 from venn.cli.setting import PREDICTORS, Learning, learning, names, one_line_errors, positive, seed
 from venn.monitors.monitor import Monitor
@@ -29,7 +29,6 @@ FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
 BLOCK = 64  # steps of a record between two looks at the clock
 NAP = 0.1  # seconds; the longest sleep, and the most that is made up for
 MOST_IN_WINDOW = 1_000_000
-INTERRUPTED = 130  # exit code, as of every program that SIGINT ends
 OF_JOURNALS = ("data", "as_json", "serve", "at", "host")
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
 

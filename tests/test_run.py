@@ -1,0 +1,476 @@
+"""``venn run``: whoever dies and whenever, each message counts once; what it says, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner
+from run_cases import CLASSES, LIVING, OPTIONS, Life, counts, events, left, line, parts, printed, until
+
+import streams
+import venn
+from venn import cli
+from venn.cli.output import Output, prediction_line
+from venn.cli.setting import PREDICTORS
+from venn.online.loop import Online
+
+SERVICE = sys.modules["venn.cli.service"]
+N = 160
+
+
+@pytest.fixture(autouse=True)
+def nobody_survives():
+    yield
+    while LIVING:
+        LIVING[-1].send(signal.SIGKILL).end()
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(cli.main, ["run", *map(str, arguments)])
+
+
+def online(path=None):
+    """Make by hand what the options of the tests make."""
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
+    panel = venn.Panel(inductive=PREDICTORS["inductive"][1](machine))
+    return Online(panel, {"inductive": venn.Monitor(CLASSES)}, path)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a run over a file leaves that nobody disturbs, and what it prints."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "in.jsonl").write_text("".join(map(line, events(N))))
+    source = f"jsonl:{folder / 'in.jsonl'}"
+    arguments = ["run", "--source", source, "--journal", str(folder / "run.db"), "--end", *OPTIONS]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 0, result.output
+    return left(folder / "run.db"), [json.loads(text) for text in result.stdout.splitlines()]
+
+
+def test_it_is_the_loop_that_one_would_write(undisturbed, tmp_path):
+    tables, lines = undisturbed
+    answered, expected = 0, []
+    with online(tmp_path / "run.db") as by_hand:
+        for event in events(N):
+            if hasattr(event, "x"):
+                prediction = by_hand.ask(event.x, f"k{event.id}")["inductive"]
+                expected.append((f"k{event.id}", by_hand.asked + by_hand.answered, prediction))
+            else:
+                by_hand.answer(f"k{event.id}", event.y)
+                answered += 1
+    assert left(tmp_path / "run.db") == tables
+    assert (len(lines), len(tables["answers"])) == (N, answered)
+    for (id, number, prediction), said in zip(expected, lines, strict=True):
+        assert said == {
+            "id": id,
+            "event": number,
+            "predictions": {
+                "inductive": {
+                    "label": prediction.label,
+                    "lower": prediction.lower,
+                    "upper": prediction.upper,
+                    "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),
+                    "guaranteed": prediction.guaranteed,
+                }
+            },
+        }
+
+
+# Redis: whoever dies -------------------------------------------------------------------------------------------------
+
+
+class Server:
+    """A redis-server of our own, whose data outlive it."""
+
+    def __init__(self, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder = folder
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.start()
+
+    def start(self):
+        keep = ("--save", "", "--appendonly", "yes", "--dir", str(self.folder))
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", *keep],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def produce(url, wanted, pause):
+    """Send the messages, each as often as it takes until the server has it."""
+    with streams.RedisStream(url, "s") as stream:
+        for event in wanted:
+            while True:
+                try:
+                    stream.send(*parts(event))
+                    break
+                except OSError:
+                    time.sleep(0.02)
+            time.sleep(pause)
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
+def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, undisturbed):
+    pytest.importorskip("redis", reason="the package redis is not installed")
+    wanted, (tables, lines) = events(N), undisturbed
+    server = Server(tmp_path)
+    arguments = ("--source", f"{server.url}?stream=s", "--journal", "run.db", *OPTIONS, "--out", "out.jsonl")
+    hasty = ("--batch", 7, "--linger", "0.02", "--every", 20)
+    producer = threading.Thread(target=produce, args=(server.url, wanted, 0.004))
+    dice = random.Random(0)
+    journal = tmp_path / "run.db"
+    deaths = 0
+    try:
+        life = Life(tmp_path, *arguments, *hasty)
+        producer.start()
+        for number in range(6):
+            goal = (number + 1) * N // 8
+            until(lambda: counts(journal)[0] >= goal)  # noqa: B023 - called before the next one
+            if number == 2:
+                server.kill()
+                time.sleep(0.1)
+                server.start()
+            else:
+                time.sleep(dice.uniform(0, 0.02))
+                assert life.send(signal.SIGKILL).end() == -signal.SIGKILL
+                deaths += 1
+                life = Life(tmp_path, *arguments, *hasty)
+        until(lambda: counts(journal) == (N, len(tables["answers"])))
+        producer.join()
+        assert life.send(signal.SIGTERM).end() == 0, life.said
+    finally:
+        server.kill()
+    assert deaths == 5
+    assert left(journal) == tables
+    assert printed(tmp_path / "out.jsonl") == lines
+    assert "Traceback" not in life.said
+    assert life.said.count("is away") >= 1
+    assert life.said.count("goes on after") == deaths
+
+
+# Files, stdin, signals -----------------------------------------------------------------------------------------------
+
+
+def test_a_growing_file_in_a_process_of_its_own_with_metrics_and_sigterm(tmp_path, undisturbed):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    path, journal, wanted = tmp_path / "in.jsonl", tmp_path / "run.db", events(N)
+    path.write_text("".join(map(line, wanted[:50])))
+    arguments = ["--source", "jsonl:in.jsonl", "--journal", "run.db", "--metrics-port", str(port), *OPTIONS]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "venn", "run", *arguments],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    asked = sum(hasattr(event, "x") for event in wanted[:50])
+    try:
+        until(lambda: counts(journal)[0] == asked)
+        with path.open("a") as file:
+            file.writelines(map(line, wanted[50:]))
+        until(lambda: counts(journal) == (N, len(undisturbed[0]["answers"])))
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            assert f"venn_questions_total {float(N)}" in answer.read().decode()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        out, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert [json.loads(text) for text in out.splitlines()] == undisturbed[1]
+    assert left(journal) == undisturbed[0]
+    assert f"metrics: http://127.0.0.1:{port}/metrics" in said
+    assert said.splitlines()[-1].startswith(f"{N} asked and ")
+
+
+def test_stdin_to_its_end_and_what_is_refused(tmp_path):
+    read, write = os.pipe()
+    wanted = events(20)
+    stray = ['{"id": "k1", "x": [0, 0]}\n', '{"id": "k99", "y": "no"}\n']
+    os.write(write, "".join([*map(line, wanted), *stray, *(line(e) for e in wanted if hasattr(e, "y"))]).encode())
+    os.close(write)
+    life = Life(tmp_path, "--source", "-", "--journal", "run.db", *OPTIONS, stdin=read)
+    os.close(read)
+    assert life.end() == 0, life.said
+    answers = sum(hasattr(event, "y") for event in wanted)
+    assert counts(tmp_path / "run.db") == (20, answers)
+    assert [one["id"] for one in printed(life.out)] == [f"k{i}" for i in range(1, 21)]
+    assert "refused a question: standard input at" in life.said
+    assert "id must be that of a question that waits, got 'k99', which was never asked" in life.said
+    last = life.said.splitlines()[-1]
+    assert last.endswith(f"refused a question 1 times, refused an answer {answers + 1} times")
+
+
+def test_ctrl_c_ends_after_the_batch_and_a_second_one_at_once(tmp_path, undisturbed):
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", *OPTIONS)
+    life = Life(tmp_path, *arguments)
+    until(lambda: counts(tmp_path / "run.db")[0] == N)
+    assert life.send(signal.SIGINT).end() == 130
+    assert left(tmp_path / "run.db") == undisturbed[0]
+    life = Life(tmp_path, *arguments)  # says nothing again
+    until(lambda: life.said.count("goes on after") == 1)
+    assert life.send(signal.SIGINT).send(signal.SIGINT).end() == 130
+    assert printed(life.out) == undisturbed[1]
+
+
+def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, undisturbed):
+    wanted = list(map(line, events(N)))
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join([*wanted[:30], '{"id": 5, "x": [1]}\n', *wanted[30:]]))
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--out", "o", "--quiet", *OPTIONS)
+    for _ in range(2):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "Error: in.jsonl, line 31: x must have 2 values, got 1\n"
+        assert sum(counts("run.db")) == 30  # what came before it counts, once
+    result = run(*arguments, "--skip-bad")
+    assert (result.exit_code, result.output) == (0, "")
+    assert left("run.db") == undisturbed[0]
+    assert printed(tmp_path / "o") == undisturbed[1]
+    (tmp_path / "last.jsonl").write_text('{"id": 1, "x": [0, 1]}\n?\n')
+    arguments = ("--source", "jsonl:last.jsonl", "--journal", "last.db", "--end", *OPTIONS)
+    assert "skipped a bad message: last.jsonl, line 2" in run(*arguments, "--skip-bad").stderr
+    assert run(*arguments).exit_code == 0  # the position after it was kept
+
+
+def test_a_file_cut_short_stops_the_run_or_is_read_anew(run, tmp_path):
+    path, wanted = tmp_path / "in.jsonl", list(map(line, events(20)))
+    path.write_text("".join(wanted))
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", "--out", "o", *OPTIONS)
+    assert run(*arguments).exit_code == 0
+    before = left("run.db")
+    with path.open("r+") as file:
+        file.truncate(len(wanted[0]))
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "it was cut short" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert run(*arguments, "--skip-lost").exit_code == 0  # the question in it is known
+    assert left("run.db") == before
+
+
+# What goes out -------------------------------------------------------------------------------------------------------
+
+
+def test_lines_that_a_death_cut_off_at_any_byte_are_written_once(tmp_path):
+    journal, path = venn.Journal(tmp_path / "run.db"), tmp_path / "out.jsonl"
+    with online(journal) as asked:
+        output = Output(str(path))
+        assert output.catch_up(asked, journal) == 0
+        lines = []
+        for number in range(3):
+            with asked.transaction():
+                output.note(asked)
+                lines.append(prediction_line(number + 1, number, asked.ask([0.0, number], number)))
+            if number == 0:
+                output.write(lines, 1)  # and the next two transactions die before they are written
+        content = "".join(f"{one}\n" for one in lines).encode()
+        first = len(lines[0]) + 1
+        for there in (b"", *(content[:cut] for cut in range(first, len(content) + 1))):
+            path.write_bytes(there)
+            Output(str(path)).catch_up(asked, journal)
+            # From an empty file nobody knows that it is not the one that was written to, put by.
+            assert path.read_bytes() == (content[first:] if there == b"" else content)
+        for there in (content[:first] + b"other", content + b'{"lost": tru'):
+            path.write_bytes(there)
+            Output(str(path)).catch_up(asked, journal)
+            again = there + b"\n" + content[first:] if b"other" in there else there + b"\n"
+            assert path.read_bytes() == again
+        elsewhere = Output(str(tmp_path / "elsewhere"))
+        assert elsewhere.catch_up(asked, journal) == 2
+        assert (tmp_path / "elsewhere").read_bytes() == content[first:]
+
+
+def test_predictions_that_could_not_be_written_come_with_the_next_run(run, tmp_path, undisturbed):
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", *OPTIONS)
+    if Path("/dev/full").exists():
+        result = run(*arguments, "--batch", 11, "--out", "/dev/full")
+        assert result.exit_code == 1
+        assert result.output.startswith("Error: [Errno 28]")
+        assert 0 < sum(counts("run.db")) <= 11
+    assert run(*arguments, "--out", "o", "--durable").exit_code == 0
+    assert printed(tmp_path / "o") == undisturbed[1]
+    assert left("run.db") == undisturbed[0]
+
+
+def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monkeypatch):
+    wanted = [
+        {"x": [i % 3, i % 2], "y": CLASSES[i % 2]} for i in range(40)
+    ]  # without ids: nobody would notice a second
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wanted))
+    given = ("--source", "jsonl:in.jsonl", "--end", "--quiet", "--batch", 16, "--every", 1, *OPTIONS)
+    assert run(*given, "--journal", "whole.db", "--out", "whole").exit_code == 0
+    answer, seen = Online.answer, []
+
+    def exhausted(self, id, y):
+        seen.append(id)
+        if len(seen) == 25:
+            raise MemoryError
+        return answer(self, id, y)
+
+    monkeypatch.setattr(Online, "answer", exhausted)
+    for code in (1, 0):
+        assert run(*given, "--journal", "run.db", "--out", "o").exit_code == code
+        assert counts("run.db") == ((16, 16) if code else (40, 40))
+    assert left("run.db") == left("whole.db")
+    assert (tmp_path / "o").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", "--batch", 9, *OPTIONS)
+    read, write = os.pipe()
+    os.close(read)
+    life = Life(tmp_path, *arguments, stdout=write)
+    os.close(write)
+    assert life.end() == 1
+    assert life.said == "Error: nobody reads stdout any more: the same command goes on\n"
+    assert Life(tmp_path, *arguments).end() == 0
+    assert printed(life.out) == undisturbed[1]
+
+
+# Data sets, windows, patience ----------------------------------------------------------------------------------------
+
+
+def test_a_data_set_is_taught(run, tmp_path):
+    rows = [f"{x[0]},{x[1]},{CLASSES[y]}" for x, y in streams.gaussians(60, classes=2, seed=3)]
+    (tmp_path / "in.csv").write_text("\n".join(["a,b,answer", *rows]) + "\n")
+    given = ("--predictor", "inductive", "--gamma", "0.5", "--C", "1")
+    arguments = ("--source", "in.csv", "--label", "answer", "--delay", 3, "--missing", 0.2, "--shuffle", 1, *given)
+    assert run(*arguments, "--journal", "run.db", "--steps", 50).exit_code == 0
+    stream = streams.from_csv(tmp_path / "in.csv", "answer", shuffle=1).take(50)
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, stream.classes)
+    panel = venn.Panel(inductive=PREDICTORS["inductive"][1](machine))
+    with Online(panel, {"inductive": venn.Monitor(stream.classes)}, tmp_path / "by_hand.db") as by_hand:
+        for _ in by_hand.follow(streams.teach(stream, streams.Lazy(0.2, teacher=streams.Delayed(3)))):
+            pass
+    assert left("run.db") == left("by_hand.db")
+
+
+def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
+    stream = streams.flip_labels(streams.gaussians(240, classes=2, spread=0.3, seed=1), 120)
+    rows = "".join(json.dumps({"x": list(x), "y": CLASSES[y]}) + "\n" for x, y in stream)
+    (tmp_path / "in.jsonl").write_text(rows)
+    given = ("--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--C", 1)
+    window = ("--predictor", "conformal", "--window", 100, "--restart-on-alarm", "--keep", 5, "--out", "o")
+    result = run(*given, *window, "--journal", "run.db")
+    assert result.exit_code == 0, result.output
+    restarts = [text for text in result.stderr.splitlines() if text.startswith("restart: conformal: ")]
+    assert restarts
+    assert 120 < int(restarts[0].rpartition("step ")[2]) <= 240
+    assert "alarm: conformal: At step" in result.stderr
+    for extra, said in (
+        (("--predictor", "inductive", "--window", 9), "--window does not go with inductive"),
+        (("--predictor", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs a window"),
+        (("--predictor", "conformal", "--window", 9, "--keep", 2), "--keep belongs to --restart-on-alarm"),
+    ):
+        result = run(*given, *extra, "--journal", "other.db")
+        assert result.exit_code == 2
+        assert said in result.stderr
+
+
+def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
+    now = [1e9]
+
+    def clock():
+        now[0] += 1
+        return now[0]
+
+    monkeypatch.setattr(SERVICE, "time", clock)
+    wanted = ['{"id": 1, "x": [0, 0]}', '{"id": 2, "x": [0, 1]}', '{"id": 1, "y": "no"}', '{"id": 2, "y": "no"}']
+    (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
+    # A transaction a message; the clock is read once for each and once more for each question.
+    given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--batch", 1, *OPTIONS)
+    result = run(*given, "--patience-seconds", 2.5)
+    assert result.exit_code == 0
+    assert "refused an answer: file" in result.stderr
+    assert left("run.db")["expired"] == [(1, 3, 1)]
+    assert left("run.db")["answers"] == [(1, 4, 2, 0)]
+
+
+# Settings ------------------------------------------------------------------------------------------------------------
+
+TOML = """
+[run]
+batch = 10
+out = "o"
+[source]
+url = "jsonl:in.jsonl"
+classes = ["no", "yes"]
+features = ["a", "b"]
+end = true
+[predictor]
+names = ["inductive"]
+[machine]
+gamma = 0.5
+C = 3
+[journal]
+path = "run.db"
+"""
+
+
+def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    (tmp_path / "run.toml").write_text(TOML)
+    result = run("--config", "run.toml", "--check")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "inductive: least-squares SVM with RBF(gamma=0.5), C=3",
+        f"source: file {tmp_path / 'in.jsonl'}",
+        "classes: 'no', 'yes'",
+        "predictions: o",
+        "journal: run.db, a new one",
+    ]
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "run.toml"}
+    assert run("--config", "run.toml", "--C", 1, "--quiet").exit_code == 0
+    assert left("run.db") == undisturbed[0]
+    answers = len(undisturbed[0]["answers"])
+    checked = run("--config", "run.toml", "--C", 1, "--check").stdout
+    assert f"journal: run.db, goes on after {N} questions and {answers} answers" in checked
+    for extra in ((), ("--check",)):
+        result = run("--config", "run.toml", *extra)
+        assert result.exit_code == 1
+        assert "Error: run.db holds a run with the predictor inductive = InductiveVenn(" in result.stderr
+    result = run("--config", "run.toml", "--C", 1, "--level", "0.02")
+    assert "Error: run.db holds a run with the monitor of inductive = Monitor(" in result.stderr
+    result = run("--config", "run.toml", "--C", 1, "--predictor", "conformal")
+    assert "Error: run.db holds a run of the predictors inductive, not of conformal" in result.stderr
+    result = run("--config", "run.toml", "--C", 1, "--classes", "no,maybe")
+    assert "Error: run.db holds a run of the classes ('no', 'yes'), not ('no', 'maybe')" in result.stderr
+    result = run("--config", "run.toml", "--C", 1, "--source", "jsonl:other.jsonl")
+    assert result.exit_code == 1
+    assert f"run.db has read 'file {tmp_path / 'in.jsonl'}' and goes on with that, got the source" in result.stderr
+    assert left("run.db") == undisturbed[0]
+
+
+def test_another_sqlite_file_and_a_journal_in_use(run, tmp_path):
+    (tmp_path / "text.db").write_text("no journal " * 100)
+    result = run("--source", "car", "--journal", "text.db")
+    assert result.exit_code == 1
+    assert "text.db cannot be opened as a journal: file is not a database" in result.stderr
+    with online(tmp_path / "run.db"):
+        (tmp_path / "in.jsonl").write_text("")
+        result = run("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", *OPTIONS)
+        assert result.exit_code == 1
+        assert result.stderr == "Error: run.db must belong to one process, and another one has it open\n"

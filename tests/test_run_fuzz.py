@@ -1,0 +1,155 @@
+"""Anything at all in the TOML, the options and the messages of `venn run`: one line, and nothing has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from naive.naive_messages import that_count
+from run_cases import CLASSES, OPTIONS, left
+
+from venn import cli
+from venn.cli.config import TABLES, options
+
+WIDTH = 2
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SEVERAL = settings(QUICK, max_examples=40)
+
+values = st.one_of(
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.lists(st.one_of(st.text(max_size=3), st.integers(), st.booleans()), max_size=3),
+    st.dictionaries(st.text("abc", min_size=1, max_size=2), st.lists(st.integers(0, 3), max_size=2), max_size=2),
+)
+keys = {table: [*kind.__dataclass_fields__, "other"] for table, kind in TABLES.items()}
+tables = st.fixed_dictionaries(
+    {}, optional={table: st.dictionaries(st.sampled_from(names), values, max_size=3) for table, names in keys.items()}
+)
+flags = [
+    f"--{name}" for name in ("delay", "missing", "window", "C", "gamma", "classes", "predictor", "source", "kernel")
+]
+
+
+@pytest.fixture(scope="module")
+def folder():
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def invoke(folder, *arguments):
+    """Run the command; whatever comes, it is no traceback."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        result = CliRunner().invoke(cli.main, ["run", *arguments])
+    finally:
+        os.chdir(before)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    assert result.exit_code in (0, 1, 2)
+    if result.exit_code:
+        last = result.stderr.rstrip("\n").split("\n")[-1]
+        assert last.startswith("Error: "), result.stderr
+        assert result.stderr.count("Error: ") >= 1
+    return result
+
+
+def toml(value):
+    """Return a value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return {"inf": "inf", "-inf": "-inf", "nan": "nan"}.get(str(value), repr(value))
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml(key)} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value).replace("\x7f", "\\u007f") if isinstance(value, str) else str(value)
+
+
+@QUICK
+@given(tables)
+def test_tables_of_anything(folder, found):
+    text = "".join(
+        f"[{table}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in content.items())
+        for table, content in found.items()
+    )
+    (folder / "c.toml").write_text(text, errors="surrogatepass" if text.isascii() else "replace")
+    result = invoke(folder, "--config", "c.toml", "--check")
+    unknown = [key for table, content in found.items() for key in content if key == "other"]
+    assert not (unknown and result.exit_code == 0)
+    assert [path.name for path in folder.glob("*.db*")] == []
+
+
+@QUICK
+@given(st.binary(max_size=60))
+@example(b"\xff")
+@example(b"a = 1\na = 2")
+@example(b"[source]\nurl = 'car'\n[journal]\npath = \"a\\u0000b\"")
+@example(b"x = 1" + b"0" * 5000)
+def test_files_of_anything(folder, content):
+    (folder / "c.toml").write_bytes(content)
+    result = invoke(folder, "--config", "c.toml", "--check")
+    assert result.exit_code != 0  # for want of a source, if nothing else
+    assert not (folder / "run.db").exists()
+
+
+@QUICK
+@given(st.lists(st.tuples(st.sampled_from(flags), st.text(max_size=9)), max_size=3))
+@example([("--source", "redis://[::1")])
+@example([("--source", "redis://h?stream=s&stream=t")])
+@example([("--source", "kafka:///")])
+@example([("--classes", "a,")])
+@example([("--C", "1e999")])
+@example([("--delay", "9" * 30)])
+def test_options_of_anything(folder, found):
+    arguments = [part for pair in found for part in pair]
+    invoke(folder, "--source", "car", "--journal", "run.db", "--check", *arguments)
+    assert not (folder / "run.db").exists()
+
+
+ids = st.one_of(st.none(), st.integers(1, 5), st.sampled_from(["a", "b", ""]), st.sampled_from([True, 1.5, [1]]))
+coordinates = st.sampled_from([0, 1, 0.5, -2.0, 1e300, "1", None])
+objects = st.one_of(st.none(), st.lists(coordinates, min_size=1, max_size=3), st.just({"a": 1}))
+good_objects = st.lists(st.sampled_from([0, 1, 0.5, -2.0]), min_size=WIDTH, max_size=WIDTH)
+labels = st.one_of(st.none(), st.sampled_from([*CLASSES, "maybe", 0, True, ["no"]]))
+messages = st.one_of(
+    st.fixed_dictionaries({"id": st.integers(1, 6), "x": good_objects}),
+    st.fixed_dictionaries({"id": st.integers(1, 6), "y": st.sampled_from(CLASSES)}),
+    st.fixed_dictionaries({"id": ids, "x": objects, "y": labels}),
+)
+junk = st.one_of(st.binary(max_size=12).map(lambda raw: b"!" + raw.replace(b"\n", b" ")), st.just(b"[" * 3000))
+
+
+@SEVERAL
+@given(st.lists(st.one_of(messages, junk), max_size=25))
+@example([{"id": 1, "x": [0, 1]}, {"x": [0, 1]}, {"id": 2, "x": [0, 0], "y": "no"}, {"id": 1, "y": "yes"}])
+def test_what_is_refused_changes_nothing(found):
+    """The journal is that of a run over the messages that count, and those only."""
+    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in found]
+    counting = that_count([one for one in found if isinstance(one, dict)], CLASSES, WIDTH)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "all.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+        (folder / "counting.jsonl").write_text("".join(json.dumps(one) + "\n" for one in counting))
+        for which in ("all", "counting"):
+            files = ("--source", f"jsonl:{which}.jsonl", "--journal", f"{which}.db", "--out", which)
+            result = invoke(folder, *files, "--end", "--skip-bad", "--quiet", *OPTIONS)
+            assert (result.exit_code, result.output) == (0, "")
+        assert left(folder / "all.db") == left(folder / "counting.db")
+        assert (folder / "all").read_bytes() == (folder / "counting").read_bytes()
+        asked = sum("x" in one for one in counting)
+        assert len((folder / "all").read_text().splitlines()) == asked
+
+
+def test_every_option_has_a_key_and_every_name_is_another():
+    names = [field.metadata["option"] or field.name for _, field in options()]
+    assert len(set(names)) == len(names)
+    assert {"source", "predictor", "journal", "window", "patience", "out", "classes"} <= set(names)

@@ -1,0 +1,100 @@
+"""``venn run``: whatever is wrong with its file and its options is one line, and nothing is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from run_cases import counts
+
+from venn import cli
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(cli.main, ["run", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[run]\nbatch = 'many'", "c.toml, [run] batch must be an integer from 1 to 100000, got 'many'"),
+        ("[run]\nbatch = true", "c.toml, [run] batch must be an integer from 1 to 100000, got true"),
+        ("[run]\nbacth = 3", "c.toml, [run] has no key 'bacth' (did you mean batch?)"),
+        ("[sauce]\nurl = 'x'", "got 'sauce' (did you mean source?)"),
+        ("gamma = 1", "got 'gamma'; the key gamma belongs into [machine]"),
+        ("run = 3", "c.toml: run must be a table, [run], got 3"),
+        ("[machine]\ngamma = nan", "c.toml, [machine] gamma must be a number > 0, got NaN"),
+        ("[machine]\nkernel = 'cubic'", "c.toml, [machine] kernel must be one of rbf, linear, poly, got 'cubic'"),
+        ("[source]\nclasses = ['a']", "[source] classes must be at least two labels"),
+        ("[source]\nclasses = [1, '1']", 'that differ as text, got [1, "1"]'),
+        ("[source]\nnominal = {c = []}", "[source] nominal must be a table from column to a list of its values"),
+        ("[source]\nscaling = {mean = [0], deviation = [0]}", "[source] scaling must be a table of mean and deviation"),
+        ("[predictor]\nnames = ['venm']", "got 'venm' (did you mean venn"),
+        ("[journal\n", "c.toml must be TOML: "),
+        ("x = " + "[" * 5000, "c.toml must be TOML that is not nested this deeply"),
+    ],
+    ids=lambda value: None if len(value) > 99 else value.partition("\n")[2] or None,
+)
+def test_a_wrong_file_is_one_line(run, tmp_path, toml, said):
+    (tmp_path / "c.toml").write_text(toml)
+    result = run("--config", "c.toml", "--source", "car", "--journal", "run.db")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert said in result.stderr
+    assert not Path("run.db").exists()
+
+
+LIVE = ("--journal", "run.db", "--classes", "a,b", "--gamma", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--source", "car"), 2, "--journal must say where the journal is"),
+        (("--journal", "run.db"), 2, "--source must say where messages come from"),
+        (("--source", "reddis://h/0?stream=s", *LIVE), 2, "got the scheme 'reddis' (did you mean redis or rediss?)"),
+        (("--source", "redis://:secret@h/0", *LIVE), 2, "--source must name the stream"),
+        (("--source", "redis://:secret@h:x/0?stream=s", *LIVE), 1, "url must be like redis://"),
+        (("--source", "kafka://topic", *LIVE), 2, "--source must be kafka://HOST:PORT[,HOST:PORT]/TOPIC"),
+        (("--source", "jsonl:", *LIVE), 2, "--source must name a file after jsonl:"),
+        (("--source", "jsonl:x", *LIVE[:2]), 2, "--classes must be declared for a source that has not come yet"),
+        (("--source", "jsonl:x", *LIVE[:4]), 2, "--gamma must be given where nothing says how many features"),
+        (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
+        (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
+        (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),
+        (("--source", "jsonl:x", *LIVE, "--end"), 1, "there is no file x"),
+        (("--source", "csv:x", *LIVE, "--label", "l", "--id", "l"), 1, "id must be another column than label"),
+        (("--source", "car", "--end", "--journal", "run.db"), 2, "--end does not go with car"),
+        (("--source", "cra", "--journal", "run.db"), 1, "no data set and no file has the name 'cra'"),
+        (("--source", "car", "--journal", "run.db", "--C", "0"), 2, "--C must be a number > 0, got '0'"),
+        (("--source", "car", "--journal", "run.db", "--steps", "1e3"), 2, "--steps must be an integer >= 1"),
+        (("--source", "car", "--journal", "run.db", "--predictor", "platt,x"), 2, "--predictor must be distinct names"),
+        (("--source", "car", "--journal", "run.db", "--config", "none.toml"), 1, "none.toml cannot be read: No such"),
+        (("--source", "car", "--journal", "."), 1, ""),
+        (("--source", "car", "--journal", "run.db", "--out", "."), 1, "Is a directory"),
+    ],
+    ids=range(22),
+)  # fmt: skip
+def test_what_is_wrong_is_one_line(run, arguments, code, said):
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert said in last
+    assert "secret" not in result.output
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    assert counts("run.db") == (0, 0)
+
+
+def test_the_example_of_the_documentation(run):
+    docs = Path(__file__).parent.parent / "docs"
+    result = run("--config", docs / "run.toml", "--check", "--journal", "run.db")
+    assert result.exit_code == 0, result.output
+    unit = (docs / "vennstream.service").read_text()
+    assert "venn run --config" in unit

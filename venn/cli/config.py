@@ -1,0 +1,415 @@
+"""What a run is told: tables of a TOML file and options of the command line, of one declaration and one check."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from venn.cli.setting import PREDICTORS
+
+SHOWN = 60  # characters of a wrong value
+
+
+class Kind(NamedTuple):
+    """What a value must be, how an option's text becomes one, and how it is checked."""
+
+    must: str  #: after "must be"
+    check: Callable[[Any], Any]  #: returns the clean value, or raises ValueError
+    read: Callable[[str], Any] = str
+    metavar: str = "TEXT"
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError
+
+
+def _text(value: Any) -> str:
+    _require(isinstance(value, str) and bool(value) and "\0" not in value)
+    value.encode()  # a UnicodeEncodeError is a ValueError
+    return str(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    _require(isinstance(value, list) and bool(value))
+    clean = tuple(_text(one) for one in value)
+    _require(len(set(clean)) == len(clean))
+    return clean
+
+
+def _labels(value: Any) -> tuple[str | int | bool, ...]:
+    _require(isinstance(value, list) and len(value) >= 2)
+    for one in value:
+        _require(isinstance(one, str | int))
+    _require(len({str(one) for one in value}) == len(value))
+    return tuple(_text(one) if isinstance(one, str) else one for one in value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    clean = _texts(value)
+    for name in clean:
+        if name not in PREDICTORS:
+            raise ValueError(f"{name!r}{close(name, PREDICTORS)}")
+    return clean
+
+
+def _flag(value: Any) -> bool:
+    _require(isinstance(value, bool))
+    return bool(value)
+
+
+def _values(value: Any) -> dict[str, tuple[str, ...] | None]:
+    """Take a table of columns with their values, or a list of columns alone."""
+    if isinstance(value, list):
+        return dict.fromkeys(_texts(value))
+    _require(isinstance(value, dict))
+    return {_text(column): None if found is None else _texts(found) for column, found in value.items()}
+
+
+def _affine(value: Any) -> dict[str, tuple[float, ...]]:
+    _require(isinstance(value, dict) and value.keys() == {"mean", "deviation"})
+    clean = {}
+    for key, numbers in value.items():
+        _require(isinstance(numbers, list) and bool(numbers))
+        clean[key] = tuple(_finite(number) for number in numbers)
+    _require(len(clean["mean"]) == len(clean["deviation"]) and min(clean["deviation"]) > 0)
+    return clean
+
+
+def _settings(value: Any) -> dict[str, str | int | float | bool]:
+    _require(isinstance(value, dict) and all(isinstance(one, str | int | float | bool) for one in value.values()))
+    return dict(value)
+
+
+def _finite(value: Any) -> float:
+    _require(isinstance(value, int | float) and not isinstance(value, bool))
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError from None
+    _require(math.isfinite(number))
+    return number
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _split_labels(text: str) -> list[Any]:
+    parts = _split(text)
+    whole_ones = [_read_whole(part) for part in parts]
+    return whole_ones if all(isinstance(one, int) for one in whole_ones) else parts
+
+
+def _read_whole(text: str) -> Any:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else text
+
+
+def _read_number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _split_columns(texts: Iterable[str]) -> dict[str, list[str] | None]:
+    """Read COLUMN or COLUMN=VALUE,VALUE of a repeated option."""
+    pairs = [text.partition("=") for text in texts]
+    return {column: _split(values) if equals else None for column, equals, values in pairs}
+
+
+def whole(least: int, most: int = 2**31) -> Kind:
+    """Return the kind of the integers from `least` to `most`."""
+
+    def check(value: Any) -> int:
+        _require(isinstance(value, int) and not isinstance(value, bool) and least <= value <= most)
+        return int(value)
+
+    bounds = f">= {least}" if most == 2**31 else f"from {least} to {most}"
+    return Kind(f"an integer {bounds}", check, _read_whole, "INTEGER")
+
+
+def number(must: str, fits: Callable[[float], bool]) -> Kind:
+    """Return the kind of the finite numbers that fit."""
+
+    def check(value: Any) -> float:
+        clean = _finite(value)
+        _require(fits(clean))
+        return clean
+
+    return Kind(f"a number {must}", check, _read_number, "NUMBER")
+
+
+def choice(*values: str) -> Kind:
+    """Return the kind of some words."""
+
+    def check(value: Any) -> str:
+        _require(isinstance(value, str) and value in values)
+        return str(value)
+
+    return Kind(f"one of {', '.join(values)}", check, metavar="|".join(values))
+
+
+TEXT = Kind("text that is not empty", _text)
+FILE = Kind("text that is not empty", _text, metavar="FILE")
+TEXTS = Kind("distinct texts that are not empty", _texts, _split, "NAMES")
+LABELS = Kind("at least two labels, text, integers or truth values, that differ as text", _labels, _split_labels, "A,B")
+NAMES = Kind(f"distinct names of {', '.join(PREDICTORS)}", _names, _split, "NAMES")
+FLAG = Kind("true or false", _flag)
+VALUES = Kind("a table from column to a list of its values", _values, metavar="COLUMN[=A,B]")
+AFFINE = Kind("a table of mean and deviation, lists of as many numbers, the latter > 0", _affine)
+SETTINGS = Kind("a table of settings", _settings)
+POSITIVE = number("> 0", lambda value: value > 0)
+NOT_NEGATIVE = number(">= 0", lambda value: value >= 0)
+SHARE = number("from 0 to 1", lambda value: 0 <= value <= 1)
+LEVEL = number("between 0 and 1, both excluded", lambda value: 0 < value < 1)
+
+
+def told(kind: Kind, help: str, default: Any = None, option: str | None = "") -> Any:
+    """Declare a key; `option` names its option, by default like the key, None for none."""
+    return field(default=default, metadata={"kind": kind, "help": help, "option": option})
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """How the loop goes."""
+
+    out: str = told(FILE, "Where predictions go as JSON lines, appended; - is stdout.  [default: -]", "-")
+    batch: int = told(whole(1, 100_000), "Messages of a transaction, at most.  [default: 128]", 128)
+    linger: float = told(
+        number("from 0.01 to 60", lambda value: 0.01 <= value <= 60),
+        "Seconds that a message waits for its transaction, about, at most.  [default: 0.2]", 0.2,
+    )  # fmt: skip
+    skip_bad: bool = told(FLAG, "Count and skip messages that cannot be read.", False)
+    skip_lost: bool = told(FLAG, "Go on where messages were lost before they were read.", False)
+    progress: bool = told(FLAG, "Tell on stderr how the run goes.  [default: yes]", True)
+    quiet: bool = told(FLAG, "Say nothing on stderr but errors.", False)
+    metrics_port: int | None = told(whole(1, 65535), "Serve metrics to Prometheus at this port.")
+    metrics_host: str = told(TEXT, "Address of the metrics.  [default: 127.0.0.1]", "127.0.0.1")
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """Where messages come from, and what they look like."""
+
+    url: str | None = told(TEXT, "Where messages come from, see above.", option="source")
+    name: str | None = told(TEXT, "Name of the source in the journal.  [default: made of its address]")
+    new: bool = told(FLAG, "Let a journal that has read other sources go on with this one.", False, "new-source")
+    classes: tuple[str | int | bool, ...] | None = told(LABELS, "The labels; integers where all look like integers.")
+    features: tuple[str, ...] | None = told(TEXTS, "Names of an object's values, in order.")
+    nominal: Mapping[str, tuple[str, ...] | None] | None = told(VALUES, "A nominal feature, repeatable.")
+    ordinal: Mapping[str, tuple[str, ...] | None] | None = told(VALUES, "An ordinal feature, repeatable.")
+    scaling: Mapping[str, tuple[float, ...]] | None = told(AFFINE, "", option=None)
+    label: str | None = told(TEXT, "Column of the label in CSV.")
+    id: str | None = told(TEXT, "Column of the id in CSV.")
+    delimiter: str | None = told(TEXT, "Between the fields of CSV.  [default: ,]")
+    end: bool = told(FLAG, "Stop at the end of the file.", False)
+    group: str | None = told(TEXT, "Group for which a Kafka broker is told how far the run is.")
+    kafka: Mapping[str, str | int | float | bool] | None = told(SETTINGS, "", option=None)
+    delay: int | None = told(whole(0), "Questions from one of a data set to its answer.  [default: 0]")
+    missing: float | None = told(SHARE, "Share of a data set's answers that never come.  [default: 0]")
+    shuffle: int | None = told(whole(0), "Seed of a data set's order.  [default: its own order]")
+    steps: int | None = told(whole(1), "Examples of a data set, at most.")
+
+
+@dataclass(frozen=True)
+class PredictorTable:
+    """Who predicts."""
+
+    names: tuple[str, ...] | None = told(NAMES, "Separated by commas, see below.", option="predictor")
+
+
+@dataclass(frozen=True)
+class MachineTable:
+    """What the predictors read."""
+
+    kernel: str = told(choice("rbf", "linear", "poly"), "[default: rbf]", "rbf")
+    gamma: float | None = told(POSITIVE, "Of the rbf and poly kernels.  [default: 1 / encoded features]")
+    degree: int | None = told(whole(1, 100), "Of the poly kernel.  [default: 3]")
+    coef0: float | None = told(NOT_NEGATIVE, "Of the poly kernel.  [default: 1]")
+    C: float | None = told(POSITIVE, "Penalty of the machines.  [default: 10]")
+    window: int | None = told(whole(1, 1_000_000), "Examples that a machine holds, the latest.  [default: all]")
+
+
+@dataclass(frozen=True)
+class MonitorTable:
+    """When an alarm rings, and what it does."""
+
+    level: float = told(LEVEL, "Chance of a false alarm ever, for each predictor.  [default: 0.01]", 0.01)
+    run_length: float = told(
+        number("> 1", lambda value: value > 1),
+        "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
+    )  # fmt: skip
+    restart_on_alarm: bool = told(FLAG, "Forget the window when an alarm rings.", False)
+    keep: int | None = told(whole(0), "Latest examples that survive that.  [default: 0]")
+
+
+@dataclass(frozen=True)
+class JournalTable:
+    """What is kept."""
+
+    path: str | None = told(FILE, "The journal; a run that it holds goes on.", option="journal")
+    durable: bool = told(FLAG, "Let each transaction reach the disk: safe from loss of power, slower.", False)
+    every: int = told(whole(1), "Events from one checkpoint to the next.  [default: 1000]", 1000)
+    patience: int | None = told(whole(1), "Give up a question when so many later ones have been asked.")
+    patience_seconds: float | None = told(POSITIVE, "Give up a question after so many seconds.")
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that a run is told; `origin` says by whom, for errors."""
+
+    run: RunTable
+    source: SourceTable
+    predictor: PredictorTable
+    machine: MachineTable
+    monitor: MonitorTable
+    journal: JournalTable
+    origin: Mapping[tuple[str, str], str]
+
+    def where(self, table: str, key: str) -> str:
+        """Return how the reader knows a key: its option, or its place in the file."""
+        return self.origin.get((table, key)) or f"--{option_of(key_field(table, key))}"
+
+    def given(self, table: str) -> list[str]:
+        """Return the keys of a table that somebody gave."""
+        return [key for place, key in self.origin if place == table]
+
+
+TABLES: dict[str, type] = {
+    "run": RunTable,
+    "source": SourceTable,
+    "predictor": PredictorTable,
+    "machine": MachineTable,
+    "monitor": MonitorTable,
+    "journal": JournalTable,
+}
+
+
+def key_field(table: str, key: str) -> Field[Any]:
+    """Return the declaration of a key."""
+    found: dict[str, Field[Any]] = {one.name: one for one in fields(TABLES[table])}
+    return found[key]
+
+
+def option_of(one: Field[Any]) -> str:
+    """Return the name of a key's option, without dashes; empty if it has none."""
+    option = one.metadata["option"]
+    return "" if option is None else option or one.name.replace("_", "-")
+
+
+def options() -> list[tuple[str, Field[Any]]]:
+    """Return tables and keys that have an option, in order."""
+    return [(table, one) for table, kind in TABLES.items() for one in fields(kind) if option_of(one)]
+
+
+def parameter(table: str, one: Field[Any]) -> str:
+    """Return the name under which click hands over the value of a key's option."""
+    return f"{table}_{one.name}"
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """Return the tables of a file; whatever is wrong with it is one line."""
+    try:
+        return tomllib.loads(Path(path).read_bytes().decode())
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{path} must be UTF-8: {error}") from None
+    except ValueError as error:
+        raise click.ClickException(f"{path} must be TOML: {error}") from None
+    except RecursionError:
+        raise click.ClickException(f"{path} must be TOML that is not nested this deeply") from None
+
+
+def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Config:
+    """Check what a file says and what the command line says, which goes first.
+
+    Parameters
+    ----------
+    file : mapping
+        Tables, as `read_toml` returns them.
+    path : str
+        Of the file, for errors.
+    given : mapping
+        Values of the options on the command line, by `parameter`; text, or bool of a flag.
+
+    Raises
+    ------
+    click.ClickException
+        An unknown table or key, or a value that is not what it must be: names it, the requirement and the value.
+    """
+    for table, value in file.items():
+        if table not in TABLES:
+            raise click.ClickException(f"{path} must have tables of {_list(TABLES)}, got {_short(table)}{_near(table)}")
+        if not isinstance(value, dict):
+            raise click.ClickException(f"{path}: {table} must be a table, [{table}], got {_short(value)}")
+        known = [one.name for one in fields(TABLES[table])]
+        for key in value:
+            if key not in known:
+                raise click.ClickException(
+                    f"{path}, [{table}] has no key {_short(key)}{close(key, known) or f'; there is {_list(known)}'}"
+                )
+    origin: dict[tuple[str, str], str] = {}
+    tables: dict[str, Any] = {}
+    for table, declared in TABLES.items():
+        values = {}
+        for one in fields(declared):
+            kind: Kind = one.metadata["kind"]
+            option = parameter(table, one)
+            if option in given:
+                where = f"--{option_of(one)}"
+                value = given[option]
+                value = _split_columns(value) if kind is VALUES else value if kind is FLAG else kind.read(value)
+            elif one.name in file.get(table, {}):
+                where, value = f"{path}, [{table}] {one.name}", file[table][one.name]
+            else:
+                assert one.default is not MISSING
+                values[one.name] = one.default
+                continue
+            values[one.name] = _checked(kind, value, where, given.get(option))
+            origin[table, one.name] = where
+        tables[table] = declared(**values)
+    return Config(**tables, origin=origin)
+
+
+def _checked(kind: Kind, value: Any, where: str, text: Any) -> Any:
+    try:
+        return kind.check(value)
+    except ValueError as error:
+        got = str(error) if type(error) is ValueError and error.args else _short(value if text is None else text)
+        message = f"{where} must be {kind.must}, got {got}"
+    raise click.ClickException(message) if text is None else click.UsageError(message)
+
+
+def close(name: str, names: Iterable[str]) -> str:
+    """Return a question that names what may be meant, if anything is near."""
+    near = difflib.get_close_matches(name, list(names), n=3)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def _near(table: str) -> str:
+    """Return what may be meant by an unknown table: another one, or a key of one."""
+    homes = [name for name, declared in TABLES.items() if table in {one.name for one in fields(declared)}]
+    return f"; the key {table} belongs into [{' or ['.join(homes)}]" if homes else close(table, TABLES)
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _short(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=True) if not isinstance(value, str) else repr(value)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

@@ -1,0 +1,155 @@
+"""Predictions as JSON lines, written after the transaction that holds them; what a death cut off comes afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from venn.online.codec import decode
+from venn.online.journal import LARGEST, Journal, Question
+from venn.online.loop import Online
+from venn.prediction import Prediction, PredictionSet
+
+KEY = "output"  # beside the positions of sources in the journal
+STDOUT = "-"
+
+
+def prediction_line(event: int, id: int | str, predictions: Mapping[str, Prediction]) -> str:
+    """Return what is said of one question, as JSON on one line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from venn.prediction import PredictionSet
+    >>> prediction_line(3, "k", {"conformal": PredictionSet(np.array([0.5, 0.25]), ("no", "yes"))})
+    '{"id": "k", "event": 3, "predictions": {"conformal": {"label": "no", "p_values": {"no": 0.5, "yes": 0.25},
+    "guaranteed": "error rate"}}}'
+    """
+    said = {name: _said(prediction) for name, prediction in predictions.items()}
+    return json.dumps({"id": id, "event": event, "predictions": said}, allow_nan=False)
+
+
+def _said(prediction: Prediction) -> dict[str, Any]:
+    numbers = prediction.p_values if isinstance(prediction, PredictionSet) else prediction.proba
+    by_class = dict(zip(map(str, prediction.classes), numbers.tolist(), strict=True))
+    if isinstance(prediction, PredictionSet):
+        return {"label": prediction.label, "p_values": by_class, "guaranteed": prediction.guaranteed}
+    return {
+        "label": prediction.label, "lower": prediction.lower, "upper": prediction.upper,
+        "probabilities": by_class, "guaranteed": prediction.guaranteed,
+    }  # fmt: skip
+
+
+class Output:
+    """Where predictions go.
+
+    Each transaction of the journal holds what had been written before it. So after a death it is known which lines may
+    be missing, those of the last transaction at most. In a file they are compared with what is there and only the
+    missing bytes are written: every prediction stands in it once. Of what went to stdout nobody knows how much arrived:
+    there the last lines may come twice, the same to the byte, with the same `event`.
+
+    Parameters
+    ----------
+    to : str
+        "-" for stdout, or the path of a file, to which is appended. It may be renamed while the run goes on.
+    durable : bool
+        Let lines reach the disk before they count as written.
+    """
+
+    def __init__(self, to: str, durable: bool = False) -> None:
+        self.path = None if to == STDOUT else Path(to).absolute()
+        self._durable = durable
+        self._event = 0  # the last one of which all is written
+        self._size: int | None = None  # of the file after that
+        self._noted: dict[str, Any] | None = None
+
+    def catch_up(self, online: Online, journal: Journal) -> int:
+        """Write what a death has cut off; return how many lines that were.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        known = online.position(KEY)
+        self._noted = known
+        if not isinstance(known, dict):
+            self._event = journal.last_event()
+            self._write([])  # better refused now than after the first transaction
+            return 0
+        self._event, self._size = known["event"], known["size"]
+        lines, last = [], self._event
+        for question in journal.after(self._event, LARGEST, LARGEST):
+            assert isinstance(question, Question)  # no answer is as late as that
+            predictions = decode(question.predictions, tuple(online.panel), online.classes)
+            lines.append(prediction_line(question.event, question.id, predictions))
+            last = question.event
+        same = self.path is not None and known["path"] == str(self.path)
+        written = self._write(lines, self._size if same else None)
+        self._event = last
+        return written
+
+    def note(self, online: Online) -> None:
+        """Write into the open transaction what had been written before it."""
+        path = None if self.path is None else str(self.path)
+        now = {"path": path, "event": self._event, "size": self._size}
+        if now != self._noted:
+            online.reach(KEY, now)
+            self._noted = now
+
+    def write(self, lines: Iterable[str], event: int) -> None:
+        """Write the lines of a transaction, up to an event."""
+        self._write(list(lines))
+        self._event = event
+
+    def _write(self, lines: list[str], size: int | None = None) -> int:
+        """Write lines, those at the end of a file that had `size` bytes before them only once; return how many."""
+        content = "".join(f"{line}\n" for line in lines).encode()
+        if self.path is None:
+            if content:
+                # Not through a text layer: a line is written whole or the run ends.
+                sys.stdout.buffer.write(content)
+                sys.stdout.buffer.flush()
+            return len(lines)
+        # Opened each time: whoever renames the file, to put it by, gets a new one.
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
+        try:
+            regular = stat.S_ISREG(os.fstat(handle).st_mode)
+            if size is not None and regular:
+                content = _missing(handle, size, content)
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            if self._durable and regular:
+                os.fsync(handle)
+            self._size = os.fstat(handle).st_size if regular else None
+        finally:
+            os.close(handle)
+        return content.count(b"\n")
+
+
+def _missing(handle: int, size: int, content: bytes) -> bytes:
+    """Return what of `content`, which belongs after `size` bytes of a file, is not there."""
+    there = os.fstat(handle).st_size
+    if size <= there:
+        tail = _read(handle, size, min(there - size, len(content)))
+        if content.startswith(tail) and there - size <= len(content):
+            return content[len(tail) :]
+        if tail == content:  # and something after it: predictions that the journal has lost with the power
+            content = b""
+    # A file put by and begun anew, or somebody else's lines: nobody knows what is missing, so all comes again.
+    ended = there == 0 or _read(handle, there - 1, 1) == b"\n"
+    return content if ended else b"\n" + content
+
+
+def _read(handle: int, offset: int, size: int) -> bytes:
+    os.lseek(handle, offset, os.SEEK_SET)
+    found = b""
+    while len(found) < size and (part := os.read(handle, size - len(found))):
+        found += part
+    return found

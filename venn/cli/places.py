@@ -1,0 +1,181 @@
+"""Where messages come from: what SOURCE names, opened with the settings that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import click
+
+import streams
+from streams.messages import Reader
+from venn.cli.config import Config, SourceTable, close
+from venn.cli.setting import open_stream
+
+EVERY = ("url", "name", "new")
+MADE = (*EVERY, "features", "classes", "nominal", "ordinal", "scaling")
+BY_KIND: dict[str, tuple[str, ...]] = {
+    "redis": MADE,
+    "kafka": (*MADE, "group", "kafka"),
+    "jsonl": (*MADE, "end"),
+    "csv": (*MADE, "end", "label", "id", "delimiter"),
+    "data": (*EVERY, "label", "nominal", "delay", "missing", "shuffle", "steps"),
+}
+SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
+FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, or data as of venn replay"
+SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
+
+
+class Place(NamedTuple):
+    """A source and what is known of it beforehand."""
+
+    source: Reader
+    live: bool
+    classes: tuple[Any, ...]
+    width: int | None  #: number of encoded features, where it is declared
+    data: str  #: name of the data set, if it is one
+    told: Callable[[Callable[[Exception], object], Callable[[Exception], object]], None]  #: who takes its complaints
+
+
+class Told:
+    """Who is told of bad and lost messages: somebody who comes to know it later."""
+
+    def __init__(self) -> None:
+        self.bad: Callable[[Exception], object] = _raise
+        self.lost: Callable[[Exception], object] = _raise
+
+    def __call__(self, bad: Callable[[Exception], object], lost: Callable[[Exception], object]) -> None:
+        self.bad, self.lost = bad, lost
+
+
+def _raise(error: Exception) -> object:
+    raise error
+
+
+def open_place(config: Config) -> Place:
+    """Return the source that a configuration names; nothing is read of a live one.
+
+    Raises
+    ------
+    click.ClickException
+        There is none, or settings do not go with it.
+    """
+    given = config.source
+    where = config.where("source", "url")
+    if given.url is None:
+        raise click.UsageError(f"{where} must say where messages come from: {FORMS}")
+    scheme, colon, rest = given.url.partition(":")
+    kind = "jsonl" if given.url == "-" else SCHEMES.get(scheme, "data") if colon else "data"
+    if kind == "data" and "://" in given.url:
+        raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{close(scheme, SCHEMES)}")
+    for key in config.given("source"):
+        if key not in BY_KIND[kind] and getattr(given, key) not in (None, False):
+            raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}")
+    if kind == "data":
+        return _data(config, given.url)
+    if given.classes is None:
+        raise click.UsageError(
+            f"{config.where('source', 'classes')} must be declared for a source that has not come yet, such as no,yes"
+        )
+    if kind in ("jsonl", "csv") and not (rest if colon else given.url):
+        raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
+    told = Told()
+    common: dict[str, Any] = {
+        "form": _form(config),
+        "wait": max(config.run.linger, SHORTEST) if kind == "kafka" else config.run.linger,
+        "name": given.name,
+        "bad": lambda error: told.bad(error),
+        "lost": lambda error: told.lost(error),
+    }
+    path = rest if colon else given.url
+    source: Reader
+    if kind == "redis":
+        source = _redis(given.url, where, common)
+    elif kind == "kafka":
+        source = _kafka(given, where, common)
+    elif kind == "jsonl":
+        source = streams.JSONLines(path, follow=not given.end, **common)
+    else:
+        optional: dict[str, Any] = {} if given.delimiter is None else {"delimiter": given.delimiter}
+        source = streams.CSVRows(path, given.label, id=given.id, follow=not given.end, **optional, **common)
+    return Place(source, True, given.classes, _width(given), "", told)
+
+
+def _name(url: str, kind: str) -> str:
+    """Return what may be shown of a source: no password."""
+    return url if kind in ("data", "jsonl", "csv") else f"a source of the kind {kind}"
+
+
+def _data(config: Config, data: str) -> Place:
+    given = config.source
+    nominal = given.nominal or {}
+    if any(values is not None for values in nominal.values()):
+        raise click.UsageError(f"{config.where('source', 'nominal')} must name columns only: {data} has their values")
+    stream = open_stream(data, given.label, tuple(nominal), given.shuffle)
+    if given.steps is not None:
+        stream = stream.take(min(given.steps, len(stream)))
+    teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()
+    if given.missing:
+        teacher = streams.Lazy(given.missing, teacher=teacher)
+    source = streams.teach(stream, teacher)
+    if given.name is not None:
+        source.name = given.name
+    return Place(source, False, stream.classes, len(stream.features), data, Told())
+
+
+def _form(config: Config) -> streams.Form:
+    given = config.source
+    schema: dict[str, Any] = {}
+    for key, kind in (("nominal", streams.Nominal), ("ordinal", streams.Ordinal)):
+        columns: Mapping[str, tuple[str, ...] | None] = getattr(given, key) or {}
+        for column, values in columns.items():
+            if values is None:
+                raise click.UsageError(
+                    f"{config.where('source', key)} must declare the values of {column!r}, as the stream has not come "
+                    f"yet: --{key} {column}=VALUE,VALUE"
+                )
+            if column in schema:
+                raise click.UsageError(f"{config.where('source', key)} must not name {column!r}, which is nominal")
+            schema[column] = kind(values)
+    scaling = None if given.scaling is None else streams.Scaling(given.scaling["mean"], given.scaling["deviation"])
+    width = _width(given)
+    if scaling is not None and width not in (None, len(scaling.mean)):
+        raise click.UsageError(
+            f"{config.where('source', 'scaling')} must have {width} numbers, one for each encoded feature, "
+            f"got {len(scaling.mean)}"
+        )
+    try:
+        return streams.Form(given.features, given.classes, schema or None, scaling)
+    except (ValueError, TypeError) as error:
+        raise click.ClickException(f"the source's form: {error}") from None
+
+
+def _width(given: SourceTable) -> int | None:
+    """Return the number of encoded features, None where it is not declared."""
+    if given.scaling is not None and given.features is None:
+        return len(given.scaling["mean"])
+    if given.features is None:
+        return None
+    nominal = given.nominal or {}
+    return sum(len(nominal.get(name) or ("",)) for name in given.features)
+
+
+def _redis(url: str, where: str, common: dict[str, Any]) -> Reader:
+    try:
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        raise click.UsageError(f"{where} must be redis://HOST:PORT/DB?stream=NAME, got another") from None
+    names = [value for key, value in query if key == "stream"]
+    if len(names) != 1 or not names[0]:
+        raise click.UsageError(f"{where} must name the stream, as redis://HOST:PORT/DB?stream=NAME, got no name or two")
+    rest = parts._replace(query=urlencode([pair for pair in query if pair[0] != "stream"]))
+    return streams.RedisStream(rest.geturl(), names[0], **common)
+
+
+def _kafka(given: SourceTable, where: str, common: dict[str, Any]) -> Reader:
+    servers, _, topic = (given.url or "").removeprefix("kafka://").partition("/")
+    if not servers or not topic or "?" in topic:
+        raise click.UsageError(f"{where} must be kafka://HOST:PORT[,HOST:PORT]/TOPIC, got {given.url!r}")
+    return streams.KafkaTopic(servers, topic, group=given.group, config=given.kafka, **common)

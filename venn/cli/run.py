@@ -1,0 +1,268 @@
+"""``venn run``: the loop of a stream that does not stop, in one command."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from streams.messages import Source
+from venn.cli.config import FLAG, VALUES, Config, merge, option_of, options, parameter, read_toml
+from venn.cli.interrupt import INTERRUPTED, Ending
+from venn.cli.output import Output
+from venn.cli.places import Place, open_place
+from venn.cli.serve import holds_journal
+from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
+from venn.cli.setting import (
+    DEFAULT_C,
+    MACHINES,
+    PREDICTORS,
+    SETTINGS,
+    make_kernel,
+    one_line_errors,
+    panel_of,
+)
+from venn.machines.kernels import RBF, Kernel
+from venn.monitors.monitor import Monitor
+from venn.online.journal import Journal
+from venn.online.loop import Online
+from venn.online.panel import Panel
+from venn.online.watch import Counts, Watch
+from venn.predictors.restarting import Restarting
+
+FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def declared(command: Command) -> Command:
+    """Give a command the options that the tables of a configuration declare."""
+    for table, one in reversed(options()):
+        kind, name = one.metadata["kind"], parameter(table, one)
+        flags = f"--{option_of(one)}"
+        given: dict[str, Any] = {"help": one.metadata["help"], "default": None}
+        if kind is FLAG:
+            command = click.option(f"{flags}/--no-{option_of(one)}", name, **given)(command)
+        else:
+            multiple = kind is VALUES
+            command = click.option(flags, name, type=str, metavar=kind.metavar, multiple=multiple, **given)(command)
+    return command
+
+
+@click.command(epilog=f"Predictors: {', '.join(PREDICTORS)}.")
+@click.option("--config", "toml", metavar="FILE", help="TOML with the same settings; options go first.")
+@click.option("--check", is_flag=True, help="Say what would run, and do not.")
+@declared
+def run(toml: str | None, check: bool, **_: Any) -> None:
+    """Predict what a source asks, learn what it answers, and keep both in a journal; killed, go on where it was.
+
+    SOURCE is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
+    JSON lines on stdin, or, to try it out, a named data set or a CSV file as of `venn replay`, taught with --delay and
+    --missing. A message is {"id": 7, "x": [1, 2.5]}, a question, {"id": 7, "y": "no"}, its answer, or both in one.
+
+    Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the transaction at hand.
+    By default the predictors are deleted and conformal, or, for a live source without --window, inductive and
+    inductive_conformal, whose memory is bounded.
+    """
+    context = click.get_current_context()
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if name not in ("toml", "check") and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    with one_line_errors():
+        config = merge({} if toml is None else read_toml(toml), toml or "", given)
+        quiet, out = config.run.quiet, config.run.out
+        try:
+            if check:
+                plan(config, click.echo)
+                return
+            with Voice(quiet, config.run.progress, owns_terminal(out)) as voice, voice.hearing():
+                status = serve(config, voice)
+        except ImportError as error:
+            raise click.ClickException(str(error)) from error
+        except MemoryError:
+            raise click.ClickException("too little memory: hold fewer examples, with --window") from None
+        except sqlite3.Error as error:
+            raise click.ClickException(f"{config.journal.path}: {error}") from error
+        except BrokenPipeError:
+            if sys.stdout is sys.__stdout__:  # or Python complains of it again when it ends
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise click.ClickException("nobody reads stdout any more: the same command goes on") from None
+    context.exit(status)
+
+
+class Plan(NamedTuple):
+    """What a configuration makes."""
+
+    place: Place
+    panel: Panel
+    monitors: dict[str, Monitor]
+    journal: Journal
+    notes: list[str]  #: what is worth saying of it
+
+
+def made(config: Config) -> Plan:
+    """Make all that a configuration names, and open nothing."""
+    if config.journal.path is None:
+        raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
+    place = open_place(config)
+    names = config.predictor.names or (MANY if place.live and config.machine.window is None else FEW)
+    window, watch = config.machine.window, config.monitor
+    inductive = [name for name in names if name in MANY]
+    if window is not None and inductive:
+        raise click.UsageError(
+            f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
+        )
+    for key in ("restart_on_alarm", "keep"):
+        given = getattr(watch, key)
+        if given not in (None, False) and window is None:
+            raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
+    if watch.keep is not None and not watch.restart_on_alarm:
+        raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
+
+    def monitor() -> Monitor:
+        return Monitor(place.classes, level=watch.level, run_length=watch.run_length)
+
+    def restarting(predictor: Any) -> Restarting:
+        return Restarting(predictor, monitor(), watch.keep or 0)
+
+    choices = chosen(config, place)
+    notes: list[str] = []
+    panel = panel_of(
+        names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None
+    )
+    keep = config.journal
+    journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
+    return Plan(place, panel, {name: monitor() for name in panel}, journal, notes)
+
+
+def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
+    """Return kernel, C and a note for each kind of machine."""
+    machine = config.machine
+    for key, kernels in (("gamma", ("rbf", "poly")), ("degree", ("poly",)), ("coef0", ("poly",))):
+        if getattr(machine, key) is not None and machine.kernel not in kernels:
+            raise click.UsageError(
+                f"{config.where('machine', key)} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}"
+            )
+    free = ("C",) if machine.kernel == "linear" else ("gamma", "C")
+    default = [key for key in free if getattr(machine, key) is None]
+    note = f", by default: {', '.join(default)}" if default else ""
+    known = {kind: SETTINGS[kind].get(place.data) for kind in MACHINES}
+    if machine.kernel == "rbf" and all(known.values()):
+        return {
+            kind: (RBF(machine.gamma or pair[0]), machine.C or pair[1], note)
+            for kind, pair in known.items()
+            if pair is not None
+        }
+    gamma = machine.gamma
+    if gamma is None and machine.kernel != "linear":
+        if place.width is None:
+            raise click.UsageError(
+                f"{config.where('machine', 'gamma')} must be given where nothing says how many features there are: "
+                "give it, or --features"
+            )
+        gamma = 1 / place.width
+    kernel = make_kernel(machine.kernel, gamma or 1.0, machine.degree, machine.coef0)
+    return {kind: (kernel, machine.C or DEFAULT_C, note) for kind in MACHINES}
+
+
+def plan(config: Config, say: Callable[[str], None]) -> None:
+    """Say what would run."""
+    plan = made(config)
+    for note in plan.notes:
+        say(note)
+    with plan.place.source as source:
+        say(f"source: {source.name}")
+    say(f"classes: {', '.join(map(repr, plan.place.classes))}")
+    say(f"predictions: {'stdout' if config.run.out == '-' else config.run.out}")
+    path = plan.journal.path
+    if not path.exists():
+        say(f"journal: {path}, a new one")
+        return
+    counts = compared(plan)
+    say(f"journal: {path}, goes on after {counts.asked:,} questions and {counts.answered:,} answers")
+
+
+def compared(plan: Plan) -> Counts:
+    """Return what the journal's run has done, or say what of it is another than here, shorter than `Online` would."""
+    path = plan.journal.path
+    with Watch(path) as watch:
+        if watch.classes != plan.panel.classes:
+            raise click.ClickException(
+                f"{path} holds a run of the classes {watch.classes!r}, not {plan.panel.classes!r}"
+            )
+        for what, there, here in (
+            ("predictor", watch.predictors, {name: repr(one) for name, one in plan.panel.items()}),
+            ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.monitors.items()}),
+        ):
+            if list(there) != list(here):
+                raise click.ClickException(
+                    f"{path} holds a run of the predictors {', '.join(there)}, not of {', '.join(here)}"
+                )
+            for name in here:
+                if there[name] != here[name]:
+                    raise click.ClickException(
+                        f"{path} holds a run with the {what} {name} = {there[name]}, not {here[name]}"
+                    )
+        return watch.counts()
+
+
+def serve(config: Config, voice: Voice) -> int:
+    """Run until the source ends or somebody wants an end; return the exit code."""
+    plan = made(config)
+    settings, keep = config.run, config.journal
+    if holds_journal(str(plan.journal.path)):
+        compared(plan)
+    with ExitStack() as stack:
+        ending = stack.enter_context(Ending())
+        source: Source = stack.enter_context(plan.place.source)
+        online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=keep.patience))
+        _check_source(config, online, plan.journal, source)
+        if settings.metrics_port is not None:
+            _serve_metrics(plan.journal.path, settings.metrics_host, settings.metrics_port, voice, stack)
+        limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
+        service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits)
+        plan.place.told(service.bad, service.lost)
+        for note in plan.notes:
+            voice.say(note)
+        if online.asked:
+            voice.say(f"goes on after {online.asked:,} questions and {online.answered:,} answers")
+        service.run(ending)
+        voice.say(service.farewell())
+    return INTERRUPTED if ending.pressed and not ending.terminated else 0
+
+
+def _check_source(config: Config, online: Online, journal: Journal, source: Source) -> None:
+    """Refuse to read another source into a run by mistake: all of it might be learned twice."""
+    known = known_sources(journal)
+    if known and source.name not in known and not config.source.new:
+        raise click.ClickException(
+            f"{journal.path} has read {', '.join(map(repr, known))} and goes on with that, got the source "
+            f"{source.name!r}: if it is the same, give it that name with --name; if it shall come on top, --new-source"
+        )
+
+
+def _serve_metrics(path: Path, host: str, port: int, voice: Voice, stack: ExitStack) -> None:
+    from venn.show.metrics import start
+
+    try:
+        server, thread = start(lambda: Watch(path), host, port)
+    except ImportError as error:
+        raise click.ClickException('metrics need prometheus-client: pip install "vennstream[metrics]"') from error
+    except OSError as error:
+        raise click.ClickException(f"metrics cannot be served at {host}:{port}: {error.strerror or error}") from error
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    stack.callback(end)
+    voice.say(f"metrics: http://{host}:{server.server_port}/metrics")

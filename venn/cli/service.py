@@ -1,0 +1,353 @@
+"""The loop of ``venn run``: messages, transactions, predictions, and what it says while it goes on."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic, time
+from typing import Any, NamedTuple
+
+import click
+
+from streams.messages import BadMessage, Message, Source
+from venn.cli.interrupt import Ending
+from venn.cli.output import KEY, Output, prediction_line
+from venn.machines.machine import NotConverged
+from venn.online.journal import Journal
+from venn.online.loop import Online
+from venn.predictors.restarting import Restarting
+
+PLAIN = 30.0  # seconds from one line about progress to the next
+LIVELY = 0.25  # where it is one line in a terminal
+REMIND = 60.0  # seconds after which a further complaint of a kind is told, however many there were
+REFUSED = (ValueError, TypeError, NotConverged)
+
+
+class Limits(NamedTuple):
+    """How the loop goes."""
+
+    batch: int
+    linger: float
+    patience: float | None  #: seconds
+    skip_bad: bool
+    skip_lost: bool
+
+
+class Voice:
+    """What is said on stderr: news as lines, progress as one line that changes in a terminal.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing.
+    progress : bool
+        Tell how the run goes.
+    lively : bool
+        Whether stderr is a terminal of our own.
+    """
+
+    def __init__(self, quiet: bool, progress: bool, lively: bool) -> None:
+        self._quiet, self._progress, self._lively = quiet, progress and not quiet, lively
+        self._counts: dict[str, int] = {}
+        self._told: dict[str, float] = {}
+        self._next = monotonic() + (LIVELY if lively else PLAIN)
+        self._status: Any = None
+
+    def __enter__(self) -> Voice:
+        if self._lively and self._progress:
+            from rich.console import Console  # takes a while: only where there is a terminal
+
+            self._status = Console(stderr=True, highlight=False, soft_wrap=True).status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def say(self, text: str) -> None:
+        """Say one line."""
+        if self._quiet:
+            return
+        line = " ".join(text.split())
+        if self._status is not None:
+            self._status.console.print(line, markup=False)
+        else:
+            click.echo(line, err=True)
+
+    def complain(self, what: str, text: str) -> None:
+        """Count something that is wrong; say it, unless it was said a while ago and often."""
+        count = self._counts[what] = self._counts.get(what, 0) + 1
+        now = monotonic()
+        if count == 10 ** (len(str(count)) - 1) or now - self._told[what] >= REMIND:
+            self._told[what] = now
+            self.say(f"{what}{f' ({count} so far)' if count > 1 else ''}: {text}")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often there was each complaint."""
+        return dict(self._counts)
+
+    def progress(self, text: Callable[[], str]) -> None:
+        """Say how the run goes, if it is time."""
+        now = monotonic()
+        if not self._progress or now < self._next:
+            return
+        self._next = now + (LIVELY if self._lively else PLAIN)
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text(text()))
+        else:
+            self.say(text())
+
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Say what sources and checkpoints warn of, as lines of our own."""
+        handler = _Handler(self)
+        logger = logging.getLogger("streams")
+        before = logger.propagate
+        logger.addHandler(handler)
+        logger.propagate = False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default", UserWarning)
+                warnings.showwarning = lambda message, *_: self.say(f"warning: {message}")
+                yield
+        finally:
+            logger.removeHandler(handler)
+            logger.propagate = before
+
+
+class _Handler(logging.Handler):
+    def __init__(self, voice: Voice) -> None:
+        super().__init__(logging.WARNING)
+        self._voice = voice
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._voice.say(record.getMessage())
+
+
+class Service:
+    """Asks and answers what a source says, in transactions that hold its position; writes predictions afterwards.
+
+    Parameters
+    ----------
+    online : Online
+        With a journal.
+    source : Source
+    output : Output
+    voice : Voice
+    limits : Limits
+    """
+
+    def __init__(
+        self, online: Online, journal: Journal, source: Source, output: Output, voice: Voice, limits: Limits
+    ) -> None:
+        self.online, self.source, self.limits = online, source, limits
+        self._journal, self._output, self._voice = journal, output, voice
+        self._place: Any = None  # how far the source has been read
+        self._reached: Any = None  # how far that is written
+        self._asked_at: dict[int | str, float] = {}
+        self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
+        self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
+        self._rate = 0.0
+        self._before = (monotonic(), online.asked + online.answered)
+        self._start = (monotonic(), online.asked, online.answered)
+
+    def bad(self, error: Exception) -> None:
+        """Take a message that cannot be read."""
+        if not self.limits.skip_bad:
+            raise error
+        if isinstance(error, BadMessage):
+            self._place = error.position
+        self._voice.complain("skipped a bad message", str(error))
+
+    def lost(self, error: Exception) -> None:
+        """Take the news that messages are gone."""
+        if not self.limits.skip_lost:
+            raise error
+        self._voice.complain("messages were lost", str(error))
+
+    def run(self, ending: Ending) -> None:
+        """Go on until the source ends or somebody wants an end."""
+        cut_off = self._output.catch_up(self.online, self._journal)
+        if cut_off:
+            self._voice.say(f"wrote {cut_off} predictions again that may have been cut off")
+        if self.limits.patience is not None:
+            self._remember()
+        self._place = self._reached = self.online.position(self.source.name)
+        held: list[Message] = []
+        since = 0.0
+        messages = self.source.messages(self._place)
+        while not ending.pressed:
+            try:
+                message = next(messages, END)
+            except (ValueError, RuntimeError, OSError):
+                self._commit(held)  # what came before it counts
+                raise
+            if message is END:
+                break
+            if isinstance(message, Message):
+                if not held:
+                    since = monotonic()
+                held.append(message)
+                self._place = message.position
+                if len(held) < self.limits.batch and monotonic() - since < self.limits.linger:
+                    continue
+            self._commit(held)
+            held = []
+            self._voice.progress(self._said)
+        self._commit(held)
+        self._output.note(self.online)
+
+    def _commit(self, held: list[Message]) -> None:
+        """Let what the messages say happen, all or nothing, and then tell."""
+        overdue = self._overdue()
+        if not (held or overdue or self._place != self._reached):
+            return
+        lines: list[str] = []
+        news: list[str] = []
+        online = self.online
+        with online.transaction():
+            try:
+                for id in overdue:
+                    self._expire(id)
+                for message in held:
+                    self._happen(message, lines, news)
+                if self._place != self._reached:
+                    online.reach(self.source.name, self._place)
+                if lines:
+                    self._output.note(online)
+            except BaseException:
+                online.abandon()
+                raise
+        self._reached = self._place
+        if lines:
+            self._output.write(lines, online.asked + online.answered + online.expired)
+        for text in news:
+            self._voice.say(text)
+        if self._reached is not None:
+            self.source.acknowledge(self._reached)
+
+    def _happen(self, message: Message, lines: list[str], news: list[str]) -> None:
+        online, id = self.online, message.id
+        if message.x is not None:
+            event = online.asked + online.answered + online.expired + 1
+            try:
+                predictions = online.ask(message.x, id)
+            except REFUSED as error:
+                self._voice.complain("refused a question", f"{self._which(message)}: {error}")
+                return
+            id = online.asked if id is None else id
+            lines.append(prediction_line(event, id, predictions))
+            if self.limits.patience is not None:
+                self._asked_at[id] = time()
+        if message.y is None or id is None:
+            return
+        answered = online.answered
+        try:
+            online.answer(id, message.y)
+        except REFUSED as error:
+            what = "refused an answer" if online.answered == answered else "learned an answer with an error"
+            self._voice.complain(what, f"{self._which(message)}: {error}")
+        if online.answered > answered:
+            self._asked_at.pop(id, None)
+            self._listen(id, news)
+
+    def _which(self, message: Message) -> str:
+        return f"{self.source.name} at {message.position}"
+
+    def _listen(self, id: int | str, news: list[str]) -> None:
+        """Note the alarms and restarts after an answer."""
+        for name, monitor in self.online.monitors.items():
+            rung = monitor.count - self._alarms[name]
+            if rung:
+                self._alarms[name] = monitor.count
+                news += [f"alarm: {name}: {alarm.sentence}" for alarm in monitor.alarms[-rung:]]
+        for name, known in self._restarts.items():
+            one = self.online.panel[name]
+            if isinstance(one, Restarting) and len(one.restarts) > known:
+                self._restarts[name] = len(one.restarts)
+                news.append(f"restart: {name}: the window starts anew after the answer to {id!r}, step {one.n}")
+
+    # ---------------------------------------------------------------- patience
+
+    def _remember(self) -> None:
+        """Find out when the questions that wait were asked."""
+        waiting = set(self.online.pending)
+        for id, asked in self._journal.connection.execute("SELECT id, time FROM questions ORDER BY event"):
+            if id in waiting:
+                self._asked_at[id] = asked
+
+    def _overdue(self) -> list[int | str]:
+        if self.limits.patience is None:
+            return []
+        since = time() - self.limits.patience
+        late = []
+        for id, asked in self._asked_at.items():
+            if asked > since:
+                break
+            late.append(id)
+        return late
+
+    def _expire(self, id: int | str) -> None:
+        del self._asked_at[id]
+        try:
+            self.online.expire(id)
+        except ValueError:
+            return  # given up before, since so many were asked after it
+
+    # ---------------------------------------------------------------- progress
+
+    def _said(self) -> str:
+        """Return how the run goes, on one line."""
+        online, now = self.online, monotonic()
+        done = online.asked + online.answered
+        then, before = self._before
+        if now - then >= 1:
+            self._rate = (done - before) / (now - then)
+            self._before = (now, done)
+        parts = [f"{online.asked:,} asked, {online.answered:,} answered, {len(online.pending):,} pending"]
+        if online.expired:
+            parts.append(f"{online.expired:,} given up")
+        parts.append(f"{self._rate:,.0f} events/s")
+        return ", ".join([*parts, *self._figures()])
+
+    def _figures(self) -> list[str]:
+        parts = []
+        accuracies = []
+        for name, told in self.online.told.items():
+            curves = told.snapshot()["curves"]
+            if "accuracy" in curves:
+                accuracies.append(f"{name} {curves['accuracy']:.4f}")
+        if accuracies:
+            parts.append(f"accuracy {' '.join(accuracies)}")
+        parts.append(f"alarms {sum(self._alarms.values())}")
+        return parts + [f"{what} {count:,} times" for what, count in self._voice.counts.items()]
+
+    def farewell(self) -> str:
+        """Return what was done since the start, and how things stand."""
+        online = self.online
+        start, asked, answered = self._start
+        new = f"{online.asked - asked:,} asked and {online.answered - answered:,} answered"
+        all_in_all = f"in all {online.asked:,} and {online.answered:,}, {len(online.pending):,} pending"
+        given_up = f", {online.expired:,} given up" if online.expired else ""
+        return f"{new} in {monotonic() - start:.1f} s; {all_in_all}{given_up}; {', '.join(self._figures())}"
+
+
+END: Any = object()
+
+
+def known_sources(journal: Journal) -> list[str]:
+    """Return the names of the sources that a journal has read."""
+    return [name for (name,) in journal.connection.execute("SELECT source FROM positions") if name != KEY]
+
+
+def owns_terminal(out: str) -> bool:
+    """Whether a line that changes may be shown: where predictions do not scroll through the same terminal."""
+    return bool(sys.stderr is not None and sys.stderr.isatty() and (out != "-" or not sys.stdout.isatty()))
