@@ -101,9 +101,7 @@ PREDICTORS = {
     "Conformal": lambda: venn.Conformal(machine(), venn.Multiplier(), label_conditional=True, seed=1),
     "Protected": lambda: venn.Protected(venn.Scaler(machine(), venn.Platt())),
     "Scaler": lambda: venn.Scaler(machine(), venn.Platt()),
-    "Restarting": lambda: venn.Restarting(
-        venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
-    ),
+    "Restarting": lambda: venn.Restarting(venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5),
     "Panel": panel,
 }
 # These own their scorer and train it anew at set times, in the order of arrival.
