@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from test_late_labels import CLASSES, MAKERS, examples, shuffled_events, state
 
 import venn
 from venn.online.bulletin import spacing
+from venn.online.codec import encode
 
 
 def events_of(n, seed=0):
@@ -142,12 +142,30 @@ def test_a_transaction_counts_whole_or_not_at_all(tmp_path):
 
 def test_what_is_refused_in_a_transaction_leaves_the_rest(tmp_path):
     online = opened(tmp_path / "run.db")
-    with pytest.raises(ValueError, match="x must be finite"), online.transaction():  # noqa: PT012
+    with online.transaction():
         online.ask([0.0, 1.0], "good")
-        online.ask([0.0, np.inf], "bad")
+        with pytest.raises(ValueError, match="x must be finite"):
+            online.ask([0.0, np.inf], "bad")
     assert online.pending == ("good",)
     abandon(online)
     assert opened(tmp_path / "run.db").pending == ("good",)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_that_leaves_a_transaction_undoes_it(error, tmp_path):
+    online = opened(tmp_path / "run.db")
+    happen(online, events_of(6))
+    before = state(online)
+    with pytest.raises(error), online.transaction():  # noqa: PT012
+        online.ask([0.0, 1.0], "good")
+        online.reach("queue", 7)
+        raise error
+    with pytest.raises(venn.JournalError, match="this run was interrupted: make it again"):
+        online.ask([0.0, 1.0])
+    online.close()
+    online = opened(tmp_path / "run.db")
+    assert (state(online), online.position("queue")) == (before, None)
+    online.close()
 
 
 # -------------------------------------------------------------------- what goes wrong
@@ -206,14 +224,12 @@ def test_a_disk_that_is_really_full(tmp_path):
         pytest.skip("this machine allows no mount")
     try:
         online = opened(disk / "run.db", every=20)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # checkpoints that find no room
-            with pytest.raises(venn.JournalError, match="disk"):  # noqa: PT012
-                for i in range(10_000):
-                    before = state(online)
-                    online.ask([float(i % 7), 0.0], i)
-                    before = state(online)
-                    online.answer(i, CLASSES[i % 3])
+        with pytest.raises(venn.JournalError, match="disk"):  # noqa: PT012
+            for i in range(10_000):
+                before = state(online)
+                online.ask([float(i % 7), 0.0], i)
+                before = state(online)
+                online.answer(i, CLASSES[i % 3])
         assert online.answered > 20
         assert state(online) == before
         abandon(online)
@@ -237,7 +253,7 @@ def test_an_interrupt_while_it_learns(tmp_path, monkeypatch):
     monkeypatch.setattr(online.panel, "learn_one", interrupted)
     with pytest.raises(KeyboardInterrupt):
         online.answer("last", "a")
-    with pytest.raises(venn.JournalError, match="was interrupted while it learned"):
+    with pytest.raises(venn.JournalError, match="this run was interrupted"):
         online.ask([0.0, 0.0])
     online.close()
     with opened(tmp_path / "run.db") as again:  # what was committed is learned
@@ -284,6 +300,26 @@ def spoil_hole(path):
         file.unlink()
 
 
+def spoil(path, statement):
+    with sqlite3.connect(path) as db:
+        db.execute(statement)
+    db.close()
+    for file in path.parent.glob("run.db-state-*"):
+        file.unlink()
+
+
+def spoil_label(path):
+    spoil(path, "UPDATE answers SET truth = -1 WHERE step = 2")
+
+
+def spoil_trigger(path):
+    spoil(path, "CREATE TRIGGER hostile AFTER INSERT ON questions BEGIN DELETE FROM answers; END")
+
+
+def spoil_object(path):
+    spoil(path, "UPDATE questions SET x = x'00' WHERE event = 1")
+
+
 def another_database(path):
     path.unlink()
     with sqlite3.connect(path) as db:
@@ -298,10 +334,12 @@ SPOILT = {
     "folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be opened as a journal"),
     "prediction": (spoil_prediction, "at event 1 holds another one|must be those of"),
     "hole": (spoil_hole, "must hold every event"),
+    "label": (spoil_label, "must hold answers to its questions"),
+    "trigger": (spoil_trigger, "must have the tables of a journal and nothing else"),
+    "object": (spoil_object, "cannot be gone on with"),
 }
 
 
-@pytest.mark.filterwarnings("ignore:no checkpoint")
 @pytest.mark.parametrize("what", SPOILT)
 def test_a_spoilt_journal_is_refused_and_left_alone(what, tmp_path):
     path = tmp_path / "run.db"
@@ -311,8 +349,8 @@ def test_a_spoilt_journal_is_refused_and_left_alone(what, tmp_path):
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
-    spoil, message = SPOILT[what]
-    spoil(path)
+    damage, message = SPOILT[what]
+    damage(path)
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises((venn.JournalError, ValueError), match=message):
         opened(path)
@@ -366,7 +404,7 @@ def test_a_predictor_that_has_learned_something_else_is_refused(tmp_path):
         venn.Online(model, venn.Monitor(CLASSES), tmp_path / "run.db")
 
 
-def test_damaged_checkpoints_cost_time_and_nothing_else(tmp_path):
+def test_damaged_checkpoints_cost_time_and_nothing_else(tmp_path, caplog):
     online = opened(tmp_path / "run.db", every=5)
     happen(online, events_of(20))
     expected = state(online)
@@ -377,8 +415,8 @@ def test_damaged_checkpoints_cost_time_and_nothing_else(tmp_path):
     assert state(online) == expected
     abandon(online)
     older.write_bytes(b"nothing")
-    with pytest.warns(UserWarning, match="no checkpoint of .* can be read, and all of it is learned again"):
-        online = opened(tmp_path / "run.db", every=10**6)
+    online = opened(tmp_path / "run.db", every=10**6)
+    assert "can be read, and all is learned again" in caplog.text
     assert state(online) == expected
 
 
@@ -397,15 +435,99 @@ def test_a_checkpoint_from_the_future_is_passed_over(tmp_path):
     assert state(opened(tmp_path / "old" / "run.db")) == expected
 
 
-def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch):
+def test_checkpoints_of_a_run_that_is_no_more_are_not_those_of_the_next(tmp_path):
+    online = opened(tmp_path / "run.db", every=7)
+    happen(online, events_of(30))
+    online.close()
+    (tmp_path / "run.db").unlink()
+    shutil.copytree(tmp_path, tmp_path / "old")
+    online = opened(tmp_path / "run.db", every=7)
+    happen(online, events_of(30, seed=5))
+    expected = state(online)
+    abandon(online)
+    for file in (tmp_path / "old").glob("run.db-state-*"):
+        shutil.copy(file, tmp_path)
+    online = opened(tmp_path / "run.db", every=7)
+    assert state(online) == expected
+    online.close()
+
+
+def test_a_look_at_the_machines_between_question_and_answer_leaves_no_trace(tmp_path):
+    def panel():
+        machine = venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES)
+        return venn.Panel(span=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
+
+    X, y = examples("normal", 40)
+    online = venn.Online(panel(), None, tmp_path / "run.db")
+    for i, x in enumerate(X):
+        online.ask(x, i)
+        if i % 3 == 0:
+            online.panel.predict_one(X[(7 * i) % 40])
+        if i % 5 == 0:
+            with pytest.raises(ValueError, match="x must be finite"):
+                online.ask([np.nan, 1.0])
+        if i >= 2:
+            online.answer(i - 2, y[i - 2])
+            if i % 4 == 0:
+                online.panel.predict_one(X[i - 1])  # that which is learned next
+    before = state(online)
+    abandon(online)
+    again = venn.Online(panel(), None, tmp_path / "run.db")
+    assert state(again)[1] == before[1]
+    assert encode(again.ask([0.3, 0.3])) == encode(online_like(online).ask([0.3, 0.3]))
+
+
+def online_like(online):
+    """Ask what is left in memory of a run whose journal is gone."""
+    online.journal, online._broken = None, None
+    return online
+
+
+def test_one_file_has_one_owner_by_whatever_name(tmp_path, monkeypatch):
+    online = opened(tmp_path / "run.db")
+    (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
+    with pytest.raises(venn.JournalError, match="must belong to one process"):
+        opened(tmp_path / "link.db")
+    with pytest.raises(venn.JournalError, match="must be opened once"):
+        venn.Online(MAKERS["venn"](), venn.Monitor(CLASSES), online.journal)
+    monkeypatch.chdir(tmp_path)
+    relative = opened("other.db", every=5)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    happen(relative, events_of(20))
+    relative.close()
+    assert not list((tmp_path / "elsewhere").iterdir())
+    online.ask([0.0, 0.0])  # and the first one goes on
+    online.close()
+
+
+def test_an_interrupt_while_it_predicts(tmp_path, monkeypatch):
+    online = opened(tmp_path / "run.db")
+    happen(online, events_of(6))
+    before = state(online)
+
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(online.panel, "predict_one", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        online.ask([0.0, 0.0])
+    monkeypatch.undo()
+    with pytest.raises(venn.JournalError, match="this run was interrupted"):
+        online.ask([0.0, 0.0])
+    online.close()
+    assert state(opened(tmp_path / "run.db")) == before
+
+
+def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, caplog):
     online = opened(tmp_path / "run.db", every=5)
 
     def no_room(path, thing):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("venn.online.checkpoint.save", no_room)
-    with pytest.warns(UserWarning, match="no checkpoint of .* can be written, for .* No space left"):
-        happen(online, events_of(20))
+    happen(online, events_of(20))
+    assert "can be written: [Errno 28] No space left" in caplog.text
     expected = state(online)
     abandon(online)
     monkeypatch.undo()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class Bulletin:
     def __init__(self) -> None:
         self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not written yet
         self._points: list[tuple[int, float, dict[str, Any]]] = []
-        self._shown = 0.0  # when the latest figures were written
+        self._shown = -FRESH  # when the latest figures were written, by a clock that nobody sets
 
     def note(
         self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor], monitors: Mapping[str, Monitor]
@@ -42,16 +43,16 @@ class Bulletin:
         if step % spacing(step) == 0:
             self._points.append((step, now, {name: _figures(told[name], monitors.get(name)) for name in told}))
 
-    def due(self, now: float) -> bool:
+    def due(self) -> bool:
         """Whether there is something to write."""
-        return bool(self._alarms or self._points) or now - self._shown >= FRESH
+        return bool(self._alarms or self._points) or time.monotonic() - self._shown >= FRESH
 
     def write(
         self, journal: Journal, step: int, now: float, told: Mapping[str, Monitor], monitors: Mapping[str, Monitor],
         last: bool = False,
     ) -> None:  # fmt: skip
         """Write what is due, at the `last` moment of a run everything; what cannot be written waits."""
-        late = last or now - self._shown >= FRESH
+        late = last or time.monotonic() - self._shown >= FRESH
         with journal:
             for alarm in self._alarms:
                 journal.ring(*alarm)
@@ -61,7 +62,7 @@ class Bulletin:
                 watched = monitors[name].snapshot() if name in monitors else None
                 journal.show(name, step, now, {"told": told[name].snapshot(), "monitor": watched})
         if late:
-            self._shown = now
+            self._shown = time.monotonic()
         self._alarms.clear()
         self._points.clear()
 

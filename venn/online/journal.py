@@ -5,10 +5,11 @@ from __future__ import annotations
 import glob
 import json
 import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ except ImportError:  # not a Unix: there nothing keeps a second process away
 FORMAT, VERSION = "vennstream.journal", 1
 COLUMNS = "event, id, step, x, predictions, time"
 KEPT = 2  # checkpoints
+LARGEST_LOG = 1 << 26  # bytes that the log keeps when nobody needs more
 LARGEST = 2**63 - 1  # integer that SQLite holds
 APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
 
@@ -76,6 +78,7 @@ class Answer(NamedTuple):
     event: int
     question: int
     truth: int | None
+    time: float
 
 
 class Journal:
@@ -116,13 +119,14 @@ class Journal:
             raise ValueError(f"every must be an integer >= 1, got {every!r}")
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"share must be a number in (0, 1], got {share!r}")
-        self.path = Path(path)
+        self.path = Path(os.path.realpath(path))  # one file, one name: for its lock and its checkpoints
         self.share = float(share)
         self.durable = durable
         self.every = every
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
         self._depth = 0
+        self.token = ""  # of the run
         self._kept, self._kept_at, self._cost = 0, 0.0, 0.0  # event, time and cost of the last checkpoint
 
     def __repr__(self) -> str:
@@ -138,9 +142,13 @@ class Journal:
         JournalError
             As said above, or the run in the file has another header: the message names the first difference.
         """
+        if self._db is not None or self._lock is not None:
+            raise JournalError(f"{self.path} must be opened once, and this object has it open")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._take_lock()
+            for file in self.path.parent.glob(f".{glob.escape(self.path.name)}-state-*.tmp"):
+                file.unlink(missing_ok=True)  # of a process that died over it
             if self.path.exists() and not os.access(self.path, os.W_OK):
                 raise JournalError(f"{self.path} must be writable, and is read-only")
             db = self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
@@ -148,6 +156,7 @@ class Journal:
             if not new:
                 self._compare(header)  # before anything is written
             db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
             db.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'NORMAL'}")
             if new:
                 self._make(header)
@@ -173,7 +182,10 @@ class Journal:
             raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
 
     def _make(self, header: Mapping[str, Any]) -> None:
-        entries = {"format": FORMAT, "version": VERSION, **header}
+        for file in self._states():
+            file.unlink(missing_ok=True)  # of a run that is no more
+        self.token = secrets.token_hex(8)
+        entries = {"format": FORMAT, "version": VERSION, "token": self.token, **header}
         self.begin()
         for statement in SCHEMA.split(";"):
             self._run(statement)
@@ -184,6 +196,9 @@ class Journal:
 
     def _compare(self, header: Mapping[str, Any]) -> None:
         found = read_header(self.connection, self.path)
+        if _schema(self.connection) != _wanted_schema():
+            raise JournalError(f"{self.path} must have the tables of a journal and nothing else")
+        self.token = str(found.get("token"))
         for key, value in header.items():
             if key == "created" or found.get(key) == json.loads(json.dumps(value)):
                 continue
@@ -228,9 +243,13 @@ class Journal:
 
     def begin(self) -> None:
         """Open a transaction, or go one level deeper into the one that is open."""
-        if self._depth == 0:
-            self._run("BEGIN IMMEDIATE")
-        self._depth += 1
+        self._depth += 1  # first: an interrupt may come right after the statement
+        if self._depth == 1:
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                self._depth = 0
+                raise JournalError(f"{self.path} cannot be written: {error}") from error
 
     def commit(self) -> None:
         """End a level; at the outermost everything since `begin` counts, or nothing does and this raises."""
@@ -270,7 +289,9 @@ class Journal:
                 "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?)",
                 (question.event, question.id, question.time, question.step, question.x, question.predictions),
             )
-        except sqlite3.IntegrityError:
+        except sqlite3.IntegrityError as error:
+            if "questions.id" not in str(error):
+                raise JournalError(f"{self.path} cannot be written: {error}") from error
             raise ValueError(f"id must be a new one, got {question.id!r}, which was asked before") from None
         except sqlite3.Error as error:
             raise JournalError(f"{self.path} cannot be written: {error}") from error
@@ -285,7 +306,7 @@ class Journal:
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
         """Write an alarm; the same one again changes nothing."""
-        text = json.dumps(vars(alarm), allow_nan=False)
+        text = json.dumps(vars(alarm))
         self._run("INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?)", (predictor, number, step, time, text))
 
     def draw(self, step: int, time: float, figures: Any) -> None:
@@ -328,10 +349,13 @@ class Journal:
         """Count from here to the next checkpoint."""
         self._kept, self._kept_at = event, time.monotonic()
 
-    def states(self, models: Sequence[Any]) -> Iterator[Callable[[], Any]]:
-        """Yield what reads a checkpoint, newest first; `models` are those of the user's that it does not hold."""
+    def states(self, models: Sequence[Any]) -> Iterator[tuple[Callable[[], Any], Callable[[], None]]]:
+        """Yield what reads a checkpoint and what drops it, newest first.
+
+        `models` are those of the user's that it does not hold.
+        """
         for file in self._states():
-            yield partial(checkpoint.load, file, models)
+            yield partial(checkpoint.load, file, models), partial(file.unlink, missing_ok=True)
 
     def _states(self) -> list[Path]:
         name = f"{glob.escape(self.path.name)}-state-{'[0-9]' * 12}"
@@ -352,6 +376,18 @@ class Journal:
         )
         return max(0 if top is None else top[0] for top in tops)
 
+    def time_of(self, event: int) -> float | None:
+        """Return when an event happened; None if it did not."""
+        for table in ("questions", "answers", "expired"):
+            # Of answers and expiries the numbers of events grow with the rows; the latest are the ones looked for.
+            order = "event" if table == "questions" else "rowid"
+            for found, when in self._run(f"SELECT event, time FROM {table} ORDER BY {order} DESC"):
+                if found == event:
+                    return float(when)
+                if found < event:
+                    break
+        return None
+
     def question(self, event: int) -> Question:
         """Return the question with this number of an event."""
         row = self._run(f"SELECT {COLUMNS} FROM questions WHERE event = ?", (event,)).fetchone()
@@ -365,8 +401,8 @@ class Journal:
             f"SELECT {COLUMNS} FROM questions WHERE event > ? ORDER BY event", (event,)
         ))  # fmt: skip
         answers = map(Answer._make, self._run(
-            "SELECT event, question, truth FROM answers WHERE step > ? UNION ALL"
-            " SELECT event, question, NULL FROM expired WHERE number > ? ORDER BY event", (step, number)
+            "SELECT event, question, truth, time FROM answers WHERE step > ? UNION ALL"
+            " SELECT event, question, NULL, time FROM expired WHERE number > ? ORDER BY event", (step, number)
         ))  # fmt: skip
         question, answer = next(questions, None), next(answers, None)
         while question is not None or answer is not None:
@@ -393,9 +429,24 @@ class Journal:
         return "answered" if row[0] else "expired" if row[1] else "pending"
 
 
+def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:
+    return set(db.execute("SELECT type, name, ifnull(sql, '') FROM sqlite_master"))
+
+
+@cache
+def _wanted_schema() -> frozenset[tuple[str, ...]]:
+    db = sqlite3.connect(":memory:")
+    db.executescript(SCHEMA)
+    wanted = frozenset(_schema(db))
+    db.close()
+    return wanted
+
+
 def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """Return what a journal says of its run, or say why it is none that can be read."""
     try:
+        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise JournalError(f"{path} must be a journal, and is empty: no run has begun in it")
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise JournalError(f"{path} must be a journal, got another SQLite file")
         header = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM run")}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
+import re
+import sqlite3
 import time
-import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from venn.machines.machine import inside
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.online import checkpoint
@@ -27,7 +30,10 @@ from venn.prediction import Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")
 PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
-INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted while it learned", "could not write its journal", "is closed"
+INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
+# What is refused, or fails the same way when it is done again.
+REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
+log = logging.getLogger("venn")
 
 
 class Waiting(NamedTuple):
@@ -70,6 +76,9 @@ class Online:
         None: nothing is kept, and it is not known whether an id was used before, only whether it waits.
     patience : int >= 1, optional
         A question is given up when so many later ones have been asked. None: it waits for ever.
+
+    One thread at a time may use it, and only the process that made it. A forked child that outlives its parent keeps
+    the journal locked.
 
     Attributes
     ----------
@@ -128,17 +137,16 @@ class Online:
         self._codes = {label: code for code, label in enumerate(self.classes)}
         self._waiting: dict[int | str, Waiting] = {}
         self._last: Any = None  # the last object asked about, if nothing was learned since
+        self._memory = self._remembered()
+        self._mark = 0.0  # time of the last event
+        self._owner = os.getpid()
         self._broken: str | None = None
         self._bulletin = Bulletin()
         if not isinstance(journal, Journal | str | os.PathLike | None):
             raise TypeError(f"journal must be a Journal, a path or None, got {journal!r}")
         self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
         if self.journal is not None:
-            try:
-                self._begin(self.journal)
-            except BaseException:
-                self.journal.close()
-                raise
+            self._begin(self.journal)
 
     def _checked(self, monitor: Any) -> dict[str, Monitor]:
         if monitor is None:
@@ -199,12 +207,9 @@ class Online:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         if given and self.journal is not None and self.journal.knows(id):
             raise ValueError(f"id must be a new one, got {id!r}, which was asked before")
-        with self._remembering():
-            return self._ask(x, id)
-
-    def _ask(self, x: Any, id: int | str) -> Any:
-        predictions = self.panel.predict_one(x)
-        kept = self._copied(x)
+        with self._trying():
+            predictions = self.panel.predict_one(x)
+            kept = self._copied(x)
         now = time.time()
         event = self._events + 1
         late = self._overdue()
@@ -220,10 +225,11 @@ class Online:
                 else:
                     journal.ask(question)
             self.asked += 1
+            self._mark = now
             self._waiting[id] = Waiting(event, self.asked, self.answered, kept, predictions)
             for old, _ in late:
                 self._give_up(old)
-            self._last = kept
+            self._last, self._memory = kept, self._remembered()
         self._keep(PATIENT)
         return next(iter(predictions.values())) if self.alone else predictions
 
@@ -269,6 +275,7 @@ class Online:
         with self._happening():
             if journal is not None:
                 journal.expire(self.expired + 1, self._events + 1, waiting.event, now)
+            self._mark = now
             self._give_up(id)
         self._keep()
 
@@ -293,22 +300,22 @@ class Online:
             No question of this id waits: the message says whether it was never asked, is answered, or was given up. Or
             the label is none of the classes, or a machine refuses the example. Nothing happened.
         NotConverged
-            A machine cannot be solved; nothing happened. Or a scaler's own fit fails: everything else has learned.
+            A machine cannot be solved; nothing happened. Or a scaler's own fit fails, or a window cannot forget: the
+            answer counts, and what could learn has learned it.
         """
         self._check_open()
         waiting = self._find(id)
-        with self._remembering():
-            return self._answer(id, waiting, y)
-
-    def _answer(self, id: int | str, waiting: Waiting, y: Label) -> tuple[Alarm, ...]:
-        self.panel.check(waiting.x, y)
+        with self._trying():
+            self._settle()
+            self.panel.check(waiting.x, y)
+            current = self._as_of_now(waiting)
         truth = self._codes[y]
-        current = self._as_of_now(waiting)
         now = time.time()
         journal = self.journal
         with self._happening():
             if journal is not None:
                 journal.answer(self.answered + 1, self._events + 1, waiting.event, now, truth)
+            self._mark = now
             rung, failure = self._learn(id, waiting, y, current)
         if journal is not None:
             self._bulletin.note(self.answered, now, rung, self.told, self.monitors)
@@ -331,18 +338,18 @@ class Online:
         failure: Exception | None = None
         try:
             self.panel.learn_one(waiting.x, y)
-        except Exception as error:
+        except REFUSALS as error:
             failure = error
         del self._waiting[id]
         self.answered += 1
-        self._last = None
+        self._last, self._memory = None, self._remembered()
         rung: list[Rung] = []
         for name, told in self.told.items():
             monitor = self.monitors.get(name)
             try:
                 told.update(waiting.predictions[name], y)
                 alarms = () if monitor is None else monitor.update(current[name], y)
-            except Exception as error:
+            except REFUSALS as error:
                 failure = failure or error
                 continue
             if monitor is not None:
@@ -350,17 +357,34 @@ class Online:
                 rung += [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
         return rung, failure
 
-    @contextmanager
-    def _remembering(self) -> Iterator[None]:
-        """Let machines remember the last question after a refusal, as they will when all is done again without it.
+    def _remembered(self) -> list[Any]:
+        """Return what the machines remember of the last question that was put to them."""
+        return [getattr(inside(machine), "_asked", None) for machine in self.panel.machines]
 
-        What is remembered may show in the last bits of what is learned next.
+    def _settle(self) -> None:
+        """Let machines remember the last question of the run, as they will when all is done again.
+
+        What they remember shows in the last bits of what they learn next; somebody may have asked them since.
         """
+        if self._remembered() == self._memory:
+            return
+        for machine in self.panel.machines:
+            forget = getattr(inside(machine), "_forget", None)
+            if forget is not None:
+                forget()
+        if self._last is not None:
+            self.panel.predict_one(self._last)
+        self._memory = self._remembered()
+
+    @contextmanager
+    def _trying(self) -> Iterator[None]:
+        """Let refusals pass; after anything else, an interrupt above all, nobody knows what machines hold."""
         try:
             yield
-        except Exception:
-            if self._last is not None and self._broken is None:
-                self.panel.predict_one(self._last)
+        except REFUSALS:
+            raise
+        except BaseException:
+            self._broken = INTERRUPTED
             raise
 
     def _find(self, id: Any) -> Waiting:
@@ -395,8 +419,8 @@ class Online:
         """Let all that happens inside count together, or, if the process dies, not at all.
 
         Faster than a transaction for each question and answer; predictions made inside should be acted upon afterwards.
-        What is refused inside leaves the rest as it is. If the journal cannot be written, nothing of the transaction
-        counts, and this object is of no further use: make it again.
+        A refusal that is caught inside leaves the rest as it is. If an exception leaves the block, or the journal
+        cannot be written, nothing of the transaction counts, and this object is of no further use: make it again.
 
         Examples
         --------
@@ -410,21 +434,18 @@ class Online:
         if journal is None or journal.within:
             yield self
             return
-        journal.begin()
         try:
+            journal.begin()
             yield self
-        finally:
-            # Whatever was refused inside has written nothing: what came before it stands.
-            try:
-                if self._broken is not None:
-                    journal.rollback()
-                else:
-                    journal.commit()
-            except BaseException:
-                self._broken = UNWRITTEN
+            if self._broken is None:
+                journal.commit()
+            else:
                 journal.rollback()
-                raise
-            self._keep()
+        except BaseException as error:
+            self._broken = self._broken or (UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED)
+            journal.rollback()
+            raise
+        self._keep()
 
     def abandon(self) -> None:
         """Let nothing of the open transaction count: this object is of no further use, and the journal is as before."""
@@ -458,12 +479,14 @@ class Online:
         return None if self.journal is None else self.journal.position(source)
 
     def _check_open(self) -> None:
+        if os.getpid() != self._owner:
+            raise JournalError("a run must be asked by the process that made it, got a call in a forked one")
         if self._broken is not None:
             raise JournalError(f"this run {self._broken}: make it again from its journal to go on")
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""
-        if not self._bulletin.due(now):
+        if not self._bulletin.due():
             return
         try:
             with self._happening():
@@ -493,15 +516,23 @@ class Online:
             "classes": [scalar(label) for label in self.classes],
             "names": list(self.panel),
             "alone": self.alone,
-            "predictors": {name: repr(predictor) for name, predictor in self.panel.items()},
-            "monitors": {name: repr(monitor) for name, monitor in self.monitors.items()},
+            "predictors": {name: plain(predictor) for name, predictor in self.panel.items()},
+            "monitors": {name: plain(monitor) for name, monitor in self.monitors.items()},
             "start": zlib.crc32(state),
             "created": time.time(),
         }
-        if journal.open(header):
-            self._go_on(journal)
-        else:
-            journal.keep(0, self._state())
+        known = journal.open(header)
+        try:
+            if known:
+                self._go_on(journal)
+            else:
+                journal.keep(0, self._state())
+        except (OSError, ValueError, LookupError, sqlite3.Error) as error:
+            journal.close()
+            raise JournalError(f"{journal.path} cannot be gone on with: {error}") from error
+        except BaseException:
+            journal.close()
+            raise
 
     def _state(self) -> dict[str, Any]:
         """Return all that a restart needs beside the journal."""
@@ -511,6 +542,7 @@ class Online:
             "numbers": [waiting.number for waiting in self._waiting.values()],
             "panel": self.panel, "monitors": self.monitors, "told": self.told,
             "last": None if self._last is None else np.array(self._last, NUMBER),
+            "run": None if self.journal is None else self.journal.token, "mark": self._mark,
         }  # fmt: skip
 
     def _keep(self, times: int = 1) -> None:
@@ -522,39 +554,36 @@ class Online:
             return
         try:
             journal.keep(self._events, self._state())
-        except (OSError, JournalError) as error:
-            warnings.warn(f"no checkpoint of {journal.path} can be written, for {error}", UserWarning, stacklevel=3)
+        except (OSError, ValueError, JournalError) as error:
+            log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 
     def _go_on(self, journal: Journal) -> None:
         """Go on from the last checkpoint that can be read, and learn again what came after it."""
-        last = journal.last_event()
         complaint: Exception | None = None
-        for read in journal.states(checkpoint.models(self.panel)):
+        for read, drop in journal.states(checkpoint.models(self.panel)):
             try:
-                self._take(journal, read(), last)
+                self._take(journal, read(), drop)
                 break
             except (OSError, ValueError) as error:
                 complaint = complaint or error
         else:
             if complaint is not None:
-                warnings.warn(
-                    f"no checkpoint of {journal.path} can be read, and all of it is learned again: {complaint}",
-                    UserWarning, stacklevel=4,
-                )  # fmt: skip
+                log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
         journal.kept(self._events)
         ids = {waiting.event: id for id, waiting in self._waiting.items()}
         for event in journal.after(self._events, self.answered, self.expired):
             self._happen_again(journal, event, ids)
         self._publish(journal, time.time())
 
-    def _take(self, journal: Journal, state: Any, last: int) -> None:
+    def _take(self, journal: Journal, state: Any, drop: Callable[[], None]) -> None:
         """Take over a checkpoint, or raise ValueError and change nothing."""
         if not isinstance(state, dict) or state.keys() != self._state().keys():
             raise ValueError("it is no checkpoint of a run")
         events = state["asked"] + state["answered"] + state["expired"]
-        if events > last:
-            raise ValueError(f"it knows {events} events, and the journal {last}")
-        if {name: repr(one) for name, one in state["panel"].items()} != {n: repr(one) for n, one in self.panel.items()}:
+        if state["run"] != journal.token or (events > 0 and journal.time_of(events) != state["mark"]):
+            drop()  # of another run, or of a past of this one that power took away
+            raise ValueError(f"it is that of another run, after {events} events")
+        if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in self.panel.items()}:
             raise ValueError(f"it holds {state['panel']!r}")
         waiting = {}
         for event, number in zip(state["waiting"], state["numbers"], strict=True):
@@ -562,7 +591,8 @@ class Online:
             waiting[question.id] = self._read(question, number)
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
         self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
-        self._waiting, self._last = waiting, state["last"]
+        self._waiting, self._last, self._mark = waiting, state["last"], state["mark"]
+        self._memory = self._remembered()
 
     def _read(self, question: Question, number: int) -> Waiting:
         x: Floats = np.frombuffer(question.x, NUMBER)
@@ -582,7 +612,11 @@ class Online:
                 )
             self.asked += 1
             self._waiting[event.id], ids[event.event], self._last = waiting, event.id, waiting.x
+            self._mark, self._memory = event.time, self._remembered()
             return
+        if event.question not in ids or not (event.truth is None or 0 <= event.truth < len(self.classes)):
+            raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
+        self._mark = event.time
         id = ids.pop(event.question)
         if event.truth is None:
             self._give_up(id)
@@ -600,8 +634,7 @@ class Online:
         try:
             if self._broken is None and not journal.within:
                 self._bulletin.write(journal, self.answered, time.time(), self.told, self.monitors, last=True)
-                if journal.due(self._events, 0):
-                    journal.keep(self._events, self._state())
+                self._keep(0)
         finally:
             self._broken = CLOSED
             journal.close()
@@ -613,3 +646,8 @@ class Online:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def plain(thing: Any) -> str:
+    """Return the repr without addresses in memory, which no other process has."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))

@@ -122,6 +122,11 @@ class Panel(Mapping[str, Predictor]):
         alone = len(machines) == 1 and len(checks) == 1 and hasattr(machines[0], "check")
         self._checks = [] if alone else checks
 
+    @property
+    def machines(self) -> tuple[Any, ...]:
+        """The distinct machines, each once."""
+        return tuple(self._machines)
+
     def __getitem__(self, name: str) -> Predictor:
         return self._predictors[name]
 

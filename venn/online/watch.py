@@ -15,6 +15,7 @@ from venn.online.journal import JournalError, read_header
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
 
+PIECE = 1000  # rows that are read at a time
 RECENT = 1000  # answers over which the rate is measured
 
 
@@ -88,7 +89,7 @@ class Watch:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(os.path.realpath(path))
         if not self.path.is_file():
             raise JournalError(f"{self.path} must be a journal, and there is no such file")
         self._db: sqlite3.Connection | None = None
@@ -221,12 +222,17 @@ def read_record(db: sqlite3.Connection, path: Path) -> Record:
     record = Record(
         tuple(header["classes"]), tuple(header["names"]), data=header.get("data"), parameters=header["predictors"]
     )
+    step = 0
     try:
-        rows = db.execute(
-            "SELECT q.predictions, a.truth FROM answers a JOIN questions q ON q.event = a.question ORDER BY a.step"
-        )
-        for content, truth in rows:
-            record.update(decode(content, record.names, record.classes), record.classes[truth])
-    except sqlite3.Error as error:
+        while True:
+            # In pieces: a reader that holds its place for long lets the log of the writer grow.
+            rows = db.execute(
+                "SELECT a.step, q.predictions, a.truth FROM answers a JOIN questions q ON q.event = a.question"
+                " WHERE a.step > ? ORDER BY a.step LIMIT ?", (step, PIECE)
+            ).fetchall()  # fmt: skip
+            if not rows:
+                return record
+            for step, content, truth in rows:  # noqa: B007
+                record.update(decode(content, record.names, record.classes), record.classes[truth])
+    except (sqlite3.Error, ValueError, LookupError) as error:
         raise JournalError(f"{path} cannot be read: {error}") from error
-    return record
