@@ -3,7 +3,7 @@
 The stream `elec2`: will the price of electricity rise in the next half-hour? A window of the latest 500 half-hours
 bounds memory and time for ever. One predictor slides it along. The other asks a monitor, at every step, whether its
 p-values still look like those of exchangeable examples, and starts the window anew when the odds against it reach
-10,000 to 1. In order of time that must happen often; in shuffled order it must not.
+10,000 to 1. In order of time that must happen often; in shuffled order it is not expected to.
 
     STREAMS_DATA=folder python examples/electricity_window.py          # the first 12 000 half-hours, a minute
     STREAMS_DATA=folder python examples/electricity_window.py --all    # all 45 312

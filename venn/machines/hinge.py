@@ -279,6 +279,8 @@ class HingeMachine(HingeState):
         Each machine follows its exact solution while the example's weight goes to 0 in a straight line. The one
         that did not depend on the example stays as it is. An object without examples goes too.
 
+        Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
+
         Parameters
         ----------
         i : int from 0 to n - 1, default 0

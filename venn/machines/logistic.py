@@ -335,6 +335,8 @@ class KernelLogisticRegression(LogisticState):
         Each machine is solved from its solution so far, by Newton's method. An object without examples goes, and out of
         the inverses: O(c n^2), with a copy of the kernel and the inverses for a moment.
 
+        Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
+
         Parameters
         ----------
         i : int from 0 to n - 1, default 0

@@ -187,6 +187,8 @@ class ObjectMachine(ABC):
 
         It costs about k + 1 steps where nearest examples are kept, and one where centroids are.
 
+        Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
+
         Parameters
         ----------
         i : int from 0 to n - 1, default 0

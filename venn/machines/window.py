@@ -11,7 +11,10 @@ from venn.prediction import Floats, Label
 
 
 class SlidingWindow:
-    """A machine that holds the latest `size` examples, exactly as if it had never met an older one.
+    """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
+
+    Scores are those of a machine that learned the window alone to 1e-8 or so. Readers that compare scores on a grid, as
+    all taxonomies do, say the same to the last bit; maps that jump at a tie, as `Binning`, may fall on its other side.
 
     Predictors read it as they read any machine. A new object is compared with the whole window, so the augmented
     bag has up to size + 1 examples; when its label comes, it is learned and the oldest unlearned. Memory and time of a
@@ -29,7 +32,8 @@ class SlidingWindow:
     10 000 exchangeable scores and windows of 20 to 1000: odds of 20 to 1 were reached about as often as without one, or
     more seldom, and the number of errors varied less than a binomial one, by a factor of 3 to 6.) Nor is anything said
     of a stream that changes, which is what windows are for: a window that holds examples from before and after a change
-    is not exchangeable.
+    is not exchangeable. Where examples are refused because a machine cannot be solved, which takes extreme settings,
+    what the window holds hangs on what they are, and nothing is known either.
 
     Parameters
     ----------
@@ -208,12 +212,15 @@ class SlidingWindow:
             As by the machine; the window then holds more than `keep` examples, the latest.
         """
         keep = _whole("keep", keep, 0)
+        if keep == 0 and self.n > 0:
+            # All at once, and without solving anything that could fail; answers that someone holds are out of date.
+            forget = getattr(self.machine, "_forget", None)
+            if forget is not None:
+                forget()
+            self.forgotten += self.n
+            self.machine = self.machine.fresh()
         while self.n > keep:
             self.unlearn_one()
-            if keep == 0:
-                # Answers that someone still holds are out of date by now. The others go all at once.
-                self.forgotten += self.n
-                self.machine = self.machine.fresh()
 
 
 def _given(weight: float | None) -> tuple[float, ...]:

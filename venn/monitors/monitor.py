@@ -52,7 +52,7 @@ class Monitor(Running):
     They hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
     `PrefixRestart` and `NoTraining`. By other schedules, under a `PriorShift` and in `Balanced`, single predictions are
     valid but those of different steps depend on each other, as with one calibration set for ever: a monitor may find
-    that out, and ring.
+    that out, and ring. Nor do they hold on a `SlidingWindow` once it has forgotten an example: see there what is known.
 
     Parameters
     ----------

@@ -72,7 +72,8 @@ class Conformal:
     true labels are independent and uniform on [0, 1]. So the set at level epsilon misses the true label with
     probability exactly epsilon, at each step independently of the others: the number of errors in n steps is
     binomial. Plain p-values err on the side of larger sets. Label-conditionally the same holds among the examples
-    of each class, and so over all. It is a theorem; how small the sets are is not.
+    of each class, and so over all. It is a theorem; how small the sets are is not. On a `SlidingWindow` that has
+    forgotten an example each p-value is uniform, and successive ones depend on each other: see there.
 
     With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
     class. Theorem: each single smoothed p-value is uniform, and plain ones err on the safe side, when the examples

@@ -198,6 +198,6 @@ class Restarting:
                     self._restart(tuple(rung))
 
     def _restart(self, rung: tuple[Any, ...]) -> None:
+        self.machine.restart(self.keep)  # first: what fails is no restart
         self._restarts.append((self.n, rung))
         self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._restarts))
-        self.machine.restart(self.keep)
