@@ -18,3 +18,25 @@
     });
   });
 })();
+
+// A server that has gone: Bokeh gives up after half a minute, and its token after five; here the page asks on until
+// somebody answers, then it is opened anew.
+(() => {
+  const root = document.documentElement;
+  let asking = null;
+  const found = () => { clearInterval(asking); asking = null; delete root.dataset.lost; };
+  const ask = async () => {
+    try {
+      const answer = await fetch(location.href, { cache: "no-store" });
+      if (answer.ok && asking !== null) location.reload();
+    } catch { /* not yet */ }
+  };
+  const lost = () => { root.dataset.lost = ""; asking ??= setInterval(ask, 2000); };
+  const listen = () => {
+    const shown = Bokeh.documents[0];
+    if (!shown) return void setTimeout(listen, 200);
+    shown.on_event("connection_lost", lost);
+    shown.on_event("client_reconnected", found);
+  };
+  addEventListener("DOMContentLoaded", () => { if (window.Bokeh) listen(); });
+})();

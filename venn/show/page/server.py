@@ -67,6 +67,7 @@ class Page:
         with doc.models.freeze():  # which models there are is found out once, not for every change
             for root in (*self._words.values(), *self._places.values(), self._chooser):
                 doc.add_root(root)
+        doc.config.notify_connection_status = False  # page.js says it, and that the page comes back
         doc.title = f"{feed.path.name} · venn"
         doc.template = Template((HERE / "page.html").read_text("utf-8"))
         doc.template_variables.update(style=style(), script=(HERE / "page.js").read_text("utf-8"))
