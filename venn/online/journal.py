@@ -119,7 +119,8 @@ class Journal:
             raise ValueError(f"every must be an integer >= 1, got {every!r}")
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"share must be a number in (0, 1], got {share!r}")
-        self.path = Path(os.path.realpath(path))  # one file, one name: for its lock and its checkpoints
+        self.path = Path(path)
+        self._file = Path(os.path.realpath(path))  # one file, one name: for its lock and its checkpoints
         self.share = float(share)
         self.durable = durable
         self.every = every
@@ -145,13 +146,13 @@ class Journal:
         if self._db is not None or self._lock is not None:
             raise JournalError(f"{self.path} must be opened once, and this object has it open")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             self._take_lock()
-            for file in self.path.parent.glob(f".{glob.escape(self.path.name)}-state-*.tmp"):
+            for file in self._file.parent.glob(f".{glob.escape(self._file.name)}-state-*.tmp"):
                 file.unlink(missing_ok=True)  # of a process that died over it
-            if self.path.exists() and not os.access(self.path, os.W_OK):
+            if self._file.exists() and not os.access(self._file, os.W_OK):
                 raise JournalError(f"{self.path} must be writable, and is read-only")
-            db = self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+            db = self._db = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, timeout=30)
             new = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if not new:
                 self._compare(header)  # before anything is written
@@ -175,7 +176,7 @@ class Journal:
         """Two processes that learn into one journal would each be ignorant of what the other has learned."""
         if fcntl is None:
             return  # type: ignore[unreachable]
-        self._lock = os.open(f"{self.path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._lock = os.open(f"{self._file}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -339,7 +340,7 @@ class Journal:
         start = time.monotonic()
         self.kept(event)  # one that fails is tried again when the next is due
         self.sync()
-        checkpoint.save(self.path.with_name(f"{self.path.name}-state-{event:012d}"), state)
+        checkpoint.save(self._file.with_name(f"{self._file.name}-state-{event:012d}"), state)
         for old in self._states()[KEPT:]:
             old.unlink(missing_ok=True)
         self.kept(event)
@@ -358,8 +359,8 @@ class Journal:
             yield partial(checkpoint.load, file, models), partial(file.unlink, missing_ok=True)
 
     def _states(self) -> list[Path]:
-        name = f"{glob.escape(self.path.name)}-state-{'[0-9]' * 12}"
-        return sorted(self.path.parent.glob(name), reverse=True)
+        name = f"{glob.escape(self._file.name)}-state-{'[0-9]' * 12}"
+        return sorted(self._file.parent.glob(name), reverse=True)
 
     # ------------------------------------------------------------------ reading
 

@@ -106,16 +106,17 @@ class Online:
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-    >>> online = Online(venn.TransductiveVenn(machine))
-    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
-    ...     prediction = online.ask(x)
-    ...     alarms = online.answer(online.asked, y)
-    >>> online.ask([0.05], id="first"), online.ask([1.1], id="second")
-    (Multiprobability('no': [0.667, 1.000]), Multiprobability('yes': [0.667, 1.000]))
+    >>> online = Online(venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
+    >>> for x in (0.0, 0.1, 0.2, 0.3):
+    ...     for z, y in ((x, "no"), (1 + x, "yes")):
+    ...         prediction = online.ask([z])
+    ...         alarms = online.answer(online.asked, y)
+    >>> online.ask([0.15], id="first"), online.ask([1.15], id="second")
+    (Multiprobability('no': [0.800, 1.000]), Multiprobability('yes': [0.800, 1.000]))
     >>> online.answer("second", "yes")
     ()
     >>> online
-    Online(TransductiveVenn: 6 asked, 5 answered, 1 pending)
+    Online(TransductiveVenn: 10 asked, 9 answered, 1 pending)
     """
 
     def __init__(

@@ -89,12 +89,12 @@ class Watch:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(os.path.realpath(path))
+        self.path = Path(path)
         if not self.path.is_file():
             raise JournalError(f"{self.path} must be a journal, and there is no such file")
         self._db: sqlite3.Connection | None = None
         try:
-            where = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+            where = f"file:{quote(os.path.realpath(path))}?mode=ro"
             self._db = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
             header = read_header(self._db, self.path)
             self.classes: tuple[Label, ...] = tuple(header["classes"])
