@@ -1,0 +1,84 @@
+"""What is imported when, what the public names are, what is said before loops are compiled."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import streams
+import venn
+
+HEAVY = ("numba", "scipy", "sklearn", "pandas", "polars", "pyarrow", "narwhals", "matplotlib", "bokeh", "dask", "river")
+
+
+def run(code, **environment):
+    """Run a program in a fresh interpreter and return what it wrote to stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment, check=True
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("package", ["venn", "streams"])
+def test_an_import_loads_nothing_heavy(package):
+    loaded, _ = run(f"import sys, {package}; print(*{{name.partition('.')[0] for name in sys.modules}})")
+    assert package in loaded.split()
+    assert set(loaded.split()).isdisjoint(HEAVY)
+
+
+def test_a_machine_of_our_own_needs_no_scikit_learn():
+    loaded, _ = run("import sys, venn; venn.OneVsAllSVM, venn.TransductiveVenn; print(*sys.modules)")
+    assert "numba" in loaded.split()
+    assert "sklearn" not in loaded.split()
+
+
+def test_the_stub_says_where_each_public_name_is():
+    stub = ast.parse(Path(venn.__file__).with_suffix(".pyi").read_text())
+    lines = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    found = {}
+    for line in lines:
+        (name,) = line.names
+        # A stub exports only what it renames to itself.
+        assert name.asname == name.name
+        found[name.name] = line.module
+    assert sorted(found) == sorted(venn.__all__)
+    for name, module in found.items():
+        if module is None:
+            assert getattr(venn, name) is import_module(f"venn.{name}")
+        else:
+            assert getattr(venn, name) is getattr(import_module(f"venn.{module}"), name)
+
+
+@pytest.mark.parametrize("package", [venn, streams])
+def test_every_public_name_is_there_and_no_other(package):
+    assert len(set(package.__all__)) == len(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    assert all(getattr(package, name).__doc__ for name in package.__all__)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        package.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("package", [venn, streams])
+def test_types_are_declared(package):
+    assert (Path(package.__file__).parent / "py.typed").exists()
+
+
+def test_compilation_is_announced_once_and_only_when_there_is_some(tmp_path):
+    code = "import numpy as np; from venn._compiled.rows import dot_row, rbf_row; o = np.ones(1); "
+    code += "dot_row(np.ones((1, 1)), 1, o, o); rbf_row(np.ones((1, 1)), 1, o, 1.0, o)"
+    _, first = run(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.count("compiling loops for this processor") == 1
+    assert str(tmp_path) in first
+    _, second = run(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert second == ""
+
+
+def test_whoever_compiles_loops_of_their_own_reads_nothing_of_ours(tmp_path):
+    code = "import numba, venn._compiled.jit; numba.njit(lambda a: a + 1)(1)"
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == ("", "")
