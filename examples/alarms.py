@@ -1,6 +1,9 @@
-"""Which alarm rings when a stream changes, and after how many examples? And does a harmless stream stay silent?
+"""
+Which alarm rings when a stream changes, and after how many examples?
+=====================================================================
 
-Three classes on the plane. At example 1000 (400 with --quick) the stream breaks in one of three ways, or not at all:
+And does a harmless stream stay silent? Three classes on the plane. At example 1000 (400 with ``--quick``) the stream
+breaks in one of three ways, or not at all:
 
 - change point: the concept turns by 60 degrees;
 - label flip: each label becomes the next one;

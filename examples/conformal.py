@@ -1,13 +1,15 @@
-"""Do conformal sets miss the true label as often as they say, and how small are they?
+"""
+Do conformal sets miss the true label as often as they say, and how small are they?
+===================================================================================
 
 Shuffled data are exchangeable, so the number of errors at level epsilon is binomial whatever the data and the
 machine: each count must lie within the exact limits for its stream, and so must the sum over independent shuffles.
-How small the sets are is not a theorem; that is what a machine and a measure are chosen for.
+How small the sets are is not a theorem; that is what a machine and a measure are chosen for::
 
     python examples/conformal.py            # car, wine_red and optdigits, ten shuffles each
     python examples/conformal.py --quick    # 500 examples of car, three shuffles
 
-Wine and optdigits are read from the folder that $STREAMS_DATA names, or downloaded.
+Wine and optdigits are read from the folder that ``$STREAMS_DATA`` names, or downloaded.
 """
 
 import argparse

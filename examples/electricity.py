@@ -1,8 +1,11 @@
-"""Are the half-hours of the Australian electricity market exchangeable? When is one sure that they are not?
+"""
+Are the half-hours of the Australian electricity market exchangeable?
+=====================================================================
 
-The stream `elec2`, 45 312 half-hours of prices in New South Wales, first in the order of time, then shuffled. An
-inductive conformal predictor says how strange each half-hour is among those before it; a martingale bets that they
-are not all alike. In order of time it must find that out; in shuffled order it must stay silent.
+When is one sure that they are not? The stream ``elec2``, 45 312 half-hours of prices in New South Wales, first in the
+order of time, then shuffled. An inductive conformal predictor says how strange each half-hour is among those before it;
+a martingale bets that they are not all alike. In order of time it must find that out; in shuffled order it must stay
+silent. With ``--quick`` the first 4000 half-hours.
 """
 
 import sys

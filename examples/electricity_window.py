@@ -1,9 +1,11 @@
-"""Prices in a market that keeps changing: remember everything of late, or start again when an alarm rings?
+"""
+Prices in a market that keeps changing: slide a window, or start again when an alarm rings?
+===========================================================================================
 
-The stream `elec2`: will the price of electricity rise in the next half-hour? A window of the latest 500 half-hours
+The stream ``elec2``: will the price of electricity rise in the next half-hour? A window of the latest 500 half-hours
 bounds memory and time for ever. One predictor slides it along. The other asks a monitor, at every step, whether its
 p-values still look like those of exchangeable examples, and starts the window anew when the odds against it reach
-10,000 to 1. In order of time that must happen often; in shuffled order it is not expected to.
+10,000 to 1. In order of time that must happen often; in shuffled order it is not expected to::
 
     STREAMS_DATA=folder python examples/electricity_window.py          # the first 12 000 half-hours, a minute
     STREAMS_DATA=folder python examples/electricity_window.py --all    # all 45 312
@@ -101,3 +103,10 @@ try:
     print("figure: runs/electricity_window.png")
 except ImportError as error:
     print(f"no figure: {error}")
+# %%
+# On the first 12 000 half-hours, not run here:
+#
+# .. image:: /electricity_window.png
+#    :alt: Accuracy of a window that slides and of one that restarts at each alarm, and the odds that ring it
+#
+# sphinx_gallery_thumbnail_path = '../docs/electricity_window.png'

@@ -1,8 +1,10 @@
-"""Is the inductive Venn predictor valid online?
+"""
+Is the inductive Venn predictor valid online?
+=============================================
 
 Any single prediction is, whatever the schedule. A stream adds up its departures 1{y = 1} - P(1), P the row of the
 true label, and their sum should spread like that of a fair game: deviation sqrt(sum of P (1 - P)), called
-nominal here. Whether it does depends on when the scorer is trained and which examples calibrate it:
+nominal here. Whether it does depends on when the scorer is trained and which examples calibrate it::
 
     A  PrefixRestart       calibration starts empty at every training
     B  Prefix              train on the first 70 %, calibrate on the rest and what follows
@@ -12,9 +14,10 @@ nominal here. Whether it does depends on when the scorer is trained and which ex
 
 Many streams of exchangeable examples, replayed by each; measured are the mean departure a step, which
 should be 0, and the spread of the sum as a multiple of the nominal one, beside what theory expects of one
-category (for D, sqrt(2 / 0.3 - 1) = 2.38 in the limit). Run:
-python examples/inductive_validity.py          (draws runs/inductive_validity.png when matplotlib is there)
-python examples/inductive_validity.py --large  (long streams, many of them: some minutes)
+category (for D, sqrt(2 / 0.3 - 1) = 2.38 in the limit)::
+
+    python examples/inductive_validity.py            # draws runs/inductive_validity.png when matplotlib is there
+    python examples/inductive_validity.py --large    # long streams, many of them: some minutes
 """
 
 import argparse

@@ -1,6 +1,10 @@
-"""What does the predictor claim before each label, and how often is it right?
+"""
+What does the predictor claim before each label, and how often is it right?
+===========================================================================
 
-The loop by hand: predict, look, learn. Run: python examples/iterate.py
+The loop by hand: predict, look, learn::
+
+    python examples/iterate.py
 """
 
 import streams

@@ -1,10 +1,12 @@
-"""A class that made up half of the calibration set is rare in use. Are the probabilities still right?
+"""
+Half of the calibration set was of one class, and it is rare in use. Are the probabilities still right?
+=======================================================================================================
 
 The second of two classes is 1 example in 2 where a classifier is trained and calibrated, 1 in 20 where it is used; what
 each class looks like stays the same. To miss it costs four times as much as a false alarm. Three predictors are asked
 about the same objects: one that does not know, one that is told how often each class comes, one that finds it
 out from the objects, without labels. A fourth is calibrated where it is used, on every example of the rare class but
-1 in 10 of the other.
+1 in 10 of the other::
 
     python examples/label_shift.py            # --quick: a third of the objects
 """

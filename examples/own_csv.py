@@ -1,7 +1,11 @@
-"""How do I run it on my own table?
+"""
+How do I run it on my own table?
+================================
 
 Writes a small CSV with a number, an ordered word and an unordered word in each row, declares what the
-columns are, and replays it. Run: python examples/own_csv.py
+columns are, and replays it::
+
+    python examples/own_csv.py
 """
 
 import csv

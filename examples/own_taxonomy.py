@@ -1,8 +1,12 @@
-"""Does a taxonomy of my own stay valid, and does it say more than the usual one?
+"""
+Does a taxonomy of my own stay valid, and does it say more than the usual one?
+==============================================================================
 
 The idea: an object that one machine claims is surer than one that none or several claim. Any function of
 the scores will do, as long as it treats all examples alike; the probabilities are calibrated whether the
-idea is good or not. Run: python examples/own_taxonomy.py
+idea is good or not::
+
+    python examples/own_taxonomy.py
 """
 
 import numpy as np

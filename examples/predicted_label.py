@@ -1,7 +1,9 @@
-"""May one read [lower, upper] as bounds on the chance that the predicted label is right?
+"""
+May one read [lower, upper] as bounds on the chance that the predicted label is right?
+======================================================================================
 
 With deleted scores of a machine that deletes exactly, yes, if the label is the class of the category; not if it is
-the class that looks best over all hypotheses. Thousands of single steps say so:
+the class that looks best over all hypotheses. Thousands of single steps say so::
 
     python examples/predicted_label.py --runs 25000
 """

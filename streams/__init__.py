@@ -19,11 +19,13 @@ from streams.catalogue import DatasetInfo
 from streams.datasets import datasets, load
 from streams.example import Nominal, Numeric, Ordinal, Scaling, Skip, Stream
 from streams.form import Form, to_json
+from streams.frames import FrameStream, from_frames
 from streams.kafka_topic import KafkaTopic
 from streams.labels import Answer, Delayed, Immediate, Lazy, Question, RandomDelay, teach
 from streams.lines import CSVRows, JSONLines
 from streams.messages import BadMessage, Message, MessagesLost, Source, Tally
 from streams.redis_stream import RedisStream
+from streams.river import from_river
 from streams.sources import from_arrays, from_csv
 from streams.synthetic import Synthetic, change_point, flip_labels, gaussians, label_shift
 
@@ -34,6 +36,7 @@ __all__ = [
     "DatasetInfo",
     "Delayed",
     "Form",
+    "FrameStream",
     "Immediate",
     "JSONLines",
     "KafkaTopic",
@@ -57,6 +60,8 @@ __all__ = [
     "flip_labels",
     "from_arrays",
     "from_csv",
+    "from_frames",
+    "from_river",
     "gaussians",
     "label_shift",
     "load",

@@ -10,8 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streams import sparse
+
 Label = Hashable
 Floats = NDArray[np.float64]
+Objects = Any
+"""(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
 Integers = NDArray[np.int64]
 Encoded = tuple[list[str], Floats]
 
@@ -275,10 +279,12 @@ class Scaling:
             raise ValueError(f"feature {name!r} cannot be standardised: its values are too far apart for float64")
         return cls(mean, deviation)
 
-    def __call__(self, X: Floats) -> Floats:
-        """Return the scaled copy of X, (n, d) or (d,)."""
+    def __call__(self, X: Objects) -> Objects:
+        """Return the scaled copy of X, (n, d) or (d,); one that is sparse stays so, for it needs a mean of 0."""
         if X.shape[-1] != len(self.mean):
             raise ValueError(f"X must have {len(self.mean)} features, as the scaling has, got {X.shape[-1]}")
+        if sparse.is_sparse(X):
+            return sparse.scaled(X, np.array(self.mean), np.array(self.deviation))
         scaled: Floats = X - np.array(self.mean)
         scaled /= np.array(self.deviation)
         return scaled
@@ -292,8 +298,8 @@ class Stream:
 
     Parameters
     ----------
-    X : (n, d) float64
-        One row for each example.
+    X : (n, d) float64, or scipy.sparse.csr_array of that
+        One row for each example. Rows of a sparse one come as csr_array of shape (1, d).
     y : (n,) int64
         Positions of the labels in `classes`.
     classes : sequence of labels
@@ -316,7 +322,7 @@ class Stream:
 
     def __init__(
         self,
-        X: Floats,
+        X: Objects,
         y: Integers,
         classes: Sequence[Label],
         features: Sequence[str],
@@ -325,7 +331,10 @@ class Stream:
         *,
         _steps: str = "",
     ) -> None:
-        X.setflags(write=False)
+        if sparse.is_sparse(X):
+            sparse.freeze(X)
+        else:
+            X.setflags(write=False)
         y.setflags(write=False)
         self.X = X
         self.y = y
@@ -335,8 +344,9 @@ class Stream:
         self.scaling = scaling
         self._steps = _steps
 
-    def __iter__(self) -> Iterator[tuple[Floats, Label]]:
-        for x, code in zip(self.X, self.y.tolist(), strict=True):
+    def __iter__(self) -> Iterator[tuple[Objects, Label]]:
+        rows = sparse.rows(self.X) if sparse.is_sparse(self.X) else self.X
+        for x, code in zip(rows, self.y.tolist(), strict=True):
             yield x, self.classes[code]
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 from math import isfinite
@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from streams.example import Floats, Label, whole_number
+from streams.frames import columns_of
 from streams.messages import Message, Position, Reader
 
 # See DRAW in synthetic.py: delays must not come from the numbers that shuffle the stream or break ties.
@@ -200,6 +201,11 @@ class Lessons(Reader):
             raise TypeError(f"stream must be an iterable of (x, y), got {stream!r}")
         if isinstance(stream, Iterator):
             raise TypeError(f"stream must start anew at every loop, got the iterator {stream!r}: pass a list of it")
+        if columns_of(stream) is not None or isinstance(stream, str | bytes | Mapping):
+            # Iterated by its columns, two names of two letters each would pass for pairs.
+            raise TypeError(
+                f"stream must be an iterable of (x, y), got a {type(stream).__name__}: see from_arrays and from_frames"
+            )
         _check_teacher(teacher)
         super().__init__(f"{stream!r} taught by {teacher!r}", None, None, None, 1.0)
         self.stream = stream

@@ -1,4 +1,4 @@
-"""Streams from what a user has: arrays, data frames, CSV files. Every error says where."""
+"""Streams from what a user has: arrays, sparse ones, data frames, CSV files. Every error says where."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from streams.example import Floats, Kind, Label, Scaling, Stream
+from streams import sparse
+from streams.example import Floats, Kind, Label, Objects, Scaling, Stream
+from streams.frames import columns_of, eager, read_numbers
 from streams.tables import Table, distinct_names, label_set, python_label, read_csv, sort_labels
 
 
@@ -28,9 +30,11 @@ def from_arrays(
 
     Parameters
     ----------
-    X : (n, d) array, nested sequence or data frame (pandas, polars)
-        Finite numbers, n >= 1, d >= 1. A data frame is read by its values and gives the feature names.
-    y : (n,) array, sequence or data frame column
+    X : (n, d) array, nested sequence, sparse array or data frame (pandas, polars, Arrow, all that narwhals knows)
+        Finite numbers, n >= 1, d >= 1. A data frame is read by its values and gives the feature names; its text, truth
+        values, categories, dates and missing values are refused, with what to do about them. A sparse array or matrix
+        of scipy's stays sparse: the objects are then csr_array of shape (1, d).
+    y : (n,) array, sequence or column of a data frame
         Hashable labels; numpy scalars become Python scalars.
     classes : sequence of distinct labels, optional
         The label set, in class order; may hold labels that never occur. By default the labels
@@ -42,10 +46,12 @@ def from_arrays(
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
     scale : bool or Scaling, default False
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
-        ever fitted on the past of the stream: see `Scaling` for why.
+        ever fitted on the past of the stream: see `Scaling` for why. What is sparse takes a `Scaling` of mean 0.
 
     Raises
     ------
+    ImportError
+        X is a data frame and narwhals is not installed.
     ValueError, TypeError
         For a wrong shape, NaN, infinity, text, an undeclared label or parameter out of range; the
         message gives the row and the column, counted from 0.
@@ -59,27 +65,45 @@ def from_arrays(
     (array([1., 5.]), 'no')
     """
     columns = _column_names(X)
-    data = _matrix(X, columns)
-    n, d = data.shape
+    if sparse.is_sparse(X):
+        data = sparse.checked(X)
+    elif columns is None:
+        data = _matrix(X)
+    else:
+        data = _table(X, columns)
+    d = data.shape[1]
     if features is None:
         features = columns if columns is not None else [f"x{j}" for j in range(d)]
     features = distinct_names("features", features)
     if len(features) != d:
         raise ValueError(f"features must name the {d} columns of X, got {len(features)} names")
-    bad = np.argwhere(~np.isfinite(data))
-    if bad.size:
+    bad = sparse.not_finite(data) if sparse.is_sparse(data) else np.argwhere(~np.isfinite(data))
+    if len(bad):
         i, j = bad[0].tolist()
         raise ValueError(f"X must be finite, got {data[i, j]} at row {i}, column {j} ({features[j]!r})")
+    return labelled(data, y, classes, features, name, shuffle, scale)
+
+
+def labelled(
+    X: Objects,
+    y: object,
+    classes: Sequence[Label] | None,
+    features: tuple[str, ...],
+    name: str,
+    shuffle: int | None,
+    scale: bool | Scaling,
+) -> Stream:
+    """Return the stream of checked objects (n, d), taken over, and labels that are yet to be checked."""
     labels = _labels(y)
-    if len(labels) != n:
-        raise ValueError(f"y must hold one label for each of the {n} rows of X, got {len(labels)}")
+    if len(labels) != X.shape[0]:
+        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
     known = label_set(classes) if classes is not None else sort_labels(set(labels))
     code = {label: k for k, label in enumerate(known)}
     for i, label in enumerate(labels):
         if label not in code:
             raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}")
     codes = np.array([code[label] for label in labels], dtype=np.int64)
-    return finish(Table(data, codes, known, features), name, shuffle, scale)
+    return finish(Table(X, codes, known, features), name, shuffle, scale)
 
 
 def from_csv(
@@ -147,39 +171,48 @@ def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) 
     """Return the stream of a table, scaled and in order; takes over the table's arrays."""
     scaling: Scaling | None
     if isinstance(scale, bool | np.bool_):
+        if scale and sparse.is_sparse(table.X):
+            raise ValueError(
+                "scale must be False or a Scaling of mean 0 for a sparse X, which would not stay sparse, got True: "
+                "Scaling(mean=np.zeros(d), deviation=...), or pass X.toarray()"
+            )
         scaling = Scaling.whole(table.X, table.features) if scale else None
     elif isinstance(scale, Scaling):
         scaling = scale
     else:
         raise TypeError(f"scale must be True, False or a Scaling, got {scale!r}")
+    X: Objects = table.X
     if scaling is not None:
         with np.errstate(over="ignore"):
-            table.X = scaling(table.X)
-        bad = np.flatnonzero(~np.isfinite(table.X).all(axis=0))
+            X = scaling(X)
+        bad = sparse.not_finite(X)[:, 1] if sparse.is_sparse(X) else np.flatnonzero(~np.isfinite(X).all(axis=0))
         if bad.size:
             raise ValueError(f"scale must keep values finite, but feature {table.features[bad[0]]!r} overflows")
-    stream = Stream(table.X, table.y, table.classes, table.features, name, scaling)
+    stream = Stream(X, table.y, table.classes, table.features, name, scaling)
     return stream if shuffle is None else stream.shuffle(shuffle)
 
 
 def _column_names(X: Any) -> list[str] | None:
     """Return the column names of a data frame, None for anything else."""
-    return [str(column) for column in X.columns] if _is_frame(X) else None
+    columns = columns_of(X)
+    return None if columns is None else [str(column) for column in columns]
 
 
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "to_numpy") and hasattr(X, "columns")
+def _table(X: Any, columns: list[str]) -> Floats:
+    """Return the numbers of a data frame (n, d); iterating it would give its column names."""
+    distinct_names("features", columns)  # narwhals says it less well
+    frame = eager(X)
+    if 0 in frame.shape:
+        raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
+    return read_numbers(frame, columns)
 
 
-def _matrix(X: Any, columns: list[str] | None) -> Floats:
+def _matrix(X: Any) -> Floats:
     """Return X as a new (n, d) float64 array."""
-    if hasattr(X, "toarray"):
-        raise TypeError("X must be a dense array, got a sparse one: pass X.toarray()")
     if np.ma.is_masked(X):
         raise ValueError("X must have no masked values; drop those rows or fill them by a fixed rule")
     try:
-        # Iterating a data frame gives its column names, so it is asked for its values.
-        values = np.asarray(X if columns is None else X.to_numpy())
+        values = np.asarray(X)
     except ValueError:
         raise ValueError("X must be a 2-D array (examples, features): its rows differ in length") from None
     if values.ndim == 1:
@@ -191,13 +224,14 @@ def _matrix(X: Any, columns: list[str] | None) -> Floats:
         raise ValueError(f"X must be 2-D (examples, features), got shape {values.shape} from {type(X).__name__}")
     if 0 in values.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {values.shape}")
-    if values.dtype.kind not in "biuf":
-        values = np.asarray(X if columns is None else values, dtype=object)
+    if values.dtype.kind == "b":
+        raise TypeError("X must hold numbers, got booleans: X.astype(float) makes them 0 and 1, if that is meant")
+    if values.dtype.kind not in "iuf":
+        values = np.asarray(X, dtype=object)  # the cells as they were: numpy makes text of numbers beside text
         for (i, j), cell in np.ndenumerate(values):
-            if not isinstance(cell, Real | np.bool_):
-                named = f" ({columns[j]!r})" if columns is not None else ""
+            if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
                 raise TypeError(
-                    f"X must hold numbers, got {cell!r} at row {i}, column {j}{named}: encode or drop the "
+                    f"X must hold numbers, got {cell!r} at row {i}, column {j}: encode or drop the "
                     "column, or write a CSV file and declare the column in the schema of from_csv"
                 )
     with np.errstate(over="ignore"):
@@ -206,11 +240,15 @@ def _matrix(X: Any, columns: list[str] | None) -> Floats:
 
 def _labels(y: Any) -> list[Label]:
     """Return the labels as Python objects."""
-    if _is_frame(y):
-        raise ValueError(f"y must be 1-D, got a data frame: pass one column, as in y[{str(next(iter(y.columns)))!r}]")
+    if columns := columns_of(y):
+        raise ValueError(f"y must be 1-D, got a data frame: pass one column, as in y[{str(columns[0])!r}]")
     if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
         raise TypeError(f"y must be a 1-D sequence of labels, got {y!r}")
-    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    values: Any = y
+    for as_list in ("to_pylist", "to_list"):  # Arrow, then pandas, polars and narwhals: Python objects of every type
+        if hasattr(y, as_list):
+            values = getattr(y, as_list)()
+            break
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError(f"y must be 1-D, one label for each example, got shape {values.shape}")
     labels = [python_label(label) for label in values]

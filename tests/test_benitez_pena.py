@@ -229,7 +229,7 @@ def test_a_large_part_takes_the_inductive_predictor_with_the_counts_of_the_defin
 # Resamples and control -------------------------------------------------------------------------------
 
 
-PLAN = control.Plan(resamples=15, splits=1, largest=24, most_new=20, few=3, Cs=(0.1,), levels=(0.5, 0.9), seconds=2.0)
+PLAN = control.Plan(resamples=15, splits=1, largest=24, most_new=20, few=3, Cs=(0.1,), levels=(0.5, 0.9), seconds=20.0)
 
 
 def test_moving_the_threshold_moves_positives_up_and_negatives_with_them():

@@ -1,15 +1,19 @@
-"""SVMs trained on folds, and what becomes of their held-out scores: one kind of answers for each kind of method."""
+"""Scorers trained on folds, and what becomes of held-out scores: one kind of answers for each kind of method."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 
-from venn.calibrators.abers import Table
+from venn._compiled.hulls import LIMIT
+from venn.calibrators.abers import VennAbers
 from venn.calibrators.classes import OneVsAll
 from venn.calibrators.maps import ScoreMap
 from venn.calibrators.merges import Merge, checked_merge
@@ -51,6 +55,44 @@ class CrossVennAbers(Parameters):
         self.merge = checked_merge(merge)
         if not callable(getattr(self.merge, "merge_folds", None)):
             raise TypeError(f"merge must have a method 'merge_folds', as LogMerge() has, got {merge!r}")
+
+
+def rows_of(options: dict[str, Any], n: int, rows: Integers) -> dict[str, Any]:
+    """Return the options, with these rows of those that have one for each of n examples."""
+
+    def has_rows(value: Any) -> bool:
+        return value is not None and not isinstance(value, str | dict) and np.ndim(value) > 0 and len(value) == n
+
+    return {name: _safe_indexing(value, rows) if has_rows(value) else value for name, value in options.items()}
+
+
+def disjoint_splits(
+    cv: Any, X: Any, y: Any, present: Any, options: dict[str, Any] | None = None
+) -> Iterator[tuple[Integers, Integers]]:
+    """Yield training and calibration indices of each fold, of examples that are present: with weight > 0.
+
+    What is wrong with `cv` is said where it shows. `options` go to the splitter's `split`.
+    """
+    every = np.arange(len(y))
+    if cv is None or isinstance(cv, Integral):
+        every = every[present]
+    m = -1
+    splitter = check_cv(cv, y[every], classifier=True)
+    own = rows_of(options or {}, len(y), every)
+    for m, parts in enumerate(splitter.split(_safe_indexing(X, every), y[every], **own)):
+        training, calibration = (every[part] for part in parts)
+        training, calibration = training[present[training]], calibration[present[calibration]]
+        for name, part in ("train", training), ("calibrate", calibration):
+            if len(part) == 0:
+                raise ValueError(f"cv must leave examples that {name} in each fold, got none in fold {m}")
+        both = np.intersect1d(training, calibration)
+        if len(both) > 0:
+            raise ValueError(
+                f"cv must keep examples that calibrate out of training, got {len(both)} that do both in fold {m}"
+            )
+        yield training, calibration
+    if m < 0:
+        raise ValueError(f"cv must give at least one fold, got none from {cv!r}")
 
 
 def _scale(X: Any, weights: Floats) -> float:
@@ -108,9 +150,9 @@ class Scorer:
 
 
 class Fold(NamedTuple):
-    """A scorer, and the examples that calibrate it: (k, c) scores, (k,) codes and weights."""
+    """A scorer, X to (n, c) scores, and the examples that calibrate it: (k, c) scores, (k,) codes and weights."""
 
-    scorer: Scorer
+    scorer: Callable[[Any], Floats]
     scores: Floats
     codes: Integers
     weights: Floats
@@ -191,23 +233,43 @@ class _EveryFold:
 class Abers(_EveryFold):
     """Venn-Abers of each fold, class against all others."""
 
-    def __init__(self, method: CrossVennAbers | None, folds: Sequence[Fold], c: int) -> None:
+    def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
         super().__init__(folds)
-        self._merge = checked_merge(None) if method is None else method.merge
+        self._merge = checked_merge(merge)
         self._events = _events(c)
-        self._tables = []
-        for fold in folds:
-            f, y = self._counted(fold)
-            self._tables.append([Table(f[:, k], (y == k).astype(np.int64)) for k in self._events])
+        self._calibrators = [[VennAbers() for _ in self._events] for _ in folds]
+        for fold, calibrators in zip(folds, self._calibrators, strict=True):
+            self._insert(calibrators, fold)
+
+    def __len__(self) -> int:
+        """Number of examples that calibrate the first fold."""
+        return len(self._calibrators[0][0])
+
+    def _insert(self, calibrators: Sequence[VennAbers], fold: Fold) -> None:
+        f, y = self._counted(fold)
+        for k, calibrator in zip(self._events, calibrators, strict=True):
+            calibrator.insert_many(f[:, k], y == k)
+
+    def add(self, X: Any, codes: Integers, weights: Floats) -> None:
+        """Take in examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
+        folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
+        largest = max(len(calibrators[0]) for calibrators in self._calibrators)
+        if largest + weights.sum() > LIMIT:
+            raise OverflowError(
+                f"a calibration set must have at most {LIMIT} examples, got {largest} and {weights.sum():g} more"
+            )
+        for fold, calibrators in zip(folds, self._calibrators, strict=True):
+            self._insert(calibrators, fold)
 
     def _pairs(self, X: Any) -> tuple[Floats, Floats]:
         """Return p0 and p1, both (folds, n, events)."""
-        pairs = np.empty((2, len(self._tables), X.shape[0], len(self._events)))
-        for m, (scorer, tables) in enumerate(zip(self._scorers, self._tables, strict=True)):
+        pairs = []
+        for scorer, calibrators in zip(self._scorers, self._calibrators, strict=True):
             f = scorer(X)
-            for i, (k, table) in enumerate(zip(self._events, tables, strict=True)):
-                pairs[:, m, :, i] = table.read(f[:, k]).T
-        return pairs[0], pairs[1]
+            columns = [calibrator.query_many(f[:, k]) for k, calibrator in zip(self._events, calibrators, strict=True)]
+            pairs.append(np.stack(columns, axis=1))
+        p0, p1 = np.moveaxis(np.array(pairs), 3, 0)
+        return p0, p1
 
     def _merged(self, p0: Floats, p1: Floats) -> Floats:
         """Return (n, events) merged probabilities."""

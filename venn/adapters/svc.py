@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from copy import copy
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import check_cv
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from venn._compiled.hulls import LIMIT
-from venn.adapters.checks import example_weights, validate_data
-from venn.adapters.cross_fitting import Abers, Answers, Categories, CrossVennAbers, Fold, Mapped, Scorer
+from venn.adapters.checks import example_weights, refuse_fractions, validate_data
+from venn.adapters.cross_fitting import (
+    Abers,
+    Answers,
+    Categories,
+    CrossVennAbers,
+    Fold,
+    Mapped,
+    Scorer,
+    disjoint_splits,
+)
 from venn.prediction import Floats, Integers
 from venn.taxonomies import ByScores
 
@@ -213,18 +219,19 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def scorer(rows: Integers) -> Scorer:
             return Scorer(self._svc(), X, codes, c, given, rows)
 
-        folds = []
+        folds, scorers = [], []
         for training, calibration in self._splits(X, y, present):
             fitted = scorer(training)
+            scorers.append(fitted)
             scores = fitted(X[calibration])
             folds.append(Fold(fitted, scores, codes[calibration], weights[calibration]))
-        scorers = [fold.scorer for fold in folds]
         if a_map:
             scorers.append(scorer(np.flatnonzero(present)))
             self._answers: Answers = Mapped(self.method, folds, scorers[-1], c)
+        elif isinstance(self.method, ByScores):
+            self._answers = Categories(self.method, folds, c)
         else:
-            kind: Any = Categories if isinstance(self.method, ByScores) else Abers
-            self._answers = kind(self.method, folds, c)
+            self._answers = Abers(None if self.method is None else self.method.merge, folds, c)
         self.classes_ = classes
         self.n_iter_ = max(scorer.iterations for scorer in scorers)
 
@@ -244,38 +251,13 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _weights(self, sample_weight: Any, n: int, any_number: bool) -> Floats:
         """Return (n,) weights, 1 each by default, or say what is wrong with them."""
         w = example_weights(sample_weight, n)
-        broken = w != np.floor(w)
-        if broken.any() and not any_number:
-            i = int(broken.argmax())
-            raise ValueError(
-                "sample_weight must hold whole numbers for Venn methods, which count examples (maps, such as Platt(), "
-                f"take other ones), got {w[i]} at {i}"
-            )
-        if w.sum() > LIMIT and not any_number:
-            raise ValueError(f"sample_weight must sum to at most {LIMIT} for Venn methods, got {w.sum():g}")
+        if not any_number:
+            refuse_fractions(w, "for Venn methods, which count examples (maps, such as Platt(), take other ones)")
         return w
 
     def _splits(self, X: Any, y: Any, present: Any) -> list[tuple[Integers, Integers]]:
         """Return training and calibration indices of each fold, of examples with weight > 0."""
-        every = np.arange(X.shape[0])
-        if self.cv is None or isinstance(self.cv, Integral):
-            every = every[present]
-        splits = []
-        for m, parts in enumerate(check_cv(self.cv, y[every], classifier=True).split(X[every], y[every])):
-            training, calibration = (every[part] for part in parts)
-            training, calibration = training[present[training]], calibration[present[calibration]]
-            for name, part in ("train", training), ("calibrate", calibration):
-                if len(part) == 0:
-                    raise ValueError(f"cv must leave examples that {name} in each fold, got none in fold {m}")
-            both = np.intersect1d(training, calibration)
-            if len(both) > 0:
-                raise ValueError(
-                    f"cv must keep examples that calibrate out of training, got {len(both)} that do both in fold {m}"
-                )
-            splits.append((training, calibration))
-        if not splits:
-            raise ValueError(f"cv must give at least one fold, got none from {self.cv!r}")
-        return splits
+        return list(disjoint_splits(self.cv, X, y, present))
 
     def _objects(self, X: Any) -> Any:
         check_is_fitted(self, "classes_")

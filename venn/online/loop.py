@@ -406,12 +406,19 @@ class Online:
         ----------
         events : iterable of questions, which have an id and an x, and answers, which have an id and a y
             Such as `streams.teach` gives.
+
+        Raises
+        ------
+        TypeError
+            What comes is neither, as when a table is iterated by its columns; what came before is asked and answered.
         """
         for event in events:
-            if hasattr(event, "x"):
+            if hasattr(event, "x") and hasattr(event, "id"):
                 yield self.ask(event.x, event.id)
-            else:
+            elif hasattr(event, "y") and hasattr(event, "id"):
                 self.answer(event.id, event.y)
+            else:
+                raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
 
     # ------------------------------------------------------------- transactions
 

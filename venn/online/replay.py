@@ -183,7 +183,8 @@ def _refuse_tables(stream: object) -> None:
         raise TypeError(
             f"stream must iterate (x, y) pairs, got the {kind} {stream!r}: streams.load(name) opens a named data set"
         )
-    if hasattr(stream, "__dataframe__") or hasattr(stream, "iloc"):
+    # The class is asked, as a lazy frame warns of its columns.
+    if any(hasattr(type(stream), name) for name in ("__dataframe__", "iloc", "columns")):
         raise TypeError(
             f"stream must iterate (x, y) pairs, got a {kind}, which iterates by column: "
             "pass zip(features.to_numpy(), labels) instead"

@@ -1,0 +1,161 @@
+"""River's data sets, and any other pairs of a dict and a label, as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isinf
+from typing import Any
+
+import numpy as np
+
+from streams.example import Kind, Label, Nominal, Numeric, Scaling, Stream
+from streams.form import Decoder, Form
+from streams.sources import labelled
+from streams.tables import distinct_names, python_label
+
+Row = dict[str, Any]
+
+
+def from_river(
+    dataset: Iterable[tuple[Mapping[Any, Any], Label]],
+    *,
+    classes: Sequence[Label] | None = None,
+    features: Sequence[str] | None = None,
+    schema: Mapping[str, Kind] | None = None,
+    name: str | None = None,
+    shuffle: int | None = None,
+    scale: bool | Scaling = False,
+) -> Stream:
+    """Return a stream over a data set of river, or any iterable of (dict, label).
+
+    The order of the features is fixed once; in every row every feature must stand, and no other. Values are numbers
+    unless the schema says otherwise. river itself is not needed.
+
+    Parameters
+    ----------
+    dataset : iterable of (dict, label)
+        Read once, whole. What does not end is cut by `dataset.take(n)`.
+    classes : sequence of distinct labels, optional
+        The label set, in class order. By default the labels of the whole stream, sorted.
+    features : sequence of distinct str, optional
+        Their order; by default that of the first row. Names that are no text are shown as text.
+    schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
+        As in `from_csv`: text is a Nominal or an Ordinal, and None is missing where a Numeric has a `fill`.
+    name : str, optional
+        By default the name of river's class, or "rows".
+    shuffle : int, optional
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
+    scale : bool or Scaling, default False
+        True: mean 0 and deviation 1 over the whole stream: see `Scaling`.
+
+    Returns
+    -------
+    Stream
+
+    Raises
+    ------
+    TypeError
+        The data set gives no pairs of a dict and a label.
+    ValueError
+        It does not end, is empty or one for regression; a row has other features than the first, or a value that is
+        not as declared: the message names row, counted from 0, and feature.
+
+    Examples
+    --------
+    >>> rows = [({"width": 0.5, "colour": "red"}, True), ({"colour": "blue", "width": 1.5}, False)]
+    >>> stream = from_river(rows, schema={"colour": Nominal()})
+    >>> stream.features
+    ('width', 'colour=blue', 'colour=red')
+    >>> [(x.tolist(), y) for x, y in stream]
+    [([0.5, 0.0, 1.0], True), ([1.5, 1.0, 0.0], False)]
+    >>> from_river(rows)
+    Traceback (most recent call last):
+    ValueError: row 0: x, feature 'colour' must be a number, got 'red': declare it in the schema as Nominal(),
+    Ordinal(values) or Skip()
+    """
+    _check(dataset)
+    rows, labels = _read(dataset)
+    if features is None:
+        features = list(rows[0])
+    names = distinct_names("features", features)
+    kinds = {feature: _settled(feature, kind, rows) for feature, kind in (schema or {}).items()}
+    decoder = Decoder(Form(names, None, kinds))
+    encoded = [
+        column for feature in names for column in kinds.get(feature, Numeric()).encode(feature, np.zeros(1), {})[0]
+    ]
+    X = np.empty((len(rows), len(encoded)))
+    for i, row in enumerate(rows):
+        try:
+            X[i] = decoder.point(_filled(row, kinds))
+        except ValueError as error:
+            raise ValueError(f"row {i}: {error}{_advice(row, kinds)}") from None
+    own = type(dataset).__module__.partition(".")[0] == "river"
+    title = name or (type(dataset).__name__ if own else "rows")
+    return labelled(X, labels, classes, distinct_names("features", encoded), title, shuffle, scale)
+
+
+def _check(dataset: Any) -> None:
+    requirement = f"dataset must be an iterable of (dict, label), got a {type(dataset).__name__}"
+    if hasattr(type(dataset), "columns") or isinstance(dataset, str | bytes | Mapping | np.ndarray):
+        raise TypeError(f"{requirement}: tables are read by from_arrays and from_frames")
+    if not isinstance(dataset, Iterable):
+        raise TypeError(requirement)
+    size = getattr(dataset, "n_samples", None)
+    if isinstance(size, float) and isinf(size):
+        raise ValueError(f"dataset must end, got {type(dataset).__name__}, which does not: pass dataset.take(n)")
+    task = getattr(dataset, "task", "")
+    if "regression" in str(task).lower():
+        raise ValueError(f"dataset must be one of classification, got {type(dataset).__name__} for {task}")
+
+
+def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:
+    rows: list[Row] = []
+    labels: list[Any] = []
+    for i, pair in enumerate(dataset):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Mapping):
+            raise TypeError(f"row {i} must be a pair of a dict and a label, got {pair!r}")
+        row = {str(feature): python_label(value) for feature, value in pair[0].items()}
+        if len(row) < len(pair[0]):
+            raise ValueError(f"row {i}: features must be distinct as text, got {list(pair[0])!r}")
+        rows.append(row)
+        labels.append(pair[1])
+    if not rows:
+        raise ValueError("dataset must hold at least one row, got none")
+    return rows, labels
+
+
+def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
+    """Return the kind with what it leaves to the whole stream: its values, or their median."""
+    values = [row.get(feature) for row in rows]
+    if isinstance(kind, Nominal) and kind.values is None:
+        texts = {value for value in values if isinstance(value, str)}
+        return Nominal(tuple(sorted(texts)), kind.missing) if texts else kind
+    if isinstance(kind, Numeric) and kind.fill == "median":
+        known = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        if known:
+            return Numeric(kind.missing, float(np.median(known)))
+    settled: Kind = kind
+    return settled
+
+
+def _filled(row: Row, kinds: Mapping[str, Kind]) -> Row:
+    """Return the row with the text that stands for a missing value in the place of None."""
+    missing = {
+        feature: kind.missing
+        for feature, kind in kinds.items()
+        if isinstance(kind, Numeric | Nominal) and kind.missing is not None and row.get(feature, 0) is None
+    }
+    return {**row, **missing} if missing else row
+
+
+def _advice(row: Row, kinds: Mapping[str, Kind]) -> str:
+    """Return what to do about the first value that is no number, if that is what is wrong."""
+    for feature, value in row.items():
+        if feature not in kinds:
+            if isinstance(value, str):
+                return ": declare it in the schema as Nominal(), Ordinal(values) or Skip()"
+            if isinstance(value, bool):
+                return ": make it 0 and 1, if that is meant"
+            if value is None:
+                return ": drop the row, or declare Numeric(missing='', fill=...)"
+    return ""

@@ -1,0 +1,449 @@
+"""Data frames of every kind, whole and in batches; tables and single rows where a loop or an object is wanted."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+narwhals = pytest.importorskip("narwhals")
+sparse = pytest.importorskip("scipy.sparse")
+
+from pyarrow import feather, parquet  # noqa: E402
+
+import streams  # noqa: E402
+import venn  # noqa: E402
+from streams import Nominal, Numeric, Ordinal, Scaling  # noqa: E402
+from streams.frames import BLOCK, from_frames  # noqa: E402
+from streams.river import from_river  # noqa: E402
+
+KINDS = {
+    "pandas": pandas.DataFrame,
+    "pandas of Arrow": lambda columns: pyarrow.table(columns).to_pandas(types_mapper=pandas.ArrowDtype),
+    "polars": polars.DataFrame,
+    "Arrow": pyarrow.table,
+    "narwhals": lambda columns: narwhals.from_native(polars.DataFrame(columns)),
+}
+
+
+@pytest.fixture(params=KINDS)
+def make(request):
+    return KINDS[request.param]
+
+
+def table(n, seed=0):
+    """Columns of several types of numbers, with ties, and a label."""
+    rng = np.random.default_rng(seed)
+    return {
+        "a": rng.normal(size=n),
+        "b": rng.integers(-3, 3, n),
+        "c": rng.integers(0, 200, n).astype(np.uint8),
+        "d": rng.normal(size=n).astype(np.float32),
+        "y": rng.choice(["no", "yes"], n).tolist(),
+    }
+
+
+def naive(columns, features, label):
+    """Row by row, value by value."""
+    return [([float(columns[f][i]) for f in features], columns[label][i]) for i in range(len(columns[label]))]
+
+
+def taken(stream):
+    return [(x.tolist(), y) for x, y in stream]
+
+
+# In memory ------------------------------------------------------------------------------------------
+
+
+def test_a_frame_is_read_by_its_values_not_its_column_names(make):
+    columns = table(80)
+    frame = make({name: columns[name] for name in "abcd"})
+    labels = make({"y": columns["y"]})["y"]
+    stream = streams.from_arrays(frame, labels)
+    assert len(stream) == sum(1 for _ in stream) == 80
+    assert stream.features == ("a", "b", "c", "d")
+    assert stream.classes == ("no", "yes")
+    assert taken(stream) == naive(columns, "abcd", "y")
+    assert stream.X.dtype == np.float64
+    assert stream.X.flags.c_contiguous
+
+
+def test_labels_of_every_kind_are_python_objects(make):
+    moment = datetime.date(2020, 1, 2)
+    for labels in ([1, 2, 1], [True, False, True], [0.5, 1.5, 0.5], ["a", "b", "a"]):
+        column = make({"y": labels})["y"]
+        stream = streams.from_arrays([[1.0], [2.0], [3.0]], column)
+        assert [y for _, y in stream] == labels
+        assert {type(y) for _, y in stream} == {type(labels[0])}
+    coded = pyarrow.array(["a", "b", "a"]).dictionary_encode()
+    assert [y for _, y in streams.from_arrays([[1.0], [2.0], [3.0]], coded)] == ["a", "b", "a"]
+    assert [y for _, y in streams.from_arrays([[1.0]], polars.Series([moment]))] == [moment]
+    with pytest.raises(ValueError, match="y must be 1-D, got a data frame: pass one column, as in y\\['y'\\]"):
+        streams.from_arrays([[1.0]], make({"y": [1]}))
+
+
+def test_a_missing_label_is_refused(make):
+    with pytest.raises(ValueError, match=r"y must have no missing label, got (None|nan|<NA>) at row 1"):
+        streams.from_arrays([[1.0], [2.0]], make({"y": ["a", None]})["y"])
+
+
+BAD = {
+    "text": (["x", "y"], "String: declare it in a schema as Nominal"),
+    "booleans": ([True, False], "Boolean: cast it to float, where 0 and 1 are meant"),
+    "dates": ([datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2)], "Datetime: turn it into a number that"),
+    "durations": ([datetime.timedelta(1), datetime.timedelta(2)], "Duration: turn it into a number that"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_number_is_refused_with_advice(make, kind):
+    values, advice = BAD[kind]
+    frame = make({"a": [1.0, 2.0], "b": values})
+    with pytest.raises(TypeError, match=f"X, column 'b' must hold numbers, got {advice}"):
+        streams.from_arrays(frame, [0, 1])
+    with pytest.raises(TypeError, match=f"frames, column 'b' must hold numbers, got {advice}"):
+        list(from_frames(frame, "a", classes=[1.0, 2.0]))
+
+
+def test_other_types_are_refused_with_advice():
+    for frame in (pandas.DataFrame({"a": pandas.Categorical([1, 2])}), polars.DataFrame({"a": ["u", "v"]})):
+        if isinstance(frame, polars.DataFrame):
+            frame = frame.cast(polars.Enum(["u", "v"]))
+        with pytest.raises(TypeError, match=r"got (Categorical|Enum): declare it in a schema"):
+            streams.from_arrays(frame, [0, 1])
+    objects = pandas.DataFrame({"a": np.array([1, 2.5], dtype=object)})
+    with pytest.raises(TypeError, match="column 'a' must hold numbers, got Object: cast it to a type of numbers"):
+        streams.from_arrays(objects, [0, 1])
+    for values, advice in [
+        (pyarrow.nulls(2), "it holds missing values only: drop it"),
+        (pyarrow.array(["u", "v"]).dictionary_encode(), "got Categorical: declare it in a schema as Nominal"),
+        (pyarrow.array([1, 2], pyarrow.decimal128(5, 2)), "cast it to float, where rounding does no harm"),
+        (pyarrow.array([[1], [2]]), "cast it to a type of numbers, or drop it"),
+    ]:
+        with pytest.raises(TypeError, match=advice):
+            streams.from_arrays(pyarrow.table({"a": values}), [0, 1])
+    for array in (np.array([[True], [False]]), np.array([[1.0], [True]], dtype=object), sparse.eye(2, dtype=bool)):
+        with pytest.raises(TypeError, match=r"X must hold numbers, got (booleans: X.astype|True at row 1|bool)"):
+            streams.from_arrays(array, [0, 1])
+
+
+@pytest.mark.parametrize("value", [None, np.nan, np.inf, -np.inf], ids=str)
+def test_what_is_missing_or_infinite_is_refused_by_row_and_column(make, value):
+    frame = make({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.0, value], "y": [0, 1, 0]})
+    found = r"(a missing value|nan|inf|-inf) at row {}, column 1 \('b'\): drop the row, or fill it by a fixed rule"
+    with pytest.raises(ValueError, match="X must be finite, got " + found.format(2)):
+        streams.from_arrays(make({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.0, value]}), [0, 1, 0])
+    with pytest.raises(ValueError, match="frames must be finite, got " + found.format(5)):
+        list(from_frames([make({"a": [1.0] * 3, "b": [2.0] * 3, "y": [0, 1, 0]}), frame], "y", classes=[0, 1]))
+
+
+def test_a_null_among_integers_is_no_number(make):
+    with pytest.raises(ValueError, match=r"X must be finite, got (a missing value|nan) at row 1, column 0"):
+        streams.from_arrays(make({"a": [1, None, 3]}), [0, 1, 0])
+
+
+def test_frames_of_no_rows_or_columns_and_frames_of_none_known(make):
+    with pytest.raises(ValueError, match=r"at least one example and one feature, got shape \(0, 1\)"):
+        streams.from_arrays(make({"a": np.zeros(0)}), [])
+    with pytest.raises(TypeError, match="must be a data frame in memory, got a LazyFrame: collect it"):
+        streams.from_arrays(polars.LazyFrame({"a": [1.0]}), [0])
+
+    class Frame:
+        columns = ("a",)
+
+    with pytest.raises(TypeError, match="X must be a data frame known to narwhals"):
+        streams.from_arrays(Frame(), [0])
+    with pytest.raises(ValueError, match="features must be distinct, got 'a' twice"):
+        streams.from_arrays(pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [0])
+
+
+# Sparse ---------------------------------------------------------------------------------------------
+
+
+def filled(n=30, d=12, seed=0):
+    return sparse.random_array((n, d), density=0.2, rng=seed, format="csr")
+
+
+@pytest.mark.parametrize("of", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
+def test_what_is_sparse_stays_sparse(of):
+    X, y = of(filled()), [0, 1, 2] * 10
+    stream = streams.from_arrays(X, y, shuffle=4)
+    dense = streams.from_arrays(X.toarray(), y, shuffle=4)
+    for one, other in ((stream, dense), (stream.take(7), dense.take(7)), (stream.drop(7), dense.drop(7))):
+        assert isinstance(one.X, sparse.csr_array)
+        assert one.X.nnz == np.count_nonzero(other.X)
+        assert len(one) == len(other)
+        for (x, label), (row, same) in zip(one, other, strict=True):
+            assert isinstance(x, sparse.csr_array)
+            assert x.shape == (1, 12)
+            assert x.dtype == np.float64
+            assert np.array_equal(x.toarray()[0], row)
+            assert label == same
+    again = pickle.loads(pickle.dumps(stream))
+    assert (again.X != stream.X).nnz == 0
+    for array in (again.X.data, stream.X.indices, next(iter(stream))[0].data):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_entries_twice_out_of_order_and_zero_are_made_one():
+    X = sparse.csr_array((np.array([1.0, 2.0, 0.0, 5.0]), np.array([2, 2, 1, 0]), np.array([0, 4])), shape=(1, 3))
+    stream = streams.from_arrays(X, ["a"])
+    assert stream.X.indices.tolist() == [0, 2]
+    assert stream.X.data.tolist() == [5.0, 3.0]
+    assert X.nnz == 4  # the caller's own is left as it was
+
+
+def test_a_scaling_of_mean_zero_keeps_it_sparse():
+    X = filled()
+    scaling = Scaling(np.zeros(12), np.arange(1.0, 13.0))
+    stream = streams.from_arrays(X, [0, 1] * 15, scale=scaling)
+    assert np.array_equal(stream.X.toarray(), scaling(X.toarray()))
+    assert stream.X.nnz == X.nnz
+    assert np.array_equal(scaling(X[:1]).toarray(), scaling(X[:1].toarray()))
+    with pytest.raises(ValueError, match=r"mean must be 0 for sparse objects, .* got 2.0 for feature 3"):
+        streams.from_arrays(X, [0, 1] * 15, scale=Scaling([0.0] * 3 + [2.0] * 9, np.ones(12)))
+    with pytest.raises(ValueError, match="scale must be False or a Scaling of mean 0 for a sparse X"):
+        streams.from_arrays(X, [0, 1] * 15, scale=True)
+    with pytest.raises(ValueError, match="scale must keep values finite, but feature 'x0' overflows"):
+        streams.from_arrays(sparse.csr_array([[1e300]]), [0], scale=Scaling([0.0], [1e-300]))
+
+
+def test_bad_sparse_tables_are_refused():
+    X = filled().tolil()
+    X[3, 5] = np.nan
+    with pytest.raises(ValueError, match=r"X must be finite, got nan at row 3, column 5 \('x5'\)"):
+        streams.from_arrays(X.tocsc(), [0, 1] * 15)
+    with pytest.raises(ValueError, match="at least one example and one feature"):
+        streams.from_arrays(sparse.csr_array((0, 3)), [])
+    with pytest.raises(ValueError, match="y must hold one label for each of the 30 rows"):
+        streams.from_arrays(filled(), [0])
+    with pytest.raises(TypeError, match="got complex128"):
+        streams.from_arrays(filled().astype(complex), [0, 1] * 15)
+
+
+# In batches -----------------------------------------------------------------------------------------
+
+
+def sources(columns, folder):
+    """Every way to give the same rows."""
+    arrow = pyarrow.table(columns)
+    parquet.write_table(arrow, folder / "rows.parquet", row_group_size=700)
+    feather.write_feather(arrow, folder / "rows.feather")
+    cut = [0, 5, 5, 1500, len(columns["y"])]
+    parts = [{name: column[i:j] for name, column in columns.items()} for i, j in pairwise(cut)]
+    yield "pandas", pandas.DataFrame(columns), True
+    yield "polars", polars.DataFrame(columns), True
+    yield "Arrow", arrow, True
+    yield "narwhals", narwhals.from_native(arrow), True
+    yield "lazy", polars.LazyFrame(columns), True
+    yield "reader", arrow.to_reader(max_chunksize=900), False
+    yield "record batches", arrow.to_batches(max_chunksize=900), True
+    yield "frames", [polars.DataFrame(part, schema_overrides=polars.DataFrame(columns).schema) for part in parts], True
+    yield "iterator", (pandas.DataFrame(part) for part in parts), False
+    yield "parquet", folder / "rows.parquet", True
+    yield "feather", str(folder / "rows.feather"), True
+
+
+def test_every_source_gives_the_same_rows(tmp_path):
+    columns = table(BLOCK + 900)
+    wanted = naive(columns, "abcd", "y")
+    for name, frames, again in sources(columns, tmp_path):
+        stream = from_frames(frames, "y", classes=["no", "yes"])
+        assert stream.features == ("a", "b", "c", "d"), name
+        assert taken(stream) == wanted, name
+        if again:
+            assert taken(stream) == wanted, name
+        else:
+            with pytest.raises(RuntimeError, match="frames could be read only once and was"):
+                next(iter(stream))
+
+
+def test_blocks_are_whole_and_read_only(tmp_path):
+    columns = table(2 * BLOCK + 9)
+    stream = from_frames(pandas.DataFrame(columns), "y", classes=["no", "yes"])
+    blocks = list(stream.blocks())
+    assert [len(X) for X, _ in blocks] == [BLOCK, BLOCK, 9]
+    assert [stream.classes[code] for _, codes in blocks for code in codes] == columns["y"]
+    with pytest.raises(ValueError, match="read-only"):
+        blocks[0][0][0, 0] = 1.0
+    assert repr(stream) == "<FrameStream 'frames': 4 features, 2 classes>"
+
+
+def test_declared_features_are_taken_by_name(make, tmp_path):
+    columns = table(20)
+    swapped = {name: columns[name] for name in ("y", "d", "b", "a", "c")}
+    stream = from_frames([make(columns), make(swapped)], "y", classes=["no", "yes"], features=["d", "a"])
+    assert taken(stream) == naive(columns, "da", "y") * 2
+    without = from_frames([make(columns), make(swapped)], "y", classes=["no", "yes"])
+    rows = iter(without)
+    assert taken(next(rows) for _ in range(20)) == naive(columns, "abcd", "y")
+    with pytest.raises(ValueError, match=r"frames, batch 1 must have the columns of the first one, .* got \['y', 'd'"):
+        next(rows)
+
+
+@pytest.mark.parametrize("declared", [None, ["a"]])
+def test_a_column_that_is_lost_or_new_is_refused(make, declared):
+    first = make({"a": [1.0], "b": [2.0], "y": [0]})
+    for names in (("a", "y"), ("b", "y"), ("a", "b"), ("a", "b", "c", "y")):
+        second = make({name: [0] for name in names})
+        stream = iter(from_frames([first, second], "y", classes=[0], features=declared))
+        next(stream)
+        if declared and {"a", "y"} <= set(names):
+            assert next(stream)[0].tolist() == [0.0]
+        else:
+            with pytest.raises(ValueError, match=r"batch 1 must have (the columns of the first one|a column '(a|y)')"):
+                next(stream)
+
+
+def test_a_column_that_changes_its_type_is_refused(make):
+    frames = [make({"a": [1.0], "y": [0]}), make({"a": ["1.0"], "y": [0]})]
+    with pytest.raises(TypeError, match="frames, column 'a' must hold numbers, got String"):
+        list(from_frames(frames, "y", classes=[0]))
+
+
+def test_labels_are_of_the_classes(make):
+    for label, shown in (("maybe", "'maybe'"), (None, "(None|nan|<NA>)")):
+        frame = make({"a": [1.0] * (BLOCK + 5), "y": ["no"] * (BLOCK + 4) + [label]})
+        with pytest.raises(ValueError, match=f"row {BLOCK + 4}, column 'y' must be one of the classes .*, got {shown}"):
+            list(from_frames(frame, "y", classes=["no", "yes"]))
+
+
+def test_schemas_are_those_of_a_form(make):
+    frame = make({"hue": ["red", "blue"], "size": ["big", "small"], "w": [None, 2.0], "id": ["k", "l"], "y": [0, 1]})
+    schema = {
+        "hue": Nominal(("blue", "red")),
+        "size": Ordinal(("small", "big")),
+        "w": Numeric(missing="", fill=-1.0),
+        "id": streams.Skip(),
+    }
+    stream = from_frames(frame, "y", classes=[0, 1], schema=schema)
+    assert stream.features == ("hue=blue", "hue=red", "size", "w")
+    assert taken(stream) == [([0.0, 1.0, 1.0, -1.0], 0), ([1.0, 0.0, 0.0, 2.0], 1)]
+    with pytest.raises(ValueError, match=r"row 1, column 'hue' must be one of the declared values .*, got 'blue'"):
+        list(from_frames(frame, "y", classes=[0, 1], schema=schema | {"hue": Nominal(("red",))}))
+    by_text = from_frames(frame, "id", classes=["k", "l"], features=["y"], schema={"y": Ordinal(("a",))})
+    with pytest.raises(ValueError, match="row 0, column 'y' must be text, got 0"):
+        list(by_text)
+
+
+def test_a_scaling_given_beforehand_is_applied(make):
+    frame = make({"a": [10.0, 14.0], "y": [0, 1]})
+    assert taken(from_frames(frame, "y", classes=[0, 1], scaling=Scaling([10.0], [2.0]))) == [([0.0], 0), ([2.0], 1)]
+    with pytest.raises(ValueError, match=r"row 1, column 'a' must stay finite when scaled, got 14.0"):
+        list(from_frames(frame, "y", classes=[0, 1], scaling=Scaling([10.0], [1e-308])))
+    with pytest.raises(ValueError, match="scaling must have 1 features, as the objects have, got 2"):
+        from_frames(frame, "y", classes=[0, 1], scaling=Scaling([0.0, 0.0], [1.0, 1.0]))
+
+
+one = pandas.DataFrame({"a": [1.0], "y": [0]})
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: from_frames(one, 0, classes=[0]), TypeError, "label must be the name of a column, got 0"),
+        (lambda: from_frames(one, "z", classes=[0]), ValueError, "label must name columns of the frames, ['a', 'y']"),
+        (lambda: from_frames(one, "y", classes=[0], features=["b"]), ValueError, "features must name columns of the"),
+        (lambda: from_frames(one, "y", classes=[0], features=["y"]), ValueError, "features must not hold the label"),
+        (lambda: from_frames(one, "y", classes=[0], features=[]), ValueError, "features must name at least one"),
+        (lambda: from_frames(one[["y"]], "y", classes=[0]), ValueError, "features must leave at least one column"),
+        (lambda: from_frames(one, "y", classes="ab"), TypeError, "classes must be a sequence of labels"),
+        (lambda: from_frames(one, "y", classes=[0], schema={"b": Nominal(("u",))}), ValueError, "schema must name"),
+        (lambda: from_frames(one, "y", classes=[0], schema={"a": Nominal()}), ValueError, "values declared"),
+        (lambda: from_frames([], "y", classes=[0]), ValueError, "frames must hold at least one frame, got none"),
+        (lambda: from_frames(7, "y", classes=[0]), TypeError, "frames must be a data frame, a file, or batches"),
+        (lambda: from_frames({"a": [1]}, "y", classes=[0]), TypeError, "got a dict"),
+        (lambda: from_frames(np.zeros((2, 2)), "y", classes=[0]), TypeError, "got a ndarray"),
+        (lambda: from_frames([{"a": 1.0}], "y", classes=[0]), TypeError, "got a batch {'a': 1.0}"),
+        (lambda: from_frames("rows.csv", "y", classes=[0]), ValueError, "got rows.csv: from_csv reads CSV files"),
+        (lambda: from_frames("no/rows.parquet", "y", classes=[0]), FileNotFoundError, "there is no file no/rows"),
+    ],
+)
+def test_from_frames_refuses(call, kind, message):
+    with pytest.raises(kind) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_a_file_is_not_held_in_memory_whole(tmp_path):
+    columns = {f"x{j}": np.arange(4000.0) for j in range(4)} | {"y": [0, 1] * 2000}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet", row_group_size=500)
+    sizes = [len(X) for X, _ in from_frames(tmp_path / "rows.parquet", "y", classes=[0, 1]).blocks()]
+    assert max(sizes) <= 500  # a group of rows at a time
+    assert sum(sizes) == 4000
+
+
+# A table where a loop or an object is wanted --------------------------------------------------------
+
+
+def model():
+    return venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=["a", "b"]))
+
+
+LOOPS = {
+    "venn.replay": lambda frame: venn.replay(frame, model()),
+    "venn.replay of a panel": lambda frame: venn.replay(frame, venn.Panel(venn=model())),
+    "streams.teach": lambda frame: list(streams.teach(frame, streams.Immediate())),
+    "Online.follow": lambda frame: list(venn.Online(model()).follow(frame)),
+    "from_river": from_river,
+    "predict_one": lambda frame: model().predict_one(frame),
+    "learn_one": lambda frame: model().learn_one(frame, "a"),
+    "Panel.learn_one": lambda frame: venn.Panel(venn=model()).learn_one(frame, "a"),
+    "Online.ask": lambda frame: venn.Online(model()).ask(frame),
+    "y of from_arrays": lambda frame: streams.from_arrays([[0.0]] * 3, frame),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_table_is_never_iterated_by_its_columns(make, loop):
+    """Of two columns of two letters each, the names would be taken for pairs (x, y)."""
+    frame = make({"xa": [1.0, 2.0, 3.0], "yb": [0.5, 1.0, 2.0]})
+    with pytest.raises((TypeError, ValueError), match=r"(stream|dataset|events|x|y) must (?!give pairs)"):
+        LOOPS[loop](frame)
+
+
+MATRICES = {
+    "predict_one": lambda: model().predict_one([[0.0, 1.0]]),
+    "learn_one": lambda: model().learn_one([[0.0, 1.0]], "a"),
+    "first of one value": lambda: model().learn_one(0.0, "a"),
+    "Panel": lambda: venn.Panel(venn=model()).learn_one([[0.0, 1.0]], "a"),
+    "Online": lambda: venn.Online(model()).ask([[0.0, 1.0]]),
+    "replay": lambda: venn.replay([([[0.0, 1.0]], "a")], model()),
+    "from_arrays": lambda: streams.from_arrays([0.0, 1.0], ["a", "b"]),
+    "from_arrays of a series": lambda: streams.from_arrays(pandas.Series([0.0, 1.0]), ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("call", MATRICES)
+def test_one_dimension_too_many_or_too_few_is_refused(call):
+    with pytest.raises(ValueError, match=r"(X must be 2-D|x must have one dimension)"):
+        MATRICES[call]()
+
+
+def test_one_row_alone_is_a_whole_update():
+    stream = streams.from_arrays([[0.5, 1.5]], ["a"], classes=["a", "b"])
+    first = model()
+    assert len(venn.replay(stream, first)) == 1
+    assert first.machine.n == 1
+    assert taken(from_frames(polars.DataFrame({"p": [0.5], "y": ["a"]}), "y", classes=["a", "b"])) == [([0.5], "a")]
+
+
+def test_frames_and_rows_come_through_a_replay_alike():
+    columns = table(60)
+    frame = polars.DataFrame(columns)
+    whole = streams.from_arrays(frame.select("a", "b"), frame["y"])
+    parts = from_frames(frame, "y", classes=["no", "yes"], features=["a", "b"])
+    rows = from_river((({"b": row["b"], "a": row["a"]}, row["y"]) for row in frame.to_dicts()), features=["a", "b"])
+
+    def answers(stream):
+        machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=["no", "yes"])
+        return venn.replay(stream, venn.TransductiveVenn(machine))["TransductiveVenn"].log_loss.tolist()
+
+    assert answers(whole) == answers(parts) == answers(rows)

@@ -1,0 +1,364 @@
+"""For scikit-learn: Venn-Abers on the scores of any classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+
+from venn.adapters.checks import (
+    FromProbabilities,
+    declared_classes,
+    example_weights,
+    label_codes,
+    refuse_fractions,
+    settled,
+)
+from venn.adapters.cross_fitting import Abers, Fold, disjoint_splits, rows_of
+from venn.calibrators.merges import Merge
+from venn.machines.frozen import METHODS, FrozenScorer
+from venn.prediction import Floats, Label
+
+try:
+    from sklearn.frozen import FrozenEstimator
+except ImportError:  # scikit-learn < 1.6
+
+    class FrozenEstimator:  # type: ignore[no-redef]
+        """Stands for what later versions have: nothing is one."""
+
+
+try:
+    from sklearn.utils import get_tags
+except ImportError:  # scikit-learn < 1.6
+    get_tags = None
+
+STEP = 2.0**-26  # relative: scores that differ by less are ties
+
+
+class Responses(FrozenScorer):
+    """Scores of whatever objects a fitted estimator takes: rows of numbers, of a table, texts.
+
+    The estimator checks the objects itself. In a block its last bits may differ from those of a row alone, and
+    Venn-Abers goes by the order of scores: they are rounded, so that what should be a tie is one.
+    """
+
+    def __init__(self, estimator: Any, classes: Sequence[Label] | None) -> None:
+        if not any(callable(getattr(estimator, method, None)) for method in METHODS):
+            raise TypeError(f"estimator must have {' or '.join(METHODS)}, got {estimator!r}")
+        super().__init__(estimator, classes)
+
+    def _linear_map(self) -> None:
+        return None  # compiled code takes numbers only
+
+    def __call__(self, X: Any) -> Floats:
+        """Return (n, c) rounded scores."""
+        scores = self._score(np.asarray(getattr(self._estimator, self._method)(X), np.float64))
+        digits, exponents = np.frexp(scores)
+        rounded: Floats = np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
+        return rounded
+
+    def _asked(self, block: Any) -> Floats:
+        answers: Floats = block  # the estimator has been asked
+        return answers
+
+
+class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Probabilities with bounds from any classifier of scikit-learn, by Venn-Abers.
+
+    The classifier scores; calibration examples, on which it was not trained, tell what the scores are worth: for each
+    class, p0 and p1 are the isotonic regressions of "is of this class" on the score, with the new object supposed not
+    of the class, and of it.
+
+    - `cv` with several folds, as by default: in each fold one classifier is trained and the rest calibrates; pairs are
+      merged over the folds (cross Venn-Abers).
+    - one split, such as `ShuffleSplit(1)`: inductive Venn-Abers.
+    - a fitted classifier, in a `FrozenEstimator` or with cv="prefit": inductive, and all examples calibrate.
+
+    `partial_fit` adds calibration examples to what is fitted, one or many; no classifier is trained again.
+
+    What is proved, where one split, drawn without a look at the examples, or a fitted classifier is calibrated by
+    examples exchangeable with the new one and of no weights: the end of the interval of class k that belongs to the
+    truth (the upper one if the label is k, else the lower one) is a perfectly calibrated probability of k. Not proved,
+    but heuristics that work well: the merge over several folds, stratified splits (an integer `cv` makes such), and
+    `predict_proba`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `decision_function` or `predict_proba`, of which the first is preferred: its scores do not run into 0 or 1.
+        Pipelines, searches and what takes texts or tables are fine. Not trained itself, but copies of it.
+    cv : int, splitter, iterable of (training, calibration) indices, or "prefit", default 5
+        As in `sklearn.model_selection.cross_val_score`. An example may calibrate in several folds, and counts in
+        each of them, or in none. Not looked at where the estimator is a `FrozenEstimator`.
+    merge : merge object, default LogMerge()
+        Makes one probability of p0 and p1.
+
+    Attributes
+    ----------
+    classes_ : (c,) array
+        Labels in sorted order: the order of columns.
+    n_calibration_ : int
+        Number of examples that calibrate, in the first fold.
+    n_features_in_ : int
+        Where the estimator says it.
+    feature_names_in_ : (d,) array of str
+        Where the estimator says them.
+
+    Notes
+    -----
+    A class that is missing from the calibration set of a fold has small probabilities there, none of them 0 for as
+    long as p1 lasts; one that is missing from the training set has the smallest score of each row, or probability 0
+    before calibration. Columns never go missing.
+
+    Venn-Abers counts: an example of weight w is w equal ones, so weights must be whole numbers, and one of weight 0 is
+    none, though a splitter or an iterable as `cv` splits it too. An estimator whose `fit` takes no `sample_weight`, as
+    that of a `Pipeline`, is trained on so many copies. With metadata routing enabled the estimator gets what it asked
+    for: weights that are to train only may come under a name of their own, by
+    `estimator.set_fit_request(sample_weight="training_weight")`.
+
+    Scores are compared to about 8 digits. `decision_function` is the logarithm of the odds of `predict_proba`; what the
+    classifier itself says is `scores`. No probability is 0 or 1.
+
+    With kernel="precomputed" use `ProbabilitySVC`.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of validity",
+    arXiv:1511.00213; Manokhin (2017) for several classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = VennAbersCalibrator(GaussianNB()).fit(X[:300], y[:300])
+    >>> low, high = model.predict_interval(X[[400]])[0, 1]
+    >>> p = model.predict_proba(X[[400]])[0, 1]
+    >>> bool(low < p < high)
+    True
+
+    A classifier that is trained already, calibrated by what comes later:
+
+    >>> model = VennAbersCalibrator(GaussianNB().fit(X[:200], y[:200]), cv="prefit")
+    >>> for start in range(200, 500, 100):
+    ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
+    >>> model.n_calibration_
+    300
+    """
+
+    _answers: Abers
+
+    def __init__(self, estimator: Any, *, cv: Any = 5, merge: Merge | None = None) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.merge = merge
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
+        inner = self.estimator._get_tags() if hasattr(self.estimator, "_get_tags") else {}
+        return {"allow_nan": inner.get("allow_nan", False)}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan, tags.input_tags.string = (
+            inner.sparse, inner.allow_nan, inner.string,
+        )  # fmt: skip
+        return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Return what metadata the methods of this estimator pass on, and to what: see scikit-learn's user guide."""
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=fit).add(splitter=self.cv, method_mapping=split)
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Train and calibrate; with a fitted estimator only calibrate.
+
+        Parameters
+        ----------
+        X : (n, ...) objects that the estimator takes
+        y : (n,) labels
+            Of at least two classes, unless the estimator is fitted; then among its classes.
+        sample_weight : (n,) whole numbers >= 0, optional
+        **fit_params
+            For the `fit` of the estimator; those of length n are split as X is. With metadata routing enabled, for
+            whatever has asked for them.
+
+        Returns
+        -------
+        VennAbersCalibrator
+            The object itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter, y or weights are not that; a fold is without examples that train or that calibrate, or has some
+            that do both; a score is not finite; or the estimator refuses X. What was fitted before stays.
+        """
+        return self._become(X, y, None, sample_weight, fit_params)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add examples to the calibration sets, of all folds; train nothing.
+
+        Only where there was no `fit` before and the estimator is not a fitted one, the first call is a `fit`.
+
+        Parameters
+        ----------
+        X : (n, ...) objects that the estimator takes
+            None on which it was trained.
+        y : (n,) labels
+        classes : sequence of labels, optional
+            In the first call, where there was no `fit`: labels that may come beside those known by then.
+        sample_weight : (n,) whole numbers >= 0, optional
+
+        Returns
+        -------
+        VennAbersCalibrator
+            The object itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A label is outside the classes, or as for `fit`. Nothing of the batch is taken in.
+        """
+        if not hasattr(self, "classes_"):
+            return self._become(X, y, classes, sample_weight, {})
+        if classes is not None and not set(declared_classes(classes).tolist()) <= set(self.classes_.tolist()):
+            raise ValueError(
+                f"classes must be among those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
+            )
+        X, y, weights = self._examples(X, y, sample_weight)
+        present = np.flatnonzero(weights > 0)
+        codes = label_codes(self.classes_, y[present])
+        self._answers.add(_safe_indexing(X, present), codes, weights[present])
+        return self
+
+    def _become(self, X: Any, y: Any, classes: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
+        fitted = copy(self)  # a refused call leaves no trace
+        X, y, weights = self._examples(X, y, sample_weight)
+        given = [] if classes is None else [classes]
+        if isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit"):
+            folds = fitted._frozen(X, y, weights, given)
+        else:
+            folds = fitted._trained(X, y, weights, given, sample_weight is not None, fit_params)
+        fitted._answers = Abers(self.merge, folds, len(fitted.classes_))
+        for name, of in ("n_features_in_", "features"), ("feature_names_in_", "feature_names"):
+            found = getattr(folds[0].scorer, of)
+            fitted.__dict__.pop(name, None)
+            if found is not None:
+                setattr(fitted, name, np.array(found, object) if name == "feature_names_in_" else found)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
+        """Return objects, labels and weights, or say what is wrong with them; X is the estimator's to judge."""
+        if y is None:
+            raise ValueError("VennAbersCalibrator requires y to be passed, but the target y is None")
+        if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 and isinstance(X[0], Real | np.bool_):
+            raise ValueError(
+                f"X must be objects, rows of numbers or what the estimator takes, got the number {X[0]!r} "
+                "as the first: one object x is X = [x]"
+            )
+        X, y = indexable(X, y)
+        check_classification_targets(y)
+        y = column_or_1d(y, warn=True)
+        weights = example_weights(sample_weight, len(y))
+        refuse_fractions(weights, "for Venn-Abers, which counts examples (others may train: see the class)")
+        return X, y, weights
+
+    def _frozen(self, X: Any, y: Any, weights: Floats, given: Sequence[Any]) -> list[Fold]:
+        """Return the one fold of a fitted estimator."""
+        own = getattr(self.estimator, "classes_", None)
+        names = None
+        if isinstance(own, np.ndarray) and own.ndim == 1:  # else the scorer says what is wrong
+            self.classes_ = declared_classes(own, *given)
+            names = self.classes_.tolist()
+        scorer = Responses(self.estimator, names)
+        present = np.flatnonzero(weights > 0)
+        codes = label_codes(self.classes_, y[present])
+        return [Fold(scorer, scorer(_safe_indexing(X, present)), codes, weights[present])]
+
+    def _trained(
+        self, X: Any, y: Any, weights: Floats, given: Sequence[Any], weighted: bool, fit_params: dict[str, Any]
+    ) -> list[Fold]:
+        """Return the folds, with copies of the estimator trained on all but those that calibrate."""
+        present = weights > 0
+        self.classes_ = declared_classes(y[present], *given)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y must hold at least 2 classes of examples with weight > 0, got 1 class, {self.classes_.tolist()!r}"
+            )
+        codes = np.full(len(y), -1)
+        codes[present] = label_codes(self.classes_, y[present])
+        fit_params, split_params = dict(fit_params), {}
+        copies = weights.astype(np.int64) if weighted else None
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=weights if weighted else None, **fit_params)
+            fit_params, split_params, copies = routed.estimator.fit, routed.splitter.split, None
+        elif weighted and has_fit_parameter(self.estimator, "sample_weight"):
+            fit_params["sample_weight"], copies = weights, None
+        folds = []
+        for training, calibration in disjoint_splits(self.cv, X, y, present, split_params):
+            rows = training if copies is None else training.repeat(copies[training])
+            lone = (codes[rows] == codes[rows[0]]).all()  # which some estimators refuse
+            model = DummyClassifier(strategy="most_frequent") if lone else clone(self.estimator)
+            model.fit(_safe_indexing(X, rows), y[rows], **({} if lone else rows_of(fit_params, len(y), rows)))
+            scorer = Responses(model, self.classes_.tolist())
+            scores = scorer(_safe_indexing(X, calibration))
+            folds.append(Fold(scorer, scores, codes[calibration], weights[calibration]))
+        return folds
+
+    # --------------------------------------------------------------- predicting
+
+    @property
+    def n_calibration_(self) -> int:
+        """Number of examples that calibrate, in the first fold, each as often as its weight says."""
+        return len(self._answers)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities of the classes of n objects; each row sums to 1.
+
+        Parameters
+        ----------
+        X : (n, ...) objects that the estimator takes
+        """
+        check_is_fitted(self, "classes_")
+        return settled(self._answers.proba(X))
+
+    def predict_interval(self, X: Any) -> Floats:
+        """Return (n, c, 2): lower and upper probability of each class, p0 and p1, of n objects.
+
+        Of several folds p0 and p1 are merged each for itself, as the merge would merge pairs of equal numbers. For two
+        classes the probability lies between them; for more it is divided by a sum, and need not.
+
+        Parameters
+        ----------
+        X : (n, ...) objects that the estimator takes
+        """
+        check_is_fitted(self, "classes_")
+        return self._answers.interval(X)
+
+    def scores(self, X: Any) -> Floats:
+        """Return (n, c) scores by the classifier, before calibration; of several folds their mean.
+
+        Of two classes a single decision value f becomes -f and f.
+
+        Parameters
+        ----------
+        X : (n, ...) objects that the estimator takes
+        """
+        check_is_fitted(self, "classes_")
+        return self._answers.scores(X)

@@ -1,0 +1,425 @@
+"""For scikit-learn: transductive Venn and conformal predictors, which keep the bag and ask it about each object."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from copy import copy, deepcopy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from venn.adapters.checks import (
+    FromProbabilities,
+    declared_classes,
+    example_weights,
+    label_codes,
+    refuse_fractions,
+    settled,
+    validate_data,
+)
+from venn.machines.kernels import RBF, Kernel
+from venn.machines.machine import Machine
+from venn.machines.one_vs_all import OneVsAllSVM
+from venn.nonconformity import Measure
+from venn.prediction import Floats, Integers, RowMean, Rule
+from venn.predictors.conformal import Conformal
+from venn.predictors.transductive import TransductiveVenn
+from venn.taxonomies import Taxonomy
+from venn.taxonomies.scores import number
+
+# A machine solves each question in buffers of its own, so threads that share an estimator take turns.
+_turn = threading.RLock()
+
+
+class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of classifiers over one predictor that learns one example after the other.
+
+    A subclass has the parameters `kernel`, `C` and `svm`, and `_predictor`.
+    """
+
+    kernel: Kernel | None
+    C: float
+    svm: Callable[..., Machine] | None
+    classes_: Any
+    predictor_: Any
+
+    def _predictor(self, machine: Machine) -> Any:
+        """Return the predictor over a machine that has learned nothing."""
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "predictor_"):
+            # joblib hands large arrays over as maps of a file that are read-only; a machine writes in its buffers.
+            self.predictor_ = deepcopy(self.predictor_)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, and learn these examples one after the other.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        y : (n,) labels of at least two classes
+        sample_weight : (n,) whole numbers >= 0, optional
+            An example of weight w is learned w times.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter, X, y or weights are not that. What was fitted before stays, here and below.
+        NotConverged
+            The machine misses its tolerance: see there.
+        """
+        return self._learn(X, y, sample_weight, True, None)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more examples; the bag is the same as if all had been fitted at once.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+            One example is X = [x].
+        y : (n,) labels
+        classes : sequence of at least two labels, optional
+            All that may ever come; asked for in the first call, unless there was a `fit`.
+        sample_weight : (n,) whole numbers >= 0, optional
+            An example of weight w is learned w times.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            A label is outside the classes, or as for `fit`. Nothing of the batch is learned.
+        NotConverged
+            The machine misses its tolerance. Nothing of the batch is learned.
+
+        Notes
+        -----
+        A parameter that was set after the first call has no effect until the next `fit`. A batch of several examples is
+        learned on a copy, which takes the place of the machine when all is well.
+        """
+        first = not hasattr(self, "classes_")
+        if first and classes is None:
+            raise ValueError("classes must be given in the first partial_fit, all labels that may ever come, got None")
+        return self._learn(X, y, sample_weight, first, classes)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
+        fitted = copy(self)  # a refused call leaves no trace
+        X, y = validate_data(fitted, X, y, dtype=np.float64, order="C", reset=anew)
+        check_classification_targets(y)
+        weights = example_weights(sample_weight, len(X))
+        refuse_fractions(weights, "for Venn and conformal predictors, which count examples")
+        present = weights > 0
+        X, y, times = X[present], y[present], weights[present].astype(np.int64)
+        if anew:
+            fitted._start(y, classes)
+        elif classes is not None and declared_classes(classes).tolist() != self.classes_.tolist():
+            raise ValueError(
+                f"classes must be those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
+            )
+        labels = fitted.classes_[label_codes(fitted.classes_, y)].tolist()
+        with _turn:
+            if not anew and times.sum() > 1:  # a single example that is refused leaves no trace by itself
+                fitted.predictor_ = deepcopy(fitted.predictor_)
+            for x, label, w in zip(X, labels, times.tolist(), strict=True):
+                for _ in range(w):
+                    fitted.predictor_.learn_one(x, label)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _start(self, y: Any, classes: Any) -> None:
+        """Make the predictor, for the classes declared or, if none are, those of the examples."""
+        self.classes_ = declared_classes(y if classes is None else classes)
+        if len(self.classes_) < 2:
+            what = "y must hold" if classes is None else "classes must be"
+            raise ValueError(
+                f"{what} at least 2 classes, got 1 class, {self.classes_.tolist()!r}; where another one may come "
+                "later, partial_fit(X, y, classes=...) declares both"
+            )
+        svm = OneVsAllSVM if self.svm is None else self.svm
+        if not callable(svm):
+            raise TypeError(f"svm must make a machine of a kernel, C and classes, as LeastSquaresSVM does, got {svm!r}")
+        kernel = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel
+        self.predictor_ = self._predictor(svm(kernel, self.C, self.classes_.tolist()))
+
+    def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
+        """Return an array of what is read off the prediction of each object."""
+        check_is_fitted(self, "classes_")
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        with _turn:
+            return np.array([read(self.predictor_.predict_one(x)) for x in X])
+
+
+class VennClassifier(FromProbabilities, KeepsTheBag):
+    """Transductive Venn predictor over an exact support vector machine, for scikit-learn.
+
+    Each object that is asked about joins the training examples with every label in turn; the machine is solved
+    exactly, and row j of the multiprobability is the distribution of labels in the object's category under hypothesis
+    j. `predict_interval` has the least and the largest entry for each class, `predict_proba` the mean of the rows.
+
+    What is proved, for examples and objects that are exchangeable, and a kernel chosen without a look at them: the row
+    of the true label is perfectly calibrated, and each of its entries lies in the interval of its class. With
+    `rule=CategoryClass()`, which wants machines that delete exactly, such as `LeastSquaresSVM`, the interval of the
+    predicted label is that of its own chance of being right. The mean of the rows is a forecast that works well, and
+    no theorem.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        By default `RBF(1 / d)` for d features: it looks at no example, so that it keeps the guarantee. Scale the
+        features beforehand.
+    C : float > 0, default 1
+    svm : callable, optional
+        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which costs about a
+        fifth and deletes exactly; `KernelLogisticRegression`; or a function of yours.
+    taxonomy : Taxonomy, optional
+        As in `TransductiveVenn`: by default `Deleted(AdaptiveMarginBins())`.
+    rule : Rule, optional
+        Picks the predicted class; by default `RowMean()`, the class of largest `predict_proba`. By any other rule
+        `predict` may differ from that class, and `decision_function` with it.
+
+    Attributes
+    ----------
+    classes_ : (c,) array
+        Labels in sorted order: the order of columns.
+    predictor_ : TransductiveVenn
+        Which may be taken from here into a `Panel` or a `Monitor`'s loop.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        Where X had names.
+
+    Notes
+    -----
+    No probability is 0 or 1, so that no log loss is infinite: the new example counts in its own category.
+
+    All examples stay, in memory that grows with the square of their number; a question costs about what learning
+    an example does. For more than some thousands use `VennAbersCalibrator` or `ProbabilitySVC`.
+
+    No method but `fit` and `partial_fit` learns.
+
+    References
+    ----------
+    Vovk, Shafer & Nouretdinov (2003); Lambrou, Papadopoulos & Gammerman (2012).
+
+    Examples
+    --------
+    >>> import venn
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = VennClassifier(venn.RBF(0.5), C=10, svm=venn.LeastSquaresSVM).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    >>> low, high = model.predict_interval(X[[101]])[0].T
+    >>> p = model.predict_proba(X[[101]])[0]
+    >>> p.shape, bool((low <= p).all() and (p <= high).all())
+    ((3,), True)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        C: float = 1.0,
+        *,
+        svm: Callable[..., Machine] | None = None,
+        taxonomy: Taxonomy | None = None,
+        rule: Rule | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.svm = svm
+        self.taxonomy = taxonomy
+        self.rule = rule
+
+    def _predictor(self, machine: Machine) -> TransductiveVenn:
+        return TransductiveVenn(machine, self.taxonomy, RowMean() if self.rule is None else self.rule)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities of the classes, means of the rows of the multiprobabilities.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+        return settled(self._ask(X, lambda prediction: prediction.proba))
+
+    def predict_interval(self, X: Any) -> Floats:
+        """Return (n, c, 2): least and largest probability of each class over the hypotheses.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+
+        def ends(prediction: Any) -> Floats:
+            rows = prediction.probabilities
+            return np.stack([rows.min(axis=0), rows.max(axis=0)], axis=1)
+
+        intervals: Floats = self._ask(X, ends)
+        return intervals
+
+    def predict(self, X: Any) -> Any:
+        """Return (n,) labels, the class that the rule picks: by default that of largest `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+        best: Integers = self._ask(X, lambda prediction: prediction.index)
+        return self.classes_[best]
+
+
+class ConformalClassifier(KeepsTheBag):
+    """Transductive conformal predictor over an exact support vector machine, for scikit-learn.
+
+    Each object that is asked about joins the training examples with every label in turn; the p-value of a label is the
+    share of examples at least as strange as the object would be with it. A set has the labels of p-value above `alpha`.
+
+    What is proved, for examples and objects that are exchangeable: the set of an object misses its label with
+    probability alpha, by smoothed p-values exactly, by others at most. Objects that are asked about between two updates
+    share one bag and one random number, so that their errors are not independent; errors are, where each object is
+    learned after it was asked about. There is no `predict_proba`: p-values are no probabilities of the labels.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        By default `RBF(1 / d)` for d features: it looks at no example, so that it keeps the guarantee. Scale the
+        features beforehand.
+    C : float > 0, default 1
+    svm : callable, optional
+        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which costs about a
+        fifth and deletes exactly; `KernelLogisticRegression`; or a function of yours.
+    measure : Measure, optional
+        Of nonconformity, as in `Conformal`: by default `Margin()`.
+    alpha : float in [0, 1], default 0.1
+        Significance level of `predict_set`.
+    label_conditional : bool, default False
+        Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
+    smoothed : bool, default True
+        Break ties at random.
+    seed : int >= 0, default 0
+        Of the random numbers, one for each number of examples learned.
+
+    Attributes
+    ----------
+    classes_ : (c,) array
+        Labels in sorted order: the order of columns.
+    predictor_ : Conformal
+        Which may be taken from here into a `Panel` or a `Monitor`'s loop.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        Where X had names.
+
+    Notes
+    -----
+    All examples stay, in memory that grows with the square of their number; a question costs about what learning
+    an example does. For more than some thousands use `InductiveConformal`.
+
+    No method but `fit` and `partial_fit` learns.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 4.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConformalClassifier(venn.RBF(0.5), C=10, svm=venn.LeastSquaresSVM, alpha=0.05).fit(X[::2], y[::2])
+    >>> sets = model.predict_set(X[1::2])
+    >>> sets.shape, sets.dtype
+    ((75, 3), dtype('bool'))
+    >>> bool((sets == (model.predict_p(X[1::2]) > 0.05)).all())
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        C: float = 1.0,
+        *,
+        svm: Callable[..., Machine] | None = None,
+        measure: Measure | None = None,
+        alpha: float = 0.1,
+        label_conditional: bool = False,
+        smoothed: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.svm = svm
+        self.measure = measure
+        self.alpha = alpha
+        self.label_conditional = label_conditional
+        self.smoothed = smoothed
+        self.seed = seed
+
+    def _predictor(self, machine: Machine) -> Conformal:
+        checked_level(self.alpha)
+        return Conformal(machine, self.measure, self.label_conditional, self.smoothed, self.seed)
+
+    def predict_p(self, X: Any) -> Floats:
+        """Return (n, c) p-values of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+        values: Floats = self._ask(X, lambda prediction: prediction.p_values)
+        return values
+
+    def predict_set(self, X: Any, alpha: float | None = None) -> Any:
+        """Return (n, c) bool: whether each class is in the set of each object.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        alpha : float in [0, 1], optional
+            In place of that of the classifier.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `alpha` or X is not that.
+        """
+        level = checked_level(self.alpha if alpha is None else alpha)
+        return self.predict_p(X) > level
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the p-values as scores: for two classes (n,), that of the second less that of the first, else (n, c).
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+        p = self.predict_p(X)
+        return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
+
+    def predict(self, X: Any) -> Any:
+        """Return (n,) labels: of each object the class of largest p-value, the first of equal ones.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+        best = self.predict_p(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+def checked_level(alpha: Any) -> float:
+    """Return a significance level as a float, or say what is wrong with it."""
+    level = number("alpha", alpha)
+    if not 0 <= level <= 1:
+        raise ValueError(f"alpha must lie in [0, 1], got {alpha!r}")
+    return level

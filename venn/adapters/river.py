@@ -1,0 +1,346 @@
+"""For river: our predictors as its classifiers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.online.panel import Predictor
+from venn.prediction import Floats, Label, Prediction, PredictionSet
+
+try:
+    from river import base as base
+except ImportError as error:
+    raise ImportError("venn.RiverClassifier and venn.FromRiver need river: pip install 'vennstream[river]'") from error
+
+Make = Callable[[tuple[Label, ...]], Predictor]
+CHANGING_FEATURES = {
+    "check_emerging_features",
+    "check_disappearing_features",
+    "check_radically_disappearing_features",
+}
+
+
+class RiverClassifier(base.Classifier):  # type: ignore[misc]
+    """A predictor as a classifier of river.
+
+    It passes river's estimator checks and stands in its pipelines and evaluations. A guarantee holds here as it does in
+    `replay`: no more and no less. A step before it that learns from the stream, such as river's `StandardScaler`,
+    treats old and new examples differently, and *voids it*: give it examples scaled beforehand instead. So does
+    whatever chooses which labels are revealed by looking at them.
+
+    Parameters
+    ----------
+    predictor : Predictor, or function from classes to Predictor
+        A predictor's classes are declared, and other labels are refused. It is copied with what it has learned; it is
+        not taught itself, and a clone starts from it again. A function is called with a tuple of two or more classes
+        whenever a label comes that is not among them; the predictor that it makes learns all examples again, in order.
+        They are kept for this. (To be pickled it must not be a lambda.)
+    classes : sequence of labels, optional
+        Only with a function: classes known before any label comes.
+    features : sequence of names, optional
+        Which features make the object, in this order. By default those of the first example learned, by name.
+    missing : finite number, optional
+        What a feature is that an example lacks. None: such an example is refused.
+    ignore_unknown : bool, default False
+        Whether features that are not among those above are left out. False: such an example is refused.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that. By learning and predicting: `x` is no dict of finite numbers, features are missing or
+        unknown, the label is none of the declared classes. Nothing is learned then.
+
+    Notes
+    -----
+    *Classes that come undeclared.* Think of the predictor whose classes are, at each step, the labels of all examples
+    so far and of the new one. These do not depend on the order of the examples (classes stand in an order of their
+    own), so what is proved of a predictor that treats all examples alike is proved of that one. It would have to know
+    whether a new class is coming; but the one here differs from it only where one comes. There the true label is not
+    even considered: it is in no set and has no row. So in a whole stream there is at most one more error for each class
+    that was not declared, and at single steps the guarantee holds up to the chance that a new class comes there.
+    Before two classes have come there is no predictor, and the one class has probability 1, which claims nothing: its
+    interval is [0, 1]. Learning again costs all steps so far, once for each class.
+
+    *Labels.* `predict_one` gives the label that the predictor's rule picks, which need not be the most probable one. In
+    a sum of metrics, such as `LogLoss() + Accuracy()`, river takes the most probable one throughout.
+
+    *Missing features.* To fill in a constant treats all examples alike; whether it makes sense is another matter.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from river import datasets, evaluate, metrics
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=[False, True])
+    >>> model = RiverClassifier(venn.TransductiveVenn(machine))
+    >>> evaluate.progressive_val_score(datasets.Phishing().take(100), model, metrics.Accuracy())
+    Accuracy: 80.00%
+    >>> x, y = next(iter(datasets.Phishing()))
+    >>> lower, upper = model.predict_interval_one(x)[y]
+    >>> print(f"{y}: {lower:.3f} to {upper:.3f}")
+    True: 0.812 to 0.941
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor | Make,
+        classes: Sequence[Label] | None = None,
+        features: Sequence[Hashable] | None = None,
+        missing: float | None = None,
+        ignore_unknown: bool = False,
+    ) -> None:
+        made_by = not isinstance(predictor, Predictor) or isinstance(predictor, type)
+        if made_by and not callable(predictor):
+            raise TypeError(f"predictor must be a predictor, or a function from classes to one, got {predictor!r}")
+        if classes is not None and not made_by:
+            raise ValueError(f"classes must be None for a predictor, which has its own, got {classes!r}")
+        if missing is not None and not (_is_number(missing) and np.isfinite(missing)):
+            raise ValueError(f"missing must be a finite number or None, got {missing!r}")
+        if not isinstance(ignore_unknown, bool):
+            raise TypeError(f"ignore_unknown must be True or False, got {ignore_unknown!r}")
+        self.predictor = predictor
+        self.classes = classes
+        self.features = features
+        self.missing = missing
+        self.ignore_unknown = ignore_unknown
+        self._names = None if features is None else checked_names(features)
+        self._declared: tuple[Label, ...] = () if classes is None else checked_labels(classes)
+        self._known = self._declared
+        self._examples: list[tuple[Floats, Label]] = []
+        self._make: Make | None = None
+        self._model: Predictor | None = None
+        if not made_by:
+            self._model = copy.deepcopy(predictor)  # type: ignore[assignment]
+            self._known = tuple(self._model.classes)  # type: ignore[union-attr]
+        else:
+            self._make = predictor  # type: ignore[assignment]
+            if len(self._known) > 1:
+                self._model = self._made(self._known)
+
+    def _made(self, classes: tuple[Label, ...]) -> Predictor:
+        assert self._make is not None
+        made = self._make(classes)
+        if not isinstance(made, Predictor) or tuple(made.classes) != classes:
+            raise TypeError(f"predictor must be a function that makes a predictor of classes {classes!r}, got {made!r}")
+        return made
+
+    # What river asks of a classifier --------------------------------------------------------------------------------
+
+    @property
+    def _multiclass(self) -> bool:
+        return self._make is not None or set(self._known) != {False, True}
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from venn.machines.kernels import RBF
+        from venn.machines.least_squares import LeastSquaresSVM
+        from venn.predictors.transductive import TransductiveVenn
+
+        yield {"predictor": TransductiveVenn(LeastSquaresSVM(RBF(1.0), C=1, classes=[False, True]))}
+
+    def _unit_test_skips(self) -> set[str]:
+        return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES
+
+    def learn_one(self, x: Mapping[Any, Any], y: Label) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : dict from feature to finite number
+        y : label
+        """
+        names = self._names_for(x)
+        point = self._point(x, names)
+        label = _label(y)
+        if self._make is None:
+            assert self._model is not None
+            self._model.learn_one(point, label)
+        else:
+            self._learn(point, label)
+        self._names = names
+
+    def _learn(self, point: Floats, label: Label) -> None:
+        if label not in self._known:
+            # Of those seen alone the order is by name: it must not tell which came first.
+            known = (*self._declared, *in_order({*self._known, label} - {*self._declared}))
+            model = self._made(known) if len(known) > 1 else None
+            if model is not None:
+                for example in (*self._examples, (point, label)):
+                    model.learn_one(*example)
+            self._known, self._model = known, model
+        elif self._model is not None:
+            self._model.learn_one(point, label)
+        self._examples.append((point, label))
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Label | None:
+        """Return the predicted label; None where no class is known.
+
+        Parameters
+        ----------
+        x : dict from feature to finite number
+        """
+        prediction = self.prediction_one(x)
+        if prediction is not None:
+            return prediction.label
+        return self._known[0] if self._known else None
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Label, float]:
+        """Return the point forecast: a probability for each class known.
+
+        Parameters
+        ----------
+        x : dict from feature to finite number
+
+        Raises
+        ------
+        NotImplementedError
+            The predictor gives p-values: see `predict_set_one`.
+        """
+        prediction = self.prediction_one(x)
+        if prediction is None:
+            return dict.fromkeys(self._known[:1], 1.0)
+        if isinstance(prediction, PredictionSet):
+            raise NotImplementedError(f"{type(self._model).__name__} gives p-values, no probabilities: predict_set_one")
+        return dict(zip(prediction.classes, prediction.proba.tolist(), strict=True))
+
+    # What river does not ask for ------------------------------------------------------------------------------------
+
+    def prediction_one(self, x: Mapping[Any, Any]) -> Prediction | None:
+        """Return what the predictor says, for a `Monitor` or to be looked at; None where two classes are not known.
+
+        Parameters
+        ----------
+        x : dict from feature to finite number
+        """
+        point = self._point(x, self._names_for(x))
+        return None if self._model is None else self._model.predict_one(point)
+
+    def predict_interval_one(self, x: Mapping[Any, Any]) -> dict[Label, tuple[float, float]]:
+        """Return the lower and the upper probability of each class known.
+
+        Parameters
+        ----------
+        x : dict from feature to finite number
+
+        Raises
+        ------
+        NotImplementedError
+            The predictor gives a point forecast or p-values.
+        """
+        prediction = self.prediction_one(x)
+        if prediction is None:
+            return dict.fromkeys(self._known[:1], (0.0, 1.0))
+        # Rows of a multiprobability are hypotheses; pairs of class intervals stand by class.
+        columns = getattr(prediction, "probabilities", None)
+        if columns is None and hasattr(prediction, "pairs"):
+            columns = prediction.pairs.T
+        if columns is None:
+            raise NotImplementedError(f"{type(self._model).__name__} gives no intervals, but a {prediction!r}")
+        bounds = zip(columns.min(axis=0).tolist(), columns.max(axis=0).tolist(), strict=True)
+        return dict(zip(prediction.classes, bounds, strict=True))
+
+    def predict_set_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[Label, ...]:
+        """Return the labels of p-value above `epsilon`: all that are known, where two are not.
+
+        Parameters
+        ----------
+        x : dict from feature to finite number
+        epsilon : float in [0, 1]
+            Significance level: the chance of an error.
+
+        Raises
+        ------
+        NotImplementedError
+            The predictor gives no p-values.
+        """
+        prediction = self.prediction_one(x)
+        if prediction is None:
+            return self._known
+        if not isinstance(prediction, PredictionSet):
+            raise NotImplementedError(f"{type(self._model).__name__} gives no p-values, but a {prediction!r}")
+        return prediction.set(epsilon)
+
+    # Features ---------------------------------------------------------------------------------------------------------
+
+    def _names_for(self, x: Any) -> tuple[Hashable, ...]:
+        if not isinstance(x, Mapping):
+            raise TypeError(
+                f"x must be a dict from feature to number, got a {type(x).__name__}: river.stream makes such of tables"
+            )
+        # By name, so that the order in which a dict was filled makes no difference, not even in the last bit.
+        names = in_order(x) if self._names is None else self._names
+        if not names:
+            raise ValueError("x must have at least one feature, got none")
+        return names
+
+    def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...]) -> Floats:
+        values: list[Any] = []
+        lacking = 0
+        for name in names:
+            if name in x:
+                values.append(x[name])
+            elif self.missing is None:
+                raise ValueError(
+                    f"x must have the features {list(names)!r}, got no {name!r}: missing=0.0, say, fills it in"
+                )
+            else:
+                values.append(self.missing)
+                lacking += 1
+        if len(x) > len(names) - lacking and not self.ignore_unknown:
+            unknown = next(name for name in x if name not in names)
+            raise ValueError(
+                f"x must have no features but {list(names)!r}, got {unknown!r}: ignore_unknown=True leaves it out"
+            )
+        for name, value in zip(names, values, strict=True):
+            if type(value) is not float and not _is_number(value):
+                advice = (
+                    "make it 0 and 1, if that is meant" if isinstance(value, bool | np.bool_) else "encode it first"
+                )
+                raise TypeError(f"x must hold numbers, got {value!r} for feature {name!r}: {advice}")
+        point = np.array(values, np.float64)
+        if not np.isfinite(point).all():
+            j = int(np.flatnonzero(~np.isfinite(point))[0])
+            raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}")
+        return point
+
+
+def in_order(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return names or labels of any types in an order that depends on nothing but them."""
+    return tuple(sorted(names, key=lambda name: (str(name), type(name).__name__)))
+
+
+def checked_names(names: Any) -> tuple[Hashable, ...]:
+    """Return names of features, or say what is wrong with them."""
+    if isinstance(names, str | bytes | Mapping) or not isinstance(names, Iterable):
+        raise TypeError(f"features must be a sequence of names, got {names!r}")
+    known = tuple(names)
+    if not known or len(set(known)) < len(known):
+        raise ValueError(f"features must be distinct and at least one, got {known!r}")
+    return known
+
+
+def checked_labels(classes: Any) -> tuple[Label, ...]:
+    """Return labels that are known beforehand, one or more, or say what is wrong with them."""
+    if isinstance(classes, str | bytes | Mapping | set | frozenset) or not isinstance(classes, Iterable):
+        raise TypeError(f"classes must be a sequence of labels, in class order, got {classes!r}")
+    labels = tuple(_label(label) for label in classes)
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError(f"classes must be distinct and at least one, got {labels!r}")
+    return labels
+
+
+def _label(y: Any) -> Label:
+    """Return a label as a Python object, or say what is wrong with it."""
+    label: Label = y.item() if isinstance(y, np.generic) else y
+    if not isinstance(label, Hashable):
+        raise TypeError(f"y must be a hashable label, got {y!r}")
+    if label is None or label != label:
+        raise ValueError(f"y must be a label, got {y!r}")
+    return label
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

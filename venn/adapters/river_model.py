@@ -1,0 +1,130 @@
+"""From river: its classifiers as predictors of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.adapters.river import base, checked_names
+from venn.prediction import Forecast, Label, class_codes
+
+
+class FromRiver:
+    """A classifier of river as a predictor, to stand in a `Panel`, to be watched by a `Monitor` or `Protected`.
+
+    Its predictions are `Forecast`s: nothing is proved about them.
+
+    Parameters
+    ----------
+    model : river.base.Classifier
+        A pipeline that ends in one too. It learns; it is not copied. `save` cannot keep it, pickle can.
+    classes : sequence of two or more labels
+        In class order. A model for two classes only is told False for the first and True for the second, as river's
+        binary models take any other label for one of these.
+    features : sequence of distinct names, optional
+        Names of the values of an object, for the dicts that river wants. By default x0, x1, ... Objects that are
+        dicts go to the model as they are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that. By learning and predicting: the label is none of the classes, an object has another
+        number of values, or the model gives no distribution over the classes.
+
+    Notes
+    -----
+    A model that knows no class yet says nothing; the forecast is then uniform. Classes that it has not seen have
+    probability 0: log loss is infinite when one of them comes, as it is for the model itself.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from river import linear_model, preprocessing
+    >>> model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> predictor = FromRiver(model, classes=["no", "yes"])
+    >>> for x in (0.0, 0.1, 0.2, 0.3):
+    ...     predictor.learn_one([x], "no")
+    ...     predictor.learn_one([1 + x], "yes")
+    >>> predictor.predict_one([1.15]).label
+    'yes'
+    >>> venn.Protected(predictor).predict_one([1.15]).label
+    'yes'
+    """
+
+    machine = None
+
+    def __init__(self, model: Any, classes: Sequence[Label], features: Sequence[Hashable] | None = None) -> None:
+        if isinstance(model, type) or not isinstance(model, base.Classifier):
+            raise TypeError(f"model must be a classifier of river, got {model!r}")
+        if isinstance(model, base.MultiLabelClassifier):
+            raise TypeError(f"model must predict one label, not several at once, got {model}")
+        self._codes = class_codes(classes)
+        self.classes: tuple[Label, ...] = tuple(self._codes)
+        self.model = model
+        self.features = features
+        self._names = None if features is None else checked_names(features)
+        multiclass = bool(getattr(model, "_multiclass", False))
+        if not multiclass and len(self.classes) > 2:
+            raise ValueError(
+                f"model must take more than two classes, got {model} for {list(self.classes)!r}: "
+                "river.multiclass.OneVsRestClassifier(model) does"
+            )
+        self._keys: tuple[Label, ...] = self.classes if multiclass else (False, True)
+
+    def __repr__(self) -> str:
+        shown = "" if self.features is None else f", features={self.features!r}"
+        return f"FromRiver({self.model}, classes={list(self.classes)!r}{shown})"
+
+    def _row(self, x: Any) -> dict[Any, Any]:
+        if isinstance(x, Mapping):
+            return dict(x)
+        values = np.asarray(x)
+        if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+            raise ValueError(f"x must be a sequence of finite numbers or a dict, got {x!r}")
+        names = tuple(f"x{j}" for j in range(len(values))) if self._names is None else self._names
+        if len(names) != len(values):
+            raise ValueError(f"x must have {len(names)} features, got {len(values)}")
+        return dict(zip(names, values.tolist(), strict=True))
+
+    def predict_one(self, x: Any) -> Forecast:
+        """Return what the model says; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or dict
+        """
+        try:
+            said = self.model.predict_proba_one(self._row(x))
+        except NotImplementedError:
+            raise TypeError(f"model must give probabilities, got {self.model}, which predicts labels only") from None
+        if not said:
+            return Forecast(np.full(len(self.classes), 1 / len(self.classes)), self.classes)
+        proba = np.array([said.get(key, 0.0) for key in self._keys], np.float64)
+        total = float(proba.sum())
+        # Written so that NaN fails. A sum is off by roundings only, or by a label that is none of the classes.
+        if not abs(total - 1) <= 1e-6:
+            raise ValueError(f"model must give a distribution over {list(self._keys)!r}, got {said!r}")
+        return Forecast(proba / total, self.classes)
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise before the model is told, and learn nothing."""
+        self._row(x)
+        self._code(y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example."""
+        row = self._row(x)
+        key = self._keys[self._code(y)]
+        self.model.learn_one(row, key)
+        if self._names is None and not isinstance(x, Mapping):
+            self._names = tuple(row)
+
+    after_learning = learn_one
+
+    def _code(self, y: Any) -> int:
+        try:
+            return self._codes[y]
+        except (KeyError, TypeError):
+            raise ValueError(f"y must be one of the classes {list(self.classes)!r}, got {y!r}") from None
