@@ -46,6 +46,15 @@ def not_finite(X: Any) -> NDArray[np.int64]:
     return np.stack([np.searchsorted(X.indptr, bad, side="right") - 1, X.indices[bad]], axis=1)
 
 
+def stacked(first: Any, then: Any) -> Any:
+    """Return the rows of one table above those of another, in an array of the first one's kind."""
+    if not is_sparse(first):
+        return np.concatenate([first, then.toarray() if is_sparse(then) else then])
+    from scipy.sparse import csr_array, vstack
+
+    return vstack([first, csr_array(then)], format="csr")
+
+
 def rows(X: Any) -> Iterator[Any]:
     """Yield the rows of a csr_array as read-only csr_array (1, d): made anew, a third faster than slices of it."""
     make, shape = type(X), (1, X.shape[1])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from streams.example import Floats, Integers, Label, Scaling, Stream, whole_number
+from streams.sparse import stacked
 
 # Others draw from numpy.random.default_rng(seed) too, with the same seed as likely as not. A stream made of the
 # very numbers that later shuffle it, or break ties between its p-values, would not be independent of them.
@@ -189,7 +190,7 @@ def change_point(before: Stream, then: Stream, after: int) -> Stream:
             raise ValueError(
                 f"then must have the {name} of before, {getattr(before, name)!r}, got {getattr(then, name)!r}"
             )
-    X, y = np.concatenate([before.X[:after], then.X]), np.concatenate([before.y[:after], then.y])
+    X, y = stacked(before.X[:after], then.X), np.concatenate([before.y[:after], then.y])
     first, second = _known(before), _known(then)
     known = None if first is None or second is None else np.concatenate([first[:after], second])
     return _with(before, X, y, known, f".change_point({after})")

@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.sparse import csr_array
 
 import streams
 
@@ -254,3 +255,12 @@ def test_breaks_refuse_bad_parameters():
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             act()
+
+
+@pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True)])
+def test_a_change_between_sparse_and_dense_streams_keeps_the_kind_of_the_first(kinds):
+    X = np.array([[0.0, 1.5], [0.0, 0.0], [2.0, 0.0]])
+    parts = [streams.from_arrays(csr_array(X) if sparse else X, ["a", "b", "a"]) for sparse in kinds]
+    whole = streams.change_point(*parts, after=2)
+    found = [row.toarray()[0] if kinds[0] else row for row, _ in whole]
+    assert [row.tolist() for row in found] == [*X[:2].tolist(), *X.tolist()]

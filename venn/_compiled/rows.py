@@ -1,4 +1,4 @@
-"""Kernel rows: one object against all stored ones. Objects are stored by feature, (d, capacity)."""
+"""Kernel rows: one dense object against all stored ones. Objects are stored by feature, (d, capacity)."""
 
 import math
 
@@ -32,6 +32,12 @@ def dot_row(columns, n, x, out):  # type: ignore[no-untyped-def]
 def power_row(columns, n, x, degree, gamma, coef0, out):  # type: ignore[no-untyped-def]
     """Set out[:n] = (gamma <x_i, x> + coef0)^degree."""
     dot_row(columns, n, x, out)
+    powers(n, degree, gamma, coef0, out)
+
+
+@compiled
+def powers(n, degree, gamma, coef0, out):  # type: ignore[no-untyped-def]
+    """Replace inner products by (gamma <x_i, x> + coef0)^degree."""
     for i in range(n):
         base = gamma * out[i] + coef0
         value = 1.0

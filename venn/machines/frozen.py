@@ -5,22 +5,28 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
 from venn.machines.machine import clean_object
+from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.prediction import Floats, Integers, Label, class_codes
 
 METHODS = ("decision_function", "predict_proba")
+Block: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
-def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> Floats:
+def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> Block:
     """Return `X` as finite (n, d) float64 rows, not copied where it is that, or say what is wrong with it.
 
-    An array goes by position. A table must have the columns `names`, in their order; without names it is refused.
+    An array goes by position, and so does a sparse one, which stays sparse. A table must have the columns `names`, in
+    their order; without names it is refused.
     """
+    if is_sparse(X):
+        return clean_sparse("X", X, features)
     if not isinstance(X, np.ndarray) and hasattr(X, "columns"):
         if names is None:
             raise TypeError(
@@ -49,14 +55,20 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     return clean
 
 
-def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> Floats:
-    """Return one object as `clean_object` does; names that it carries, as a table's row, must be `names`."""
+def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> Block:
+    """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
+
+    Names that it carries, as a table's row, must be `names`.
+    """
+    if is_sparse(x):
+        return clean_sparse("x", x, features)
     index = getattr(x, "index", None)  # a method of lists
     if names is not None and index is not None and not callable(index):
         own = list(index)
         if tuple(own) != names and any(isinstance(name, str) for name in own):
             raise ValueError(f"x must have the features {list(names)!r} in this order, got {own!r}")
-    return clean_object(x, features)
+    row: Floats = clean_object(x, features)[None]
+    return row
 
 
 class FrozenScorer:
@@ -69,8 +81,8 @@ class FrozenScorer:
     What it was fitted to must be disjoint from the examples that will calibrate it. That is the whole
     assumption about it: any estimator whatever gives valid predictions, a better one sharper ones.
 
-    Arrays go by position. Tables are taken where the estimator was fitted to one, with the same columns in the
-    same order, and refused elsewhere.
+    Arrays go by position. Sparse ones are handed on as a `scipy.sparse.csr_array`, if the estimator takes that. Tables
+    are taken where the estimator was fitted to one, with the same columns in the same order, and refused elsewhere.
 
     Parameters
     ----------
@@ -164,14 +176,14 @@ class FrozenScorer:
 
         Parameters
         ----------
-        x : (d,) finite numbers
+        x : (d,) finite numbers, or a sparse row
 
         Raises
         ------
         ValueError, TypeError
             x is not that, has other names than the estimator's, or a score is not finite.
         """
-        row: Floats = self._score(clean_row(x, self.features, self.feature_names)[None])[0]
+        row: Floats = self._score(clean_row(x, self.features, self.feature_names))[0]
         return row
 
     def score_many(self, X: Any) -> Floats:
@@ -180,7 +192,7 @@ class FrozenScorer:
         Parameters
         ----------
         X : (n, d) finite numbers
-            An array, or a table with the columns of the one that the estimator was fitted to.
+            An array, sparse or not, or a table with the columns of the one that the estimator was fitted to.
 
         Raises
         ------
@@ -189,9 +201,11 @@ class FrozenScorer:
         """
         return self._score(clean_rows(X, self.features, self.feature_names))
 
-    def _score(self, rows: Floats) -> Floats:
+    def _score(self, rows: Block) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))
-        if self._linear is not None:
+        if self._linear is not None and isinstance(rows, SparseRows):
+            sparse_linear_scores(rows.arrays, len(rows), *self._linear, scores)
+        elif self._linear is not None:
             linear_scores(rows, *self._linear, scores)
         elif len(rows):
             values = self._asked(rows)
@@ -211,9 +225,10 @@ class FrozenScorer:
             raise ValueError(f"scores must be finite, got {scores[i, k]} for class {self.classes[k]!r} at row {i}")
         return scores
 
-    def _asked(self, rows: Floats) -> Floats:
+    def _asked(self, block: Block) -> Floats:
         """Return what the estimator answers."""
         ask = getattr(self._estimator, self._method)
+        rows = block.tocsr() if isinstance(block, SparseRows) else block
         if self.feature_names is None:
             return np.asarray(ask(rows), np.float64)
         with warnings.catch_warnings():

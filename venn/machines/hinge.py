@@ -17,7 +17,7 @@ from venn._compiled.step import solve_step
 from venn.machines.batch import Problem, batch_solve
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.hinge_state import HingeState
-from venn.machines.kernels import kernel_row, positive
+from venn.machines.kernels import positive
 from venn.machines.machine import (
     Bag,
     NotConverged,
@@ -25,7 +25,6 @@ from venn.machines.machine import (
     checked_class_weights,
     checked_place,
     checked_weight,
-    clean_object,
     code_of,
 )
 from venn.machines.masses import Moved, move_masses
@@ -140,7 +139,7 @@ class HingeMachine(HingeState):
 
         Parameters
         ----------
-        x : (d,) finite numbers
+        x : (d,) finite numbers, or a sparse row
         weight : float > 0, default 1
             Of the new example; that of its supposed class multiplies it.
 
@@ -149,20 +148,20 @@ class HingeMachine(HingeState):
         HingeHypotheses
             Views of this machine's buffers: read them before the next question.
         """
-        x, weight = clean_object(x, self._features), positive("weight", weight)
+        x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
-            return self._asked
+        known: HingeHypotheses[Any] | None = self._remembered(key, weight)
+        if known is not None:
+            return known
         supposed = self._unit * weight
         self._forget()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
-        self._make_room(count, x.size)
+        self._make_room(count)
         self._make_margin_room(int(self._solved.size.max()))
         if p == self._count:
-            self._columns[:, p] = x
-            row = self._objects.kernel[p]
-            self.kernel.row(self._columns, count, x, row)
+            self._store.put(p, x)
+            self._store.row(count, x, self._objects.kernel[p])
             self._first[p] = self._equal[p] = 0
         worst = solve_step(
             p, p == self._count, count, self._scale_with(p), self.C, supposed, self._objects, self._solved,
@@ -175,8 +174,8 @@ class HingeMachine(HingeState):
                 worst = max(worst, self._solve_afresh(int(k), int(side), p, count, float(supposed[side, k])))
         if not worst <= TOLERANCE:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {self.n}")
-        self._asked = self._answer(key, p, count, weight)
-        return self._asked
+        answer = self._asked = self._answer(key, p, count, weight)
+        return answer
 
     def _solve_afresh(self, k: int, side: int, p: int, count: int, weight: float) -> float:
         """Solve one branch without the path; return its worst violation."""
@@ -198,14 +197,9 @@ class HingeMachine(HingeState):
         self._branches.commit[k, side] = REBUILD
         return solution.violation
 
-    def _forget(self) -> None:
-        if self._asked is not None:
-            self._asked.current = False
-            self._asked = None
-
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
-        x = clean_object(x, self._features)
+        x = self._store.clean(x)
         key = x.tobytes()
         if self._asked is not None and self._asked.key == key:
             remembered: Floats = self._asked.test_scores.copy()
@@ -214,36 +208,31 @@ class HingeMachine(HingeState):
         if known is not None:
             return self._by_class(self._solved.score[:, known, None])[:, 0]
         m = self._count
-        row = kernel_row(self.kernel, self._columns, m, x)
+        row = self._store.row_with(m, x)
         scores = self._solved.bias + self._solved.beta[:, :m] @ row[:m]
         of_class, examples = self._objects.sizes.T
         scores[of_class == examples] = 1.0
         scores[of_class == 0] = -1.0
         return self._by_class(scores[:, None])[:, 0]
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        clean_object(x, self._features)
-        code_of(y, self._codes)
-
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the branch already solved for its label becomes the machine.
 
         Parameters
         ----------
-        x : (d,) finite numbers
+        x : (d,) finite numbers, or a sparse row
         y : one of `classes`
         weight : float >= 0, default 1
             It counts as that many equal examples; none is learned of weight 0.
         """
         label = code_of(y, self._codes)
         if checked_weight(weight) == 0:
-            clean_object(x, self._features)
+            self._store.clean(x)
             return
         answer = self.hypotheses(x, weight)
         p, count, deleted = answer.test, answer.count, answer._deleted is not None
         self._forget()
-        self._features = self._columns.shape[0]
+        self._store.keep(p)
         self._where[answer.key] = p
         self._scale = self._scale_with(p)
         self._count = count
@@ -344,7 +333,8 @@ class HingeMachine(HingeState):
         self._scale = float(objects.kernel.diagonal()[: self._count].max(initial=0.0))
         self._changed()
         if self.n == 0:
-            self._features, self._changes = None, 0
+            self._changes = 0
+            self._store.clear()
 
     def _take(self, moved: Moved) -> None:
         """Let machines stand where they moved to."""

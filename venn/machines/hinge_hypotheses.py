@@ -46,12 +46,12 @@ class HingeHypotheses(Answer[Hinge]):
                 # The new example has a column of its own.
                 test = columns.size
                 columns, labels, numbers = np.append(columns, self.test), np.append(labels, 0), np.append(numbers, 0)
-            features = machine._columns[:, columns]
+            features = machine._store.of(columns)
         else:
             scores, features = self._branches(), machine._columns
             if columns.size > self.count:
                 # An object with examples of several classes or weights is several distinct examples of equal scores.
-                scores, features = scores[:, :, columns], features[:, columns]
+                scores, features = scores[:, :, columns], machine._store.of(columns)
         return [
             (ScoreTable(negative, positive, labels, numbers, test, features), codes)
             for negative, positive, codes in self._pairs(scores)

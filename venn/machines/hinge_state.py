@@ -15,12 +15,13 @@ from venn._compiled.path import EVENTS
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.kernels import Kernel, checked_kernel, positive
 from venn.machines.machine import checked_class_weights, grown
+from venn.machines.store import ObjectStore, Storing, doubled
 from venn.prediction import Floats, Integers, Label, class_codes
 
 REFRESH = 200  # examples, learned or unlearned, between two recomputations of all scores from the kernel
 
 
-class HingeState(ABC):
+class HingeState(Storing, ABC):
     """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
 
     def __init__(
@@ -34,7 +35,7 @@ class HingeState(ABC):
         self.signs = self._signs_of(len(self.classes))
         self.n = 0
         c, k = len(self.classes), len(self.signs)
-        self._features: int | None = None
+        self._store = ObjectStore(self.kernel)
         self._count = 0  # distinct objects learned
         self._where: dict[bytes, int] = {}
         self._asked: HingeHypotheses[Any] | None = None
@@ -46,7 +47,6 @@ class HingeState(ABC):
         self._changes = 0  # examples learned and unlearned
         # Buffers: `_make_room` and `_make_margin_room` replace them, and those of `_weigh`, by larger ones.
         self._room = self._margin_room = 0
-        self._columns = np.zeros((0, 0))  # objects by feature
         self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object
         # Class and weight of the first example at each object, and the number of those equal to it.
         self._first, self._first_weight, self._equal = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
@@ -91,18 +91,12 @@ class HingeState(ABC):
             np.empty(width, np.int64), np.empty(self._margin_room * width),
         )  # fmt: skip
 
-    def _make_room(self, objects: int, features: int) -> None:
+    def _make_room(self, objects: int) -> None:
         """Make room for `objects` distinct objects; capacities double."""
-        if features != self._columns.shape[0]:
-            # Nothing is learned yet: only then may objects of another length come.
-            self._columns = np.zeros((features, self._room))
         if objects <= self._room:
             return
-        c, k, room = len(self.classes), len(self.signs), max(64, self._room)
-        while room < objects:
-            room *= 2
-        self._room = room
-        self._columns = grown(self._columns, features, room)
+        c, k = len(self.classes), len(self.signs)
+        room = self._room = doubled(self._room, objects)
         self._counts, self._equal = grown(self._counts, c, room), grown(self._equal, room)
         self._first, self._first_weight = grown(self._first, room), grown(self._first_weight, room)
         kernel, of_class, total, sizes = self._objects
@@ -206,9 +200,9 @@ class HingeState(ABC):
     def _drop(self, p: int) -> None:
         """Remove object p, at which no example is left; the last one takes its place."""
         last = self._count - 1
-        del self._where[self._columns[:, p].tobytes()]
+        del self._where[self._store.key(p)]
         if p != last:
-            self._where[self._columns[:, last].tobytes()] = p
+            self._where[self._store.key(last)] = p
             if self._extras:
                 numbers = self._extras.items()
                 self._extras = {(p if q == last else q, code, weight): n for (q, code, weight), n in numbers}
@@ -221,13 +215,14 @@ class HingeState(ABC):
             kernel[p, p] = kernel[last, last]
             kernel[:last, p] = kernel[p, :last]
             by_object = [
-                self._columns, self._counts, self._equal, self._first, self._first_weight, of_class, total,
-                self._solved.beta, self._solved.score, self._solved.state,
+                self._counts, self._equal, self._first, self._first_weight, of_class, total, self._solved.beta,
+                self._solved.score, self._solved.state,
             ]  # fmt: skip
             if self._known.size:
                 by_object.append(self._known)
             for values in by_object:
                 values[..., p] = values[..., last]
+        self._store.drop(p, last)
         self._counts[:, last] = self._equal[last] = 0
         self._count = last
 

@@ -8,11 +8,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn._compiled.rows import dot_row, power_row, rbf_row
+from venn._compiled.sparse import sparse_dot_row, sparse_power_row, sparse_rbf_row
+from venn.machines.sparse import SparseRows
 from venn.prediction import Floats, Parameters
 
 
 class Kernel(Protocol):
-    """What a machine asks of a kernel: symmetric, positive semidefinite, deterministic."""
+    """What a machine asks of a kernel: symmetric, positive semidefinite, deterministic.
+
+    For sparse objects there is also `sparse_row(rows, n, x, work, out)`, which sets `out[:n]` to the kernel of the
+    sparse object `x`, rows of one, with the first n of the sparse `rows`; `work` (d,) holds zeros, before and after.
+    """
 
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` (d,) with the objects `columns[:, :n]` (d, n)."""
@@ -35,17 +41,6 @@ def checked_kernel(kernel: Any) -> Kernel:
         raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
     known: Kernel = kernel
     return known
-
-
-def kernel_row(kernel: Kernel, columns: Floats, n: int, x: Floats) -> Floats:
-    """Return the (n + 1,) kernel of `x` with the objects `columns[:, :n]` and itself, or say that it is not finite."""
-    row = np.empty(n + 1)
-    if n:
-        kernel.row(columns, n, x, row)
-    kernel.row(x[:, None], 1, x, row[n:])
-    if not np.isfinite(row).all():
-        raise ValueError(f"x must have finite kernel values, got {x} which has not by {kernel!r}")
-    return row
 
 
 class RBF(Parameters):
@@ -73,6 +68,10 @@ class RBF(Parameters):
         """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
         rbf_row(columns, n, x, self.gamma, out)
 
+    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
+        sparse_rbf_row(rows.arrays, n, x.arrays, self.gamma, work, out)
+
 
 class Linear(Parameters):
     """Linear kernel K(x, z) = <x, z>.
@@ -86,6 +85,10 @@ class Linear(Parameters):
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
         dot_row(columns, n, x, out)
+
+    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
+        sparse_dot_row(rows.arrays, n, x.arrays, work, out)
 
 
 class Polynomial(Parameters):
@@ -114,3 +117,7 @@ class Polynomial(Parameters):
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
         power_row(columns, n, x, self.degree, self.gamma, self.coef0, out)
+
+    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
+        sparse_power_row(rows.arrays, n, x.arrays, self.degree, self.gamma, self.coef0, work, out)

@@ -11,7 +11,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import least_squares as compiled
-from venn.machines.kernels import Kernel, checked_kernel, kernel_row, positive
+from venn.machines.kernels import Kernel, checked_kernel, positive
 from venn.machines.least_squares_hypotheses import Joined, LeastSquaresHypotheses
 from venn.machines.machine import (
     Bag,
@@ -20,11 +20,11 @@ from venn.machines.machine import (
     checked_class_weights,
     checked_place,
     checked_weight,
-    clean_object,
     code_of,
     grown,
     shown_class_weights,
 )
+from venn.machines.store import ObjectStore, Storing, doubled
 from venn.prediction import Floats, Integers, Label, class_codes
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
@@ -33,7 +33,7 @@ Solved = tuple[Floats, Floats, Floats, Floats, float]  # sums, diagonal, solutio
 SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_joined")
 
 
-class LeastSquaresSVM:
+class LeastSquaresSVM(Storing):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
@@ -51,6 +51,9 @@ class LeastSquaresSVM:
     Memory: 4 n^2 bytes for n examples and little more. When room doubles, the old factor stands beside the
     new one for a moment; a new factorisation, made when a check fails, takes 12 n^2 bytes more for a moment. What is
     never touched is never resident.
+
+    Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
+    converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.
 
     Parameters
     ----------
@@ -117,12 +120,11 @@ class LeastSquaresSVM:
         self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         self.n = 0
         c = len(self.classes)
-        self._features: int | None = None
+        self._store = ObjectStore(self.kernel)
         self._asked: LeastSquaresHypotheses | None = None
         self._probe = 0  # the old example whose equations are checked next
         self._certified = 0  # examples when all equations were checked last
         self._room = 0
-        self._columns = np.zeros((0, 0))  # objects by feature
         self._labels = np.zeros(0, np.int64)
         self._weights = np.zeros(0)  # of each example, without that of its class
         self._ridge = np.zeros(0)  # 1 / (C weight) of each example
@@ -153,18 +155,11 @@ class LeastSquaresSVM:
         self._work = np.empty((groups, 4, self._room))
         self._tables = np.empty((groups, 4, len(self.classes), self._room))
 
-    def _make_room(self, n: int, features: int) -> None:
+    def _make_room(self, n: int) -> None:
         """Make room for `n` examples; capacities double."""
-        if features != self._columns.shape[0]:
-            # Nothing is learned yet: only then may objects of another length come.
-            self._columns = np.zeros((features, self._room))
         if n <= self._room:
             return
-        room = max(64, self._room)
-        while room < n:
-            room *= 2
-        self._room = room
-        self._columns = grown(self._columns, features, room)
+        room = self._room = doubled(self._room, n)
         self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
         self._ridge = grown(self._ridge, room)
         self._sums = grown(self._sums, room)
@@ -185,7 +180,7 @@ class LeastSquaresSVM:
 
     def _violation(self, i: int) -> float:
         n, row = self.n, self._probe_row
-        self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), row)
+        self._store.row_of(i, n, row)
         worst: float = compiled.row_violation(
             i, n, row, self._ridge[i], self._labels, self._factor, self._sums, self._diagonal, self._solutions,
             self._bases, self._total,
@@ -215,10 +210,11 @@ class LeastSquaresSVM:
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`; 0 before the first example."""
-        x = clean_object(x, self._features)
+        x = self._store.clean(x)
         if self._asked is not None and self._asked.key == x.tobytes():
-            return self._asked.test_scores.copy()
-        row = kernel_row(self.kernel, self._columns, self.n, x)
+            remembered: Floats = self._asked.test_scores.copy()
+            return remembered
+        row = self._store.row_with(self.n, x)
         return self._score(row) if self.n else np.zeros(len(self.classes))
 
     def _score(self, row: Floats) -> Floats:
@@ -235,7 +231,7 @@ class LeastSquaresSVM:
 
         Parameters
         ----------
-        x : (d,) finite numbers
+        x : (d,) finite numbers, or a sparse row
         weight : float > 0, default 1
             Of the new example; that of its supposed class multiplies it.
 
@@ -244,18 +240,18 @@ class LeastSquaresSVM:
         LeastSquaresHypotheses
             Views of this machine's buffers: read them before the next question.
         """
-        x, weight = clean_object(x, self._features), positive("weight", weight)
+        x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key and self._asked.weight == weight:
-            return self._asked
+        known: LeastSquaresHypotheses | None = self._remembered(key, weight)
+        if known is not None:
+            return known
         ridges = 1 / (self.C * weight * self._values)
         self._forget()
         n = self.n
-        self._make_room(n + 1, x.size)
-        self._columns[:, n] = x
-        self.kernel.row(self._columns, n + 1, x, self._row)
-        if not np.isfinite(self._row[: n + 1]).all():
-            raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
+        self._make_room(n + 1)
+        self._store.put(n, x)
+        self._store.row(n + 1, x, self._row)
+        self._store.check_row(self._row[: n + 1], x)
         worst = self._suppose(ridges)
         if not worst <= TOLERANCE:
             kept = self._kept()
@@ -273,8 +269,8 @@ class LeastSquaresSVM:
                 # A question that is refused leaves no trace.
                 (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
                 raise
-        self._asked = LeastSquaresHypotheses(self, key, float(weight))
-        return self._asked
+        answer = self._asked = LeastSquaresHypotheses(self, key, float(weight))
+        return answer
 
     def _suppose(self, ridges: Floats) -> float:
         """Join the object at column n, supposed of no class, with each ridge; return the worst error checked."""
@@ -308,7 +304,7 @@ class LeastSquaresSVM:
         M = np.empty((n, n), order="F")
         row = np.empty(n)
         for i in range(n):
-            self.kernel.row(self._columns, n, np.ascontiguousarray(self._columns[:, i]), row)
+            self._store.row_of(i, n, row)
             M[:, i] = row
         M[np.diag_indices(n)] += self._ridge[:n]
         try:
@@ -334,7 +330,7 @@ class LeastSquaresSVM:
         n = self.n
         state |= {
             "_room": n, "_asked": None, "_before": None,
-            "_columns": self._columns[:, :n].copy(), "_labels": self._labels[:n].copy(),
+            "_store": self._store.trimmed(n), "_labels": self._labels[:n].copy(),
             "_weights": self._weights[:n].copy(), "_ridge": self._ridge[:n].copy(),
             "_factor": self._factor[: n * (n + 1) // 2].copy(), "_sums": self._sums[:n].copy(),
             "_diagonal": self._diagonal[:n].copy(), "_solutions": self._solutions[:, :n].copy(),
@@ -346,33 +342,23 @@ class LeastSquaresSVM:
         vars(self).update(state)
         self._make_scratch()
 
-    def _forget(self) -> None:
-        if self._asked is not None:
-            self._asked.current = False
-            self._asked = None
-
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        clean_object(x, self._features)
-        code_of(y, self._codes)
-
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the answer already solved, with its label, becomes the machine.
 
         Parameters
         ----------
-        x : (d,) finite numbers
+        x : (d,) finite numbers, or a sparse row
         y : one of `classes`
         weight : float >= 0, default 1
             It counts as that many equal examples; none is learned of weight 0.
         """
         label = code_of(y, self._codes)
         if checked_weight(weight) == 0:
-            clean_object(x, self._features)
+            self._store.clean(x)
             return
         self.hypotheses(x, weight)
         self._forget()
-        self._features = self._columns.shape[0]
+        self._store.keep(self.n)
         joined = self._joined[self._group[label]]
         self._before = self._solved()
         compiled.append(
@@ -422,11 +408,13 @@ class LeastSquaresSVM:
         if i == n - 1 and self._before is not None:
             self._take_back(self._before)
             self._before = None
+            self._store.remove(i, n)
             self.n, self._probe = n - 1, self._probe - 1
         else:
             self._rotate_out(i)
         if self.n == 0:  # objects of another length may come, as at the start
-            self._features, self._probe, self._certified = None, 0, 0
+            self._probe = self._certified = 0
+            self._store.clear()
 
     def _solved(self) -> Solved:
         """Return copies of all that follows from the factor."""
@@ -451,6 +439,7 @@ class LeastSquaresSVM:
         self._total = compiled.remove(n, i, carry, self._sums, self._diagonal, self._solutions, self._bases)
         for array, old in zip(self._given(), given, strict=True):
             array[..., i : n - 1] = old[..., 1:]
+        x = self._store.remove(i, n)
         self.n = n - 1
         try:
             if not self._probed() <= TOLERANCE:
@@ -463,15 +452,16 @@ class LeastSquaresSVM:
             compiled.rotate_in(factor, n, i, carry, cosines, sines)
             (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
             self._take_back(solved)
+            self._store.insert(i, n - 1, x)
             for array, old in zip(self._given(), given, strict=True):
                 array[..., i:n] = old
             raise
         self._before = None
         self._probe += 1
 
-    def _given(self) -> tuple[Any, ...]:
-        """Return what is kept of the examples themselves, each along the last axis."""
-        return self._columns, self._labels, self._weights, self._ridge
+    def _given(self) -> tuple[Integers | Floats, ...]:
+        """Return what is kept of the examples beside the objects, each along the last axis."""
+        return self._labels, self._weights, self._ridge
 
     def _probed(self) -> float:
         """Return the error of the example whose turn it is."""

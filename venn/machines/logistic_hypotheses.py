@@ -51,7 +51,7 @@ class LogisticHypotheses(Answer["KernelLogisticRegression"]):
             objects, codes, numbers = machine._places
             columns = np.append(objects, self.test)
             *negatives, positive = self._delete(columns) if deleted else machine._scores[:, :, columns]
-            codes, numbers, features = np.append(codes, 0), np.append(numbers, 0), machine._columns[:, columns]
+            codes, numbers, features = np.append(codes, 0), np.append(numbers, 0), machine._store.of(columns)
             self._tables[deleted] = [
                 (
                     ScoreTable(negative, positive, codes, numbers, objects.size, features),

@@ -14,13 +14,14 @@ from venn.machines.logistic_both import Both, Scratch
 from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.machine import NotConverged, checked_class_weights, grown
+from venn.machines.store import ObjectStore, Storing, doubled
 from venn.prediction import Floats, Label, class_codes
 
 REFRESH = 64  # examples, learned or unlearned, between two checks of the inverses
 DRIFT = 1e-10
 
 
-class LogisticState:
+class LogisticState(Storing):
     """One-against-all machines over the same distinct objects, in buffers that grow."""
 
     def __init__(
@@ -32,7 +33,7 @@ class LogisticState:
         self.classes = tuple(self._codes)
         self.n = 0
         c = len(self.classes)
-        self._features: int | None = None
+        self._store = ObjectStore(self.kernel)
         self._asked: LogisticHypotheses | None = None
         self._where: dict[bytes, int] = {}  # object of each content
         self._examples: dict[tuple[int, int, float], int] = {}  # place of each distinct example: object, class, weight
@@ -42,7 +43,6 @@ class LogisticState:
         self._sizes = np.zeros(c, np.int64)  # examples of each class
         self._count = 0  # distinct objects
         self._room = 0
-        self._columns = np.zeros((0, 0))  # objects by feature
         self._kernel = np.zeros(0)  # packed by rows of the lower triangle, like the inverses
         self._scale = 0.0  # largest K(x, x)
         self._changes = 0  # examples learned and unlearned
@@ -78,18 +78,12 @@ class LogisticState:
         self._joined = np.zeros((c, room))  # inverse times the new object's kernel
         self._work = Scratch(np.empty((26, room)), np.empty((2, compiled.FOLDED, room)))
 
-    def _make_room(self, objects: int, features: int) -> None:
+    def _make_room(self, objects: int) -> None:
         """Make room for `objects` distinct objects; capacities double."""
-        if features != self._columns.shape[0]:
-            # Nothing is learned yet: only then may objects of another length come.
-            self._columns = np.zeros((features, self._room))
         if objects <= self._room:
             return
-        c, room = len(self.classes), max(64, self._room)
-        while room < objects:
-            room *= 2
-        self._room = room
-        self._columns = grown(self._columns, features, room)
+        c = len(self.classes)
+        room = self._room = doubled(self._room, objects)
         self._kernel = grown(self._kernel, room * (room + 1) // 2)
         self._masses, self._total = grown(self._masses, c, room), grown(self._total, room)
         self._beta, self._score = grown(self._beta, c, room), grown(self._score, c, room)
@@ -121,11 +115,6 @@ class LogisticState:
         except NotConverged as error:
             raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
 
-    def _forget(self) -> None:
-        if self._asked is not None:
-            self._asked.current = False
-            self._asked = None
-
     def _strike(self, i: int, place: int) -> None:
         """Take the i-th example, one of those at a place, out of the books; the last place moves to one without any."""
         self._history[i : self.n - 1] = self._history[i + 1 : self.n]
@@ -145,14 +134,14 @@ class LogisticState:
     def _drop(self, p: int) -> None:
         """Remove object p, at which no example is left; the last one takes its place. Solutions are the caller's."""
         last = self._count - 1
-        del self._where[self._columns[:, p].tobytes()]
+        del self._where[self._store.key(p)]
         if p < last:
-            self._where[self._columns[:, last].tobytes()] = p
-            self._columns[:, p] = self._columns[:, last]
+            self._where[self._store.key(last)] = p
             for place in np.flatnonzero(self._places[0] == last).tolist():
                 like = int(self._places[1, place]), float(self._weight[place])
                 self._examples[p, *like] = self._examples.pop((last, *like))
             self._places[0, self._places[0] == last] = p
+        self._store.drop(p, last)
         compiled.move_last(self._kernel, self._count, p)
         self._count = last
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from venn.machines.sparse import is_sparse
 from venn.prediction import Floats, Integers, Label
 
 
@@ -309,6 +310,11 @@ def clean_object(x: Any, features: int | None) -> Floats:
         raise TypeError(
             f"x must be one object, a sequence of numbers, got a {type(x).__name__}: "
             "iterate over its rows with streams.from_arrays"
+        )
+    if is_sparse(x):
+        raise TypeError(
+            f"x must be dense here, got a sparse {type(x).__name__}: pass x.toarray().ravel(), or use a machine with a "
+            "kernel, such as LeastSquaresSVM"
         )
     if np.ma.isMaskedArray(x):
         raise TypeError(f"x must have no masked values, got {x!r}")

@@ -13,6 +13,7 @@ from venn._compiled.scaling import apply_platt, fit_platt
 from venn.machines.kernels import RBF, Kernel, checked_kernel, positive
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import clean_object, code_of
+from venn.machines.sparse import clean_sparse, is_sparse
 from venn.prediction import Floats, Integers, Label, class_codes
 
 WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
@@ -63,7 +64,7 @@ class Tuning:
 
     def met(self, x: Any, y: Label) -> bool:
         """Whether the example is one of those tuned on."""
-        return (clean_object(x, None).tobytes(), y) in self._prefix
+        return (dense_object(x, None).tobytes(), y) in self._prefix
 
     def __repr__(self) -> str:
         return f"Tuning({self.kernel!r}, C={self.C:g}; log loss {self.best.log_loss:.3f} on {self.n} examples)"
@@ -90,7 +91,7 @@ def tune(
     Parameters
     ----------
     prefix : iterable of (x, y), at least 4
-        Such as `stream.take(200)`; go on with `stream.drop(200)`.
+        Such as `stream.take(200)`; go on with `stream.drop(200)`. Sparse objects are made dense here, as they are few.
     classes : sequence of labels, optional
         By default those of the stream.
     kernels : sequence of Kernel, optional
@@ -132,7 +133,7 @@ def tune(
     codes = class_codes(classes)
     examples: list[tuple[Floats, Label]] = []
     for x, label in prefix:
-        examples.append((clean_object(x, len(examples[0][0]) if examples else None), label))
+        examples.append((dense_object(x, len(examples[0][0]) if examples else None), label))
         code_of(label, codes)
     if len(examples) < FEWEST:
         raise ValueError(f"prefix must have at least {FEWEST} examples, got {len(examples)}")
@@ -160,6 +161,11 @@ def tune(
     if progress is not None:
         progress(len(candidates), len(candidates))
     return Tuning(trials, examples, tuple(codes))
+
+
+def dense_object(x: Any, features: int | None) -> Floats:
+    """Return `x` as `clean_object` does, a sparse one too."""
+    return clean_sparse("x", x, features).toarray()[0] if is_sparse(x) else clean_object(x, features)
 
 
 def widths(X: Floats) -> list[Kernel]:

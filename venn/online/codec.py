@@ -1,4 +1,4 @@
-"""Predictions as bytes, and back, bit for bit: what a journal keeps of them."""
+"""Objects and predictions as bytes, and back, bit for bit: what a journal keeps of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_object
 from venn.monitors.outcomes import KINDS
 from venn.prediction import (
     EACH_CLASS,
@@ -49,6 +50,34 @@ class Chosen(Parameters):
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
         """Return what the rule chose."""
         return self.index
+
+
+def copy_object(x: Any) -> Any:
+    """Return a copy of an object as `decode_object` will give it back, an array or a sparse row (1, d).
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is neither.
+    """
+    return clean_sparse("x", x, None).tocsr() if is_sparse(x) else np.array(x, NUMBER)
+
+
+def encode_object(x: Any) -> bytes:
+    """Return as bytes what `copy_object` has made."""
+    return clean_sparse("x", x, None).tobytes() if is_sparse(x) else np.ascontiguousarray(x, NUMBER).tobytes()
+
+
+def decode_object(content: bytes) -> Any:
+    """Return the object that `encode_object` wrote: an array (d,), or a `scipy.sparse.csr_array` (1, d).
+
+    Raises
+    ------
+    ValueError
+        The bytes are not that.
+    """
+    x = read_object(content)
+    return x.tocsr() if isinstance(x, SparseRows) else x
 
 
 def encode(predictions: Mapping[str, Prediction]) -> bytes:

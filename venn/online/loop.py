@@ -14,21 +14,18 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from venn.machines.machine import inside
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.online import checkpoint
 from venn.online.bulletin import Bulletin, Rung
-from venn.online.codec import decode, encode
+from venn.online.codec import copy_object, decode, decode_object, encode, encode_object
 from venn.online.journal import Answer, Journal, JournalError, Question, checked_id
 from venn.online.panel import Panel, Predictor
 from venn.online.record import Record, scalar
 from venn.online.watch import read_record
-from venn.prediction import Floats, Label, Prediction
+from venn.prediction import Label, Prediction
 
-NUMBER = np.dtype("<f8")
 PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
 # What is refused, or fails the same way when it is done again.
@@ -188,7 +185,7 @@ class Online:
 
         Parameters
         ----------
-        x : (d,) finite numbers
+        x : (d,) finite numbers, or a sparse row
         id : int or str, optional
             By which the answer will name the question; by default its number, from 1: `asked` afterwards.
 
@@ -217,7 +214,7 @@ class Online:
         journal = self.journal
         with self._happening():
             if journal is not None:
-                question = Question(event, id, self.answered, kept.tobytes(), encode(predictions), now)
+                question = Question(event, id, self.answered, encode_object(kept), encode(predictions), now)
                 if late:
                     with journal:
                         journal.ask(question)
@@ -237,7 +234,7 @@ class Online:
     def _copied(self, x: Any) -> Any:
         """Return the object as it is now, whatever its owner does with it until the label comes."""
         try:
-            return np.array(x, NUMBER)
+            return copy_object(x)
         except (TypeError, ValueError):
             if self.journal is not None:
                 raise TypeError(f"x must be a sequence of numbers to be kept in a journal, got {x!r}") from None
@@ -549,7 +546,7 @@ class Online:
             "waiting": [waiting.event for waiting in self._waiting.values()],
             "numbers": [waiting.number for waiting in self._waiting.values()],
             "panel": self.panel, "monitors": self.monitors, "told": self.told,
-            "last": None if self._last is None else np.array(self._last, NUMBER),
+            "last": None if self._last is None else encode_object(self._last),
             "run": None if self.journal is None else self.journal.token, "mark": self._mark,
         }  # fmt: skip
 
@@ -599,11 +596,12 @@ class Online:
             waiting[question.id] = self._read(question, number)
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
         self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
-        self._waiting, self._last, self._mark = waiting, state["last"], state["mark"]
+        self._waiting, self._mark = waiting, state["mark"]
+        self._last = None if state["last"] is None else decode_object(bytes(state["last"]))
         self._memory = self._remembered()
 
     def _read(self, question: Question, number: int) -> Waiting:
-        x: Floats = np.frombuffer(question.x, NUMBER)
+        x = decode_object(question.x)
         predictions = decode(question.predictions, tuple(self.panel), self.classes)
         return Waiting(question.event, number, question.step, x, predictions)
 

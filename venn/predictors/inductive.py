@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from venn.machines import frozen
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import code_of, grown
+from venn.machines.sparse import SparseRows, rows_of
+from venn.machines.store import SparsePool
 from venn.prediction import CategoryClass, Floats, Integers, Label, Multiprobability, RowMean, Rule, class_codes
 from venn.predictors.counts import Bools, Multiprobabilities, counter
+from venn.predictors.merging import merged
 from venn.predictors.schedules import NoTraining, PrefixRestart, Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import Argmax, ByScores
@@ -40,42 +44,52 @@ class Reader(Protocol[Block]):
         """Return one block of all, in order."""
 
 
-def score_rows(scorer: Any, rows: Floats) -> Floats:
+def score_rows(scorer: Any, rows: frozen.Block) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own way for many where it has one."""
     many = getattr(scorer, "score_many", None)
     if many is not None:
         scores: Floats = many(rows)
         return scores
     scores = np.empty((len(rows), len(scorer.classes)))
-    for row, out in zip(rows, scores, strict=True):
-        out[:] = scorer.scores(row)
+    for i, out in enumerate(scores):
+        out[:] = scorer.scores(rows[i])
     return scores
 
 
 class History:
-    """The examples so far, for trainings to come."""
+    """The examples so far, for trainings to come. The first one's objects decide whether all are kept sparse."""
 
     def __init__(self) -> None:
         self.n = 0
         self._X = np.zeros((0, 0))
+        self._sparse: SparsePool | None = None
         self._codes = np.zeros(0, np.int64)
         self._calibrates = np.zeros(0, np.bool_)
 
-    def append(self, X: Floats, codes: Integers, calibrates: Bools) -> None:
+    def append(self, X: frozen.Block, codes: Integers, calibrates: Bools) -> None:
         """Keep examples, and whether they calibrated when they came."""
         n = self.n + len(X)
-        if n > len(self._X):
-            room = 2 * n
-            self._X = grown(self._X.reshape(-1, X.shape[1]), room, X.shape[1])
-            self._codes, self._calibrates = grown(self._codes, room), grown(self._calibrates, room)
-        new = slice(self.n, n)
-        self._X[new], self._codes[new], self._calibrates[new] = X, codes, calibrates
+        if n == self.n:
+            return
+        if n > len(self._codes):
+            self._codes, self._calibrates = grown(self._codes, 2 * n), grown(self._calibrates, 2 * n)
+        if self.n == 0 and isinstance(X, SparseRows):
+            self._sparse = SparsePool(X.features)
+        if self._sparse is not None:
+            self._sparse.put(self.n, X if isinstance(X, SparseRows) else rows_of(X))
+            self._sparse.keep(n - 1)
+        else:
+            if n > len(self._X):
+                self._X = grown(self._X.reshape(-1, X.shape[1]), 2 * n, X.shape[1])
+            self._X[self.n : n] = X.toarray() if isinstance(X, SparseRows) else X
+        self._codes[self.n : n], self._calibrates[self.n : n] = codes, calibrates
         self.n = n
 
     @property
-    def examples(self) -> tuple[Floats, Integers, Bools]:
-        """(n, d) objects, (n,) class codes, (n,) whether they calibrated."""
-        return self._X[: self.n], self._codes[: self.n], self._calibrates[: self.n]
+    def examples(self) -> tuple[Any, Integers, Bools]:
+        """(n, d) objects, `SparseRows` where they are sparse, (n,) class codes, (n,) whether they calibrated."""
+        X = self._X[: self.n] if self._sparse is None else self._sparse.held(self.n)
+        return X, self._codes[: self.n], self._calibrates[: self.n]
 
 
 class Inductive(Generic[Block]):
@@ -129,9 +143,9 @@ class Inductive(Generic[Block]):
         """What chose the machine's kernel and C, if `tune` did."""
         return getattr(self._given, "tuning", None)
 
-    def _row(self, x: Any) -> Floats:
+    def _row(self, x: Any) -> frozen.Block:
         """Return one object as (1, d) float64, or say what is wrong with it."""
-        return clean_row(x, self._features, self._names)[None]
+        return clean_row(x, self._features, self._names)
 
     # --------------------------------------------------------------- predicting
 
@@ -144,12 +158,12 @@ class Inductive(Generic[Block]):
         """
         return self._predict(self._row(x))
 
-    def _predict(self, rows: Floats) -> Block:
+    def _predict(self, rows: frozen.Block) -> Block:
         # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
         scores = self._scores(rows)
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
-    def _scores(self, rows: Floats) -> Floats:
+    def _scores(self, rows: frozen.Block) -> Floats:
         """Return the scores of rows; one that was asked about last is not scored again."""
         if len(rows) != 1:
             return score_rows(self._machine, rows)
@@ -172,6 +186,28 @@ class Inductive(Generic[Block]):
             X is not that.
         """
         return self._predict(clean_rows(X, self._features, self._names))
+
+    # ------------------------------------------------------------------ merging
+
+    def merge(self, other: Self) -> Self:
+        """Return a new predictor that has calibrated on the examples of both; they stay as they are.
+
+        Parts merge exactly: whatever the order and grouping, the answers are, to the last bit, those of one that has
+        learned all the examples, and one that has learned nothing changes nothing.
+
+        Parameters
+        ----------
+        other : of the same class
+            With the same scorer and the same parameters. Both by `NoTraining()`, which treats all examples alike:
+            by other schedules it hangs on the number of the examples before which of them train or calibrate.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not that; the message names the difference.
+        """
+        both: Self = merged(self, other)
+        return both
 
     # ----------------------------------------------------------------- learning
 
@@ -240,7 +276,7 @@ class Inductive(Generic[Block]):
         """
         return self._reader.join(self._advance(*self._examples(X, y), predict=True))
 
-    def _examples(self, X: Any, y: Any) -> tuple[Floats, Integers]:
+    def _examples(self, X: Any, y: Any) -> tuple[frozen.Block, Integers]:
         rows = clean_rows(X, self._features, self._names)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
@@ -253,7 +289,7 @@ class Inductive(Generic[Block]):
         except (KeyError, TypeError):
             return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
 
-    def _advance(self, rows: Floats, codes: Integers, predict: bool) -> list[Block]:
+    def _advance(self, rows: frozen.Block, codes: Integers, predict: bool) -> list[Block]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
         # All that can be refused is refused before anything is learned: a later machine is of the same kind.
@@ -281,7 +317,7 @@ class Inductive(Generic[Block]):
                     trained = True
         return blocks
 
-    def _train(self, X: Floats, codes: Integers, calibrated: Bools) -> None:
+    def _train(self, X: frozen.Block, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on what the schedule says of all examples so far."""
         calibrates = self.schedule.split(calibrated, self._rng)
         self._next = self.schedule.next_training(self.n)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.hulls import LIMIT
-from venn._compiled.ranks import insert_many, no_values, with_room
+from venn._compiled.ranks import contents, of_sorted
 from venn.calibrators import abers, several
 from venn.machines.machine import grown
+from venn.machines.sparse import SparseRows
 from venn.online.forms.base import Form, register
 from venn.online.forms.checks import checked_names, finite, numbers, rows_of, truth, whole, within
 from venn.predictors import score_sources
@@ -31,14 +32,19 @@ def held_abers(calibrator: abers.VennAbers) -> dict[str, Any]:
 def give_abers(calibrator: abers.VennAbers, state: dict[str, Any]) -> None:
     """Let a calibrator hold them."""
     checked_names("state", state, ("scores", "blocks"))
-    m = rows_of("scores", state["scores"])
-    scores, blocks = finite("scores", state["scores"], (m,)), numbers("blocks", state["blocks"], (m,), np.int64)
+    scores, blocks = _scores_and_blocks(state["scores"], state["blocks"])
+    calibrator.__setstate__({"scores": np.append(-np.inf, scores), "blocks": np.append(0, blocks)})
+
+
+def _scores_and_blocks(scores: Any, blocks: Any) -> tuple[Any, Any]:
+    m = rows_of("scores", scores)
+    scores, blocks = finite("scores", scores, (m,)), numbers("blocks", blocks, (m,), np.int64)
     count, positive = blocks >> 32, blocks & 0xFFFFFFFF
     if not ((np.diff(scores) > 0).all() and (count >= 1).all() and (positive <= count).all()):
         raise ValueError("scores must be distinct and in order, with a number of examples each")
     if m and sum(count.tolist()) > LIMIT:
         raise ValueError(f"blocks must be at most {LIMIT} examples")
-    calibrator.__setstate__({"scores": np.append(-np.inf, scores), "blocks": np.append(0, blocks)})
+    return scores, blocks
 
 
 class AbersForm(Form):
@@ -56,14 +62,12 @@ class AbersForm(Form):
 
 
 class TablesForm(Form):
-    """Of Venn-Abers for several classes: the tables of a calibration set."""
+    """Of Venn-Abers for several classes: the examples of each table."""
 
     def state(self, thing: Any) -> dict[str, Any]:
-        """Return the arrays of the tables, in order; None before there are any."""
+        """Return the distinct scores of each table and what is at them, in order; None before there are any."""
         tables = thing._tables
-        if isinstance(tables, dict):
-            tables = list(tables.values())
-        return {"tables": None if tables is None else [[t._scores, t._p0, t._p1] for t in tables]}
+        return {"tables": None if tables is None else [[t._scores, t._blocks] for t in tables.values()]}
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
         """Set the tables."""
@@ -72,20 +76,11 @@ class TablesForm(Form):
             return
         c = len(thing.classes)
         pairs = [(i, j) for i in range(c) for j in range(i + 1, c)]
-        by_pair = isinstance(thing, several.OneVsOneAbers)
-        made = [_table(*arrays) for arrays in state["tables"]]
-        if len(made) != (len(pairs) if by_pair else c):
+        keys = pairs if isinstance(thing, several.OneVsOneAbers) else [(k,) for k in range(c)]
+        made = [abers.Table.of_blocks(*_scores_and_blocks(*arrays)) for arrays in state["tables"]]
+        if len(made) != len(keys):
             raise ValueError(f"tables must be one for each of {c} classes or their pairs, got {len(made)}")
-        thing._tables = dict(zip(pairs, made, strict=True)) if by_pair else made
-
-
-def _table(scores: Any, p0: Any, p1: Any) -> abers.Table:
-    m = rows_of("scores", scores)
-    table = abers.Table.__new__(abers.Table)
-    table._scores, table._p0, table._p1 = finite("scores", scores, (m,)), *(finite("p", p, (m + 1,)) for p in (p0, p1))
-    if not ((np.diff(scores) > 0).all() and (p0 >= 0).all() and (p0 <= p1).all() and (p1 <= 1).all()):
-        raise ValueError("tables must be of increasing scores, with p0 <= p1 in [0, 1]")
-    return table
+        thing._tables = dict(zip(keys, made, strict=True))
 
 
 # ------------------------------------------------------------------------------ readers of scores
@@ -94,22 +89,16 @@ def _table(scores: Any, p0: Any, p1: Any) -> abers.Table:
 def held_reader(reader: Any) -> dict[str, Any]:
     """Return the calibration examples that a reader of scores has taken in."""
     if isinstance(reader, CategoryCounts):
-        places = reader._places
-        return {"categories": np.array(list(places), np.int64), "counts": reader._counts[: len(places)]}
+        # In one order, whatever the order in which they were met or parts were merged.
+        categories = sorted(reader._places)
+        return {"categories": np.array(categories, np.int64), "counts": reader._known(categories)}
     if isinstance(reader, ScoreBag | score_sources.Kept):
         return {"scores": reader._scores[: reader._n], "codes": reader._codes[: reader._n]}
     if isinstance(reader, ClasswiseAbers):
         return {"calibrators": [held_abers(one) for one in reader._calibrators]}
     if isinstance(reader, Ranking):
-        return {"values": [_values(buckets) for buckets in reader._seen]}
+        return {"values": [contents(buckets) + 0.0 for buckets in reader._seen]}
     raise TypeError(f"a reader of scores must be one of this package, got {reader!r}")
-
-
-def _values(buckets: Any) -> Any:
-    used = int(buckets.totals[0])
-    rows = zip(buckets.place[:used].tolist(), buckets.sizes[:used].tolist(), strict=True)
-    # Ascending already; sorted to be sure of one order for 0.0 and -0.0, which are equal.
-    return np.sort(np.concatenate([buckets.values[row, :size] for row, size in rows]) + 0.0)
 
 
 def give_reader(reader: Any, state: dict[str, Any], c: int) -> None:
@@ -130,12 +119,10 @@ def give_reader(reader: Any, state: dict[str, Any], c: int) -> None:
             give_abers(one, held)
     elif isinstance(reader, Ranking):
         for g, values in enumerate(state["values"]):
-            m = rows_of("values", values)
-            numbers("values", values, (m,))
+            numbers("values", values, (rows_of("values", values),))
             if np.isnan(values).any():
                 raise ValueError("values must be numbers, got NaN")
-            reader._seen[g] = with_room(no_values(), m)
-            insert_many(reader._seen[g], np.array(values))
+            reader._seen[g] = of_sorted(np.sort(values))
         if len(state["values"]) != len(reader._seen):
             raise ValueError(f"values must be those of {len(reader._seen)} groups, got {len(state['values'])}")
     else:
@@ -162,7 +149,8 @@ def given_history(state: Any, n: int, c: int) -> History:
     if n:
         d = np.shape(X)[-1]
         whole("number of features", d, 1)
-        finite("X", X, (n, d))
+        if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # whose form has checked them
+            finite("X", X, (n, d))
         within("codes", codes, (n,), 0, c)
         history.append(X, codes, numbers("calibrates", calibrates, (n,), np.bool_))
     elif any(rows_of(name, value) for name, value in state.items()):
@@ -263,8 +251,8 @@ class CrossForm(Form):
 
 register(
     AbersForm(abers.VennAbers),
-    TablesForm(several.OneVsAllAbers),
-    TablesForm(several.OneVsOneAbers),
+    TablesForm(several.OneVsAllAbers, merge="_merge"),
+    TablesForm(several.OneVsOneAbers, merge="_merge"),
     InductiveForm(InductiveVenn, machine="_given"),
     InductiveForm(InductiveVennAbers, machine="_given"),
     InductiveForm(InductiveConformal, machine="_given", seed="_smoothing.seed"),

@@ -14,14 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from venn.machines.kernels import Linear
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.logistic import KernelLogisticRegression
-from venn.machines.machine import clean_object, grown
+from venn.machines.machine import grown
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.one_vs_one import OneVsOneSVM
+from venn.machines.sparse import read_object
+from venn.machines.store import NONE, ObjectStore
 from venn.machines.tuning import Tuning
 from venn.online.forms.base import Form, register
 from venn.online.forms.checks import checked_names, finite, numbers, real, rows_of, whole, within
+from venn.online.forms.contents import checked_objects
 from venn.prediction import Integers
 
 
@@ -92,13 +96,6 @@ class MachineForm(Form):
     def _held(self, thing: Any) -> dict[str, Any]: ...
 
 
-def distinct_columns(columns: Any) -> list[bytes]:
-    """Return the content of each column as `clean_object` would know it, or say what it would not let through."""
-    if np.signbit(columns[columns == 0]).any():
-        raise ValueError("objects must hold 0.0 where they are zero, got -0.0")
-    return [column.tobytes() for column in np.ascontiguousarray(columns.T)]
-
-
 def checked_sizes(state: dict[str, Any], count: str) -> tuple[int, int, int]:
     """Return the numbers of features, entries and examples that a state says there are."""
     n, m = whole("n", state["n"]), whole(count, state[count])
@@ -125,7 +122,7 @@ HEAD = ("n", "objects", "features", "scale", "changes")
 OWN = tuple(
     Part(name, ())
     for name in (
-        "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans", "asked"
+        "_columns", "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans", "asked"
     )
 )  # fmt: skip
 
@@ -133,10 +130,9 @@ OWN = tuple(
 class HingeForm(MachineForm):
     """Of `OneVsAllSVM` and `OneVsOneSVM`: objects, the lower triangle of their kernel, examples, solutions, margins."""
 
-    known = """_codes classes signs n _features _count _where _asked _extras _scale _room _margin_room _counts _scratch
+    known = """_codes classes signs n _store _count _where _asked _extras _scale _room _margin_room _counts _scratch
         class_weights _values _group _side _unit _joining _branches _known _spans _changes"""
     parts = (
-        Part("_columns", ("d", "m")),
         Part("_first", ("m",), "c", np.int64),
         Part("_first_weight", ("m",)),
         Part("_equal", ("m",), dtype=np.int64),
@@ -158,7 +154,7 @@ class HingeForm(MachineForm):
         return held | (self._learned(thing) if thing.n else dict.fromkeys(part.path for part in self.parts + OWN))
 
     def _learned(self, thing: Any) -> dict[str, Any]:
-        sizes = {"d": len(thing._columns), "m": thing._count, "k": len(thing.signs), "n": thing.n}
+        sizes = {"m": thing._count, "k": len(thing.signs), "n": thing.n}
         size, widest = thing._solved.size, int(thing._solved.size.max())
         inverse = thing._solved.inverse[:, : widest + 1, : widest + 1].copy()
         members = thing._solved.members[:, :widest].copy()
@@ -168,6 +164,7 @@ class HingeForm(MachineForm):
             square[bordered:] = square[:, bordered:] = 0.0
         asked = thing._asked
         return self._read(thing, sizes) | {
+            "_columns": thing._store.held(thing._count),
             "kernel": packed_rows(thing._objects.kernel, thing._count),
             "size": size,
             "members": members,
@@ -187,18 +184,18 @@ class HingeForm(MachineForm):
         scale, changes = real("scale", state["scale"], 0.0), whole("changes", state["changes"])
         if n:
             self._check(state, {"d": d, "m": m, "k": len(thing.signs), "n": n, "c": len(thing.classes)})
-            self._set(thing, state, d, m, n)
+            self._set(thing, state, m, n)
         elif any(value is not None for name, value in state.items() if name not in HEAD):
             raise ValueError("a machine without examples must have no objects")
         thing._scale, thing._changes = scale, changes
         if n and state["asked"] is not None:
             key, weight = state["asked"]
-            thing.hypotheses(np.frombuffer(key), weight).tables(True)
+            thing.hypotheses(read_object(key), weight).tables(True)
 
-    def _set(self, thing: Any, state: dict[str, Any], d: int, m: int, n: int) -> None:
+    def _set(self, thing: Any, state: dict[str, Any], m: int, n: int) -> None:
         widest = int(state["size"].max())
-        thing._features = d
-        thing._make_room(m, d)
+        thing._store.hold(state["_columns"])
+        thing._make_room(m)
         thing._make_margin_room(widest)
         room = thing._history.shape[1]
         while room < n:
@@ -213,7 +210,7 @@ class HingeForm(MachineForm):
         thing._solved.members[:, :widest] = state["members"]
         thing._solved.inverse[:, : widest + 1, : widest + 1] = state["inverse"]
         thing.n, thing._count = n, m
-        thing._where = {content: i for i, content in enumerate(distinct_columns(state["_columns"]))}
+        thing._where = {thing._store.key(i): i for i in range(m)}
         thing._extras = self._extras(state)
         np.add.at(thing._counts, (state["_history"][1], state["_history"][0]), 1)
         of_class = thing._counts.sum(axis=1)
@@ -244,10 +241,11 @@ class HingeForm(MachineForm):
             numbers("spans", state["spans"], (k, m))
         asked = state["asked"]
         if asked is not None:
-            if type(asked) is not list or len(asked) != 2 or type(asked[0]) is not bytes or len(asked[0]) % 8:
+            if type(asked) is not list or len(asked) != 2 or type(asked[0]) is not bytes:
                 raise ValueError(f"asked must be an object and a weight, got {asked!r}")
-            x = np.frombuffer(asked[0])
-            if clean_object(x, sizes["d"]).tobytes() != asked[0] or real("weight", asked[1], 0.0) == 0.0:
+            store = ObjectStore(Linear())
+            store.hold(state["_columns"])
+            if store.clean(read_object(asked[0])).tobytes() != asked[0] or real("weight", asked[1], 0.0) == 0.0:
                 raise ValueError(f"asked must be an object and a weight, got {asked!r}")
         objects, codes = state["_history"]
         within("the objects of the history", objects, (n,), 0, m)
@@ -258,7 +256,7 @@ class HingeForm(MachineForm):
                 raise ValueError("the members of a margin must be the objects whose state says so")
         if not ((state["_weights"] > 0).all() and (state["_objects.total"] >= 0).all()):
             raise ValueError("weights must be > 0")
-        if len(set(distinct_columns(state["_columns"]))) != m:
+        if len(set(checked_objects(state["_columns"], sizes["d"], m))) != m:
             raise ValueError("objects must be distinct")
         further = rows_of("extras", state["extras"])
         numbers("extras", state["extras"], (further, 2), np.int64)
@@ -278,10 +276,9 @@ class HingeForm(MachineForm):
 class LeastSquaresForm(MachineForm):
     """Of `LeastSquaresSVM`: the packed factor and what follows from it but for the last bits."""
 
-    known = """_codes classes class_weights _values _group n _features _asked _probe _certified _room _total _row
+    known = """_codes classes class_weights _values _group n _store _asked _probe _certified _room _total _row
         _probe_row _u _work _tables _joined _before"""
     parts = (
-        Part("_columns", ("d", "n")),
         Part("_labels", ("n",), "c", np.int64),
         Part("_weights", ("n",)),
         Part("_ridge", ("n",)),
@@ -293,12 +290,12 @@ class LeastSquaresForm(MachineForm):
     )
 
     @staticmethod
-    def _sizes(d: int, n: int, c: int) -> dict[str, int]:
-        return {"d": d, "n": n, "c": c, "n_factor": n * (n + 1) // 2}
+    def _sizes(n: int, c: int) -> dict[str, int]:
+        return {"n": n, "c": c, "n_factor": n * (n + 1) // 2}
 
     def _held(self, thing: Any) -> dict[str, Any]:
-        d = 0 if thing._features is None else thing._features
-        return self._read(thing, self._sizes(d, thing.n, len(thing.classes))) | {
+        return self._read(thing, self._sizes(thing.n, len(thing.classes))) | {
+            "_columns": thing._store.held(thing.n) if thing.n else NONE,
             "n": thing.n,
             "features": thing._features,
             "probe": thing._probe,
@@ -312,14 +309,15 @@ class LeastSquaresForm(MachineForm):
         checked_names("state", state, self.state(thing))
         n = whole("n", state["n"])
         d, _, _ = checked_sizes(state, "n")
-        self._checked(state, self._sizes(d, n, len(thing.classes)))
+        self._checked(state, self._sizes(n, len(thing.classes)))
+        checked_objects(state["_columns"], d, n)
         thing._probe, thing._certified = whole("probe", state["probe"]), whole("certified", state["certified"])
         thing._total = real("total", state["total"])
         if not ((state["_weights"] > 0).all() and (state["_ridge"] > 0).all()):
             raise ValueError("weights must be > 0")
         if n:
-            thing._features = d
-            thing._make_room(n, d)
+            thing._store.hold(state["_columns"])
+            thing._make_room(n)
         self._fill(thing, state)
         thing.n, thing._before = n, self._before(state["before"], n - 1, len(thing.classes))
 
@@ -341,10 +339,9 @@ class LeastSquaresForm(MachineForm):
 class LogisticForm(MachineForm):
     """Of `KernelLogisticRegression`: packed kernel and inverses, solutions, examples."""
 
-    known = """_codes classes class_weights n _features _asked _where _examples _count _room _scale _group _side _unit
+    known = """_codes classes class_weights n _store _asked _where _examples _count _room _scale _group _side _unit
         _pairs _betas _scores _biases _joined _work _changes"""
     parts = (
-        Part("_columns", ("d", "m")),
         Part("_kernel", ("m_packed",)),
         Part("_masses", ("c", "m")),
         Part("_total", ("m",)),
@@ -361,13 +358,13 @@ class LogisticForm(MachineForm):
         Part("_sizes", ("c",), dtype=np.int64),
     )
 
-    def _sizes(self, d: int, m: int, n: int, c: int, e: int) -> dict[str, int]:
-        return {"d": d, "m": m, "n": n, "c": c, "e": e, "m_packed": m * (m + 1) // 2}
+    def _sizes(self, m: int, n: int, c: int, e: int) -> dict[str, int]:
+        return {"m": m, "n": n, "c": c, "e": e, "m_packed": m * (m + 1) // 2}
 
     def _held(self, thing: Any) -> dict[str, Any]:
-        d = 0 if thing._features is None else thing._features
-        sizes = self._sizes(d, thing._count, thing.n, len(thing.classes), thing._weight.size)
+        sizes = self._sizes(thing._count, thing.n, len(thing.classes), thing._weight.size)
         return self._read(thing, sizes) | {
+            "_columns": thing._store.held(thing._count) if thing.n else NONE,
             "n": thing.n, "objects": thing._count, "features": thing._features, "scale": thing._scale,
             "changes": thing._changes,
         }  # fmt: skip
@@ -378,7 +375,7 @@ class LogisticForm(MachineForm):
         d, m, n = checked_sizes(state, "objects")
         thing._changes = whole("changes", state["changes"])
         c, e = len(thing.classes), rows_of("_weight", state["_weight"])
-        self._checked(state, self._sizes(d, m, n, c, e))
+        self._checked(state, self._sizes(m, n, c, e))
         objects, codes, counts = state["_places"]
         within("objects", objects, (e,), 0, m)
         within("classes", codes, (e,), 0, c)
@@ -391,7 +388,7 @@ class LogisticForm(MachineForm):
         )
         examples = zip(objects.tolist(), codes.tolist(), state["_weight"].tolist(), strict=True)
         thing._examples = {like: place for place, like in enumerate(examples)}
-        contents = distinct_columns(state["_columns"])
+        contents = checked_objects(state["_columns"], d, m)
         thing._where = {content: i for i, content in enumerate(contents)}
         if not agree or len(thing._examples) != e or len(thing._where) != m:
             raise ValueError("the distinct examples must be those of the history")
@@ -399,8 +396,8 @@ class LogisticForm(MachineForm):
             raise ValueError("weights must be > 0")
         thing._scale = real("scale", state["scale"], 0.0)
         if n:
-            thing._features = d
-            thing._make_room(m, d)
+            thing._store.hold(state["_columns"])
+            thing._make_room(m)
         room = thing._history.size
         while room < n:
             room *= 2

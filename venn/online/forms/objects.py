@@ -17,7 +17,8 @@ from venn.machines.tuning import Trial, Tuning
 from venn.machines.window import SlidingWindow
 from venn.online.forms.base import Form, Model, register
 from venn.online.forms.checks import checked_names, numbers, whole, within
-from venn.online.forms.machines import MachineForm, Part, checked_sizes, distinct_columns
+from venn.online.forms.contents import distinct_columns
+from venn.online.forms.machines import MachineForm, Part, checked_sizes
 
 
 class ObjectsForm(MachineForm):

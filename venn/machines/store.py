@@ -1,0 +1,337 @@
+"""The objects of a machine by place, dense or sparse, and their kernel."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from venn._compiled.sparse import Rows
+from venn.machines.kernels import Kernel
+from venn.machines.machine import clean_object, code_of, grown
+from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
+from venn.prediction import Floats, Integers, Label
+
+Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
+NONE: Floats = np.empty((0, 0))
+
+
+def content_of(x: Any) -> bytes:
+    """Return what an object is as bytes, to be compared with what another is; errors are those of a bad object."""
+    clean = clean_sparse("x", x, None) if is_sparse(x) else clean_object(x, None)
+    return clean.tobytes()
+
+
+def doubled(room: int, least: int) -> int:
+    """Return the room, doubled until it is enough."""
+    room = max(64, room)
+    while room < least:
+        room *= 2
+    return room
+
+
+class DenseObjects:
+    """Objects by feature: the columns of a matrix."""
+
+    def __init__(self, kernel: Kernel, features: int) -> None:
+        self.kernel = kernel
+        self.features = features
+        self.columns = np.zeros((features, 0))
+
+    def put(self, place: int, x: Floats) -> None:
+        """Set the object at a place."""
+        room = self.columns.shape[1]
+        if place >= room:
+            self.columns = grown(self.columns, self.features, doubled(room, place + 1))
+        self.columns[:, place] = x
+
+    def keep(self, place: int) -> None:
+        """Hold the object at a place: nothing to do."""
+
+    def at(self, place: int) -> Floats:
+        """Return the object at a place."""
+        return np.ascontiguousarray(self.columns[:, place])
+
+    def of(self, places: Integers) -> Floats:
+        """Return the features by column of the objects at some places."""
+        return self.columns[:, places]
+
+    def drop(self, place: int, last: int) -> None:
+        """Remove an object; the last one takes its place."""
+        self.columns[:, place] = self.columns[:, last]
+
+    def remove(self, place: int, n: int) -> None:
+        """Remove one of n objects; later ones move up."""
+        self.columns[:, place : n - 1] = self.columns[:, place + 1 : n].copy()
+
+    def insert(self, place: int, n: int, x: Floats) -> None:
+        """Put back an object among n others, where it was."""
+        self.columns[:, place + 1 : n + 1] = self.columns[:, place:n].copy()
+        self.columns[:, place] = x
+
+    def row(self, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the first n objects."""
+        self.kernel.row(self.columns, n, x, out)
+
+    def itself(self, x: Floats, out: Floats) -> None:
+        """Set `out[0]` to K(x, x)."""
+        self.kernel.row(x[:, None], 1, x, out)
+
+    def held(self, n: int) -> Floats:
+        """Return the first n objects."""
+        return self.columns[:, :n]
+
+    def hold(self, columns: Floats) -> None:
+        """Take over what `held` returned."""
+        self.columns = columns.copy()
+
+
+class SparsePool:
+    """Sparse rows that grow. Entries stand where there was room; those of rows that have gone stay for a while."""
+
+    def __init__(self, features: int) -> None:
+        self.features = features
+        self._starts, self._stops = np.zeros((2, 64), np.int64)
+        self._indices, self._values = np.zeros(64, np.int32), np.zeros(64)
+        self._end = 0  # of the entries of rows that are held
+
+    def put(self, place: int, rows: SparseRows) -> None:
+        """Set the rows from a place on. Rows put before and not held are lost."""
+        starts, stops, indices, values = rows.packed().arrays
+        last, end = place + len(starts), self._end + len(indices)
+        if last > len(self._starts):
+            room = doubled(len(self._starts), last)
+            self._starts, self._stops = grown(self._starts, room), grown(self._stops, room)
+        if end > len(self._indices):
+            room = doubled(len(self._indices), end)
+            self._indices, self._values = grown(self._indices, room), grown(self._values, room)
+        self._indices[self._end : end], self._values[self._end : end] = indices, values
+        self._starts[place:last], self._stops[place:last] = starts + self._end, stops + self._end
+
+    def keep(self, place: int) -> None:
+        """Hold the rows up to that at a place."""
+        self._end = max(self._end, int(self._stops[place]))
+
+    def held(self, n: int) -> SparseRows:
+        """Return the first n rows; the entries are shared."""
+        return SparseRows(Rows(self._starts[:n], self._stops[:n], self._indices, self._values), self.features)
+
+    def hold(self, rows: SparseRows) -> None:
+        """Take over what `held` returned."""
+        self.put(0, rows)
+        if len(rows):
+            self.keep(len(rows) - 1)
+
+
+class SparseObjects(SparsePool):
+    """Objects by their nonzeros."""
+
+    columns = NONE
+
+    def __init__(self, kernel: Kernel, features: int) -> None:
+        super().__init__(features)
+        self.kernel: Any = kernel
+        self._gone = 0  # entries of objects that have gone
+        self._work = np.zeros(features)  # zeros between two calls
+
+    def at(self, place: int) -> SparseRows:
+        """Return the object at a place."""
+        return self.held(place + 1)[place].packed()
+
+    def of(self, places: Integers) -> Floats:
+        """Return no features: readers of whole columns do without sparse ones."""
+        return NONE
+
+    def drop(self, place: int, last: int) -> None:
+        """Remove an object; the last one takes its place."""
+        self._gone += int(self._stops[place] - self._starts[place])
+        self._starts[place], self._stops[place] = self._starts[last], self._stops[last]
+        self._tidy(last)
+
+    def remove(self, place: int, n: int) -> None:
+        """Remove one of n objects; later ones move up."""
+        self._gone += int(self._stops[place] - self._starts[place])
+        for ends in (self._starts, self._stops):
+            ends[place : n - 1] = ends[place + 1 : n].copy()
+        self._tidy(n - 1)
+
+    def insert(self, place: int, n: int, x: SparseRows) -> None:
+        """Put back an object among n others, where it was."""
+        self.put(n, x)  # makes room
+        for ends in (self._starts, self._stops):
+            ends[place : n + 1] = np.append(ends[n], ends[place:n])
+        self.keep(place)
+
+    def _tidy(self, n: int) -> None:
+        """Let the entries of the n objects close up, once those that have gone are more."""
+        if self._gone > max(1024, self._end - self._gone):
+            rows = self.held(n).packed()
+            self._end = self._gone = 0
+            self.hold(rows)
+
+    def row(self, n: int, x: SparseRows, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the first n objects."""
+        self.kernel.sparse_row(self.held(n), n, x, self._work, out)
+
+    def itself(self, x: SparseRows, out: Floats) -> None:
+        """Set `out[0]` to K(x, x)."""
+        self.kernel.sparse_row(x, 1, x, self._work, out)
+
+
+class ObjectStore:
+    """The objects of a machine by place, from 0 on, in one form, and their kernel.
+
+    The first object decides between dense and sparse; later ones are converted, so that equal objects are one whatever
+    they come as. An object that is put at the place after the last is there until another is, unless it is kept.
+
+    Attributes
+    ----------
+    features : int or None
+        Of every object; None where none is kept, and any may come.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.features: int | None = None
+        self._objects: Any = DenseObjects(kernel, 0)
+
+    @property
+    def columns(self) -> Floats:
+        """(d, >= n) features by column; empty where objects are sparse."""
+        columns: Floats = self._objects.columns
+        return columns
+
+    def clean(self, x: Any) -> Content:
+        """Return `x` as it would be kept here, or say what is wrong with it."""
+        if not is_sparse(x):
+            dense = clean_object(x, self.features)
+            return rows_of(dense[None]) if self.features is not None and self._sparse else dense
+        if not hasattr(self.kernel, "sparse_row"):
+            raise TypeError(
+                f"kernel must have a method 'sparse_row' for sparse objects, got {self.kernel!r}: pass x.toarray()[0]"
+            )
+        row = clean_sparse("x", x, self.features)
+        return row if self.features is None or self._sparse else row.toarray()[0]
+
+    @property
+    def _sparse(self) -> bool:
+        return isinstance(self._objects, SparseObjects)
+
+    def _for(self, x: Content) -> Any:
+        """Return where the first object would be kept."""
+        kind, features = SparseObjects if isinstance(x, SparseRows) else DenseObjects, x.shape[-1]
+        known = type(self._objects) is kind and self._objects.features == features
+        return self._objects if known else kind(self.kernel, features)
+
+    def put(self, place: int, x: Content) -> None:
+        """Set the object at a place, the last one's or that after it."""
+        if self.features is None:
+            self._objects = self._for(x)
+        self._objects.put(place, x)
+
+    def keep(self, place: int) -> None:
+        """Hold the object at a place."""
+        self._objects.keep(place)
+        self.features = self._objects.features
+
+    def clear(self) -> None:
+        """Hold nothing: objects of another kind and length may come."""
+        self.features = None
+        self._objects = DenseObjects(self.kernel, 0)
+
+    def key(self, place: int) -> bytes:
+        """Return the content of an object as bytes."""
+        key: bytes = self._objects.at(place).tobytes()
+        return key
+
+    def of(self, places: Integers) -> Floats:
+        """Return the features by column of the objects at some places; empty where they are sparse."""
+        features: Floats = self._objects.of(places)
+        return features
+
+    def drop(self, place: int, last: int) -> None:
+        """Remove the object at a place; the last one takes its place."""
+        self._objects.drop(place, last)
+
+    def remove(self, place: int, n: int) -> Content:
+        """Remove one of n objects, and return it; later ones move up."""
+        x: Content = self._objects.at(place)
+        self._objects.remove(place, n)
+        return x
+
+    def insert(self, place: int, n: int, x: Content) -> None:
+        """Put back an object among n others, where it was."""
+        self._objects.insert(place, n, x)
+
+    def row(self, n: int, x: Content, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the first n objects."""
+        self._objects.row(n, x, out)
+
+    def row_of(self, place: int, n: int, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the object at a place with the first n."""
+        self._objects.row(n, self._objects.at(place), out)
+
+    def row_with(self, n: int, x: Content) -> Floats:
+        """Return the (n + 1,) kernel of `x` with the first n objects and itself, or say that it is not finite."""
+        row = np.empty(n + 1)
+        if n:
+            self.row(n, x, row)
+        (self._objects if n else self._for(x)).itself(x, row[n:])
+        self.check_row(row, x)
+        return row
+
+    def check_row(self, row: Floats, x: Content) -> None:
+        """Raise where the kernel of `x` is not finite."""
+        if not np.isfinite(row).all():
+            raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
+
+    def held(self, n: int) -> Content:
+        """Return the first n objects: dense ones by column, sparse ones as rows."""
+        held: Content = self._objects.held(n)
+        return held
+
+    def hold(self, objects: Content) -> None:
+        """Take over, in a store that holds nothing, what `held` returned of at least one object."""
+        sparse = isinstance(objects, SparseRows)
+        self.features = objects.shape[1] if sparse else objects.shape[0]
+        self._objects = (SparseObjects if sparse else DenseObjects)(self.kernel, self.features)
+        self._objects.hold(objects)
+
+    def trimmed(self, n: int) -> ObjectStore:
+        """Return a copy that holds the first n objects and has no room to spare."""
+        copy = ObjectStore(self.kernel)
+        if n:
+            copy.hold(self.held(n))
+        return copy
+
+
+class Storing:
+    """What machines that keep objects in a store have in common: the last question, and what it is read from."""
+
+    n: int
+    _codes: dict[Label, int]
+    _store: ObjectStore
+    _asked: Any  # the hypotheses about the last object asked about; None where they are out of date
+
+    @property
+    def _features(self) -> int | None:
+        return self._store.features
+
+    @property
+    def _columns(self) -> Floats:
+        return self._store.columns
+
+    def _remembered(self, key: bytes, weight: float) -> Any:
+        """Return the answer where the same was asked last, else None."""
+        asked = self._asked
+        return asked if asked is not None and asked.key == key and asked.weight == weight else None
+
+    def _forget(self) -> None:
+        if self._asked is not None:
+            self._asked.current = False
+            self._asked = None
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self._store.clean(x)
+        code_of(y, self._codes)
