@@ -49,6 +49,20 @@ def with_room(buckets: Buckets, more: int) -> Buckets:
     )  # fmt: skip
 
 
+def contents(buckets: Buckets) -> NDArray[np.float64]:
+    """Return the (m,) values, ascending."""
+    used = int(buckets.totals[0])
+    rows = zip(buckets.place[:used].tolist(), buckets.sizes[:used].tolist(), strict=True)
+    return np.concatenate([buckets.values[row, :size] for row, size in rows])
+
+
+def of_sorted(values: NDArray[np.float64]) -> Buckets:
+    """Return the multiset of (m,) ascending values: made at once."""
+    buckets = with_room(no_values(), len(values))
+    fill_buckets(buckets, values)
+    return buckets
+
+
 def _longer(array: Any, length: int) -> Any:
     longer = np.empty((length, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
@@ -153,6 +167,30 @@ def insert(buckets, value):  # type: ignore[no-untyped-def]
     while node <= totals[0]:
         tree[node] += 1
         node += node & -node
+
+
+@compiled
+def fill_buckets(buckets, ascending):  # type: ignore[no-untyped-def]
+    """Put ascending values into an empty multiset with room for them, every bucket but the last three quarters full."""
+    values, place, sizes, largest, tree, totals = buckets
+    m, fill = len(ascending), 3 * values.shape[1] // 4
+    if m == 0:
+        return
+    used = (m + fill - 1) // fill
+    for bucket in range(used):
+        first, last = bucket * fill, min(m, (bucket + 1) * fill)
+        place[bucket] = bucket
+        sizes[bucket] = last - first
+        for i in range(first, last):
+            values[bucket, i - first] = ascending[i]
+        largest[bucket] = ascending[last - 1]
+    tree[: used + 1] = 0
+    for bucket in range(1, used + 1):
+        tree[bucket] += sizes[bucket - 1]
+        parent = bucket + (bucket & -bucket)
+        if parent <= used:
+            tree[parent] += tree[bucket]
+    totals[0], totals[1] = used, m
 
 
 @compiled

@@ -207,6 +207,40 @@ class VennAbers:
             if done < len(new):
                 self._grow()
 
+    def merge(self, other: VennAbers) -> VennAbers:
+        """Return a new calibrator of the examples of both; they stay as they are.
+
+        The answers are those of one that was given all the examples, to the last bit, in whatever order and grouping
+        parts are merged. It costs as much as building both anew, O(k).
+
+        Parameters
+        ----------
+        other : VennAbers
+
+        Raises
+        ------
+        TypeError
+            It is none.
+        OverflowError
+            There are more than 2^31 - 1 examples together.
+
+        Examples
+        --------
+        >>> one, other = VennAbers(), VennAbers()
+        >>> one.insert_many([0.1, 0.5], [0, 0])
+        >>> other.insert_many([0.4, 0.9], [1, 1])
+        >>> one.merge(other).query(0.5)
+        (0.3333333333333333, 0.6666666666666666)
+        """
+        if not isinstance(other, VennAbers):
+            raise TypeError(f"other must be a VennAbers, to be merged with one, got {other!r}")
+        self._check_room(len(other))
+        both = VennAbers()
+        (a, of_a), (b, of_b) = (tree.contents(part._nodes, part._leaves) for part in (self, other))
+        scores, blocks = _pooled(np.append(a[1:], b[1:]), np.append(of_a[1:], of_b[1:]))
+        both._build(np.append(-np.inf, scores), np.append(0, blocks))
+        return both
+
     def query(self, score: float) -> tuple[float, float]:
         """Return p0 and p1 at a score, leaving no trace.
 
@@ -233,14 +267,28 @@ class Table:
     """All answers of one calibration set, computed at once: O(k log k), then O(log k) for a score."""
 
     def __init__(self, scores: Floats, labels: Integers) -> None:
-        self._scores, blocks = _pooled(scores, ONE + labels)
-        above = precompute(blocks)
+        self._fit(scores, ONE + labels)
+
+    @classmethod
+    def of_blocks(cls, scores: Floats, blocks: Integers) -> Table:
+        """Return the table of scores and what is at each, packed; ties are added up."""
+        table = cls.__new__(cls)
+        table._fit(scores, blocks)
+        return table
+
+    def _fit(self, scores: Floats, blocks: Integers) -> None:
+        self._scores, self._blocks = _pooled(scores, blocks)
+        above = precompute(self._blocks)
         # Seen from the other side, with labels exchanged, label 0 is label 1.
-        mirrored = (blocks // ONE) * ONE + blocks // ONE - blocks % ONE
+        mirrored = (self._blocks // ONE) * ONE + self._blocks // ONE - self._blocks % ONE
         below = precompute(mirrored[::-1].copy())[::-1]
         # A score outside belongs to no block: p0 = 0 below all, p1 = 1 above all.
         self._p0 = np.append(0.0, (below // ONE - below % ONE) / (below // ONE))
         self._p1 = np.append((above % ONE) / (above // ONE), 1.0)
+
+    def merge(self, other: Table) -> Table:
+        """Return the table of the calibration sets of both."""
+        return Table.of_blocks(np.append(self._scores, other._scores), np.append(self._blocks, other._blocks))
 
     def read(self, scores: Floats) -> Floats:
         """Return (n, 2): p0 and p1 at each score."""

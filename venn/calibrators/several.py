@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,13 +59,15 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
 class _ByClass:
     """What the two ways to several classes share: classes, merge, and the check of score matrices."""
 
+    _tables: dict[tuple[int, ...], Table] | None = None  # by the codes of the classes that each is about
+
     def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        self.merge = checked_merge(merge)
+        self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two calibrated objects
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self.merge!r})"
+        return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self._merge!r})"
 
     def _matrix(self, scores: Any) -> Floats:
         matrix = numbers("scores", scores, dimensions=2)
@@ -86,10 +88,38 @@ class _ByClass:
                 raise ValueError(f"labels must be among {list(self.classes)!r}, got {name!r} at {i}") from None
         return matrix, codes
 
-    def _calibrated(self, tables: Any) -> Any:
-        if tables is None:
+    def merge(self, other: Self) -> Self:
+        """Return a new object that is calibrated on the examples of both; they stay as they are.
+
+        It answers as one calibrated on all the examples, to the last bit, in whatever order and grouping parts are
+        merged; one that has not been calibrated changes nothing.
+
+        Parameters
+        ----------
+        other : of the same class
+            With the same classes and the same merge of p0 and p1, its scores by the same scorer.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not that.
+        """
+        if type(other) is not type(self):
+            raise TypeError(f"other must be a {type(self).__name__}, to be merged with one, got {other!r}")
+        if repr(other) != repr(self):
+            raise ValueError(f"other must have the parameters of {self!r}, to be merged with it, got {other!r}")
+        both = type(self)(self.classes, self._merge)
+        mine, theirs = self._tables, other._tables
+        if mine is None or theirs is None:
+            both._tables = mine if theirs is None else theirs
+        else:
+            both._tables = {key: table.merge(theirs[key]) for key, table in mine.items()}
+        return both
+
+    def _calibrated(self) -> dict[tuple[int, ...], Table]:
+        if self._tables is None:
             raise RuntimeError(f"{type(self).__name__} needs calibrate(scores, labels) before it is asked")
-        return tables
+        return self._tables
 
 
 class OneVsAllAbers(_ByClass):
@@ -116,8 +146,6 @@ class OneVsAllAbers(_ByClass):
     array([[0.526, 0.263, 0.211]])
     """
 
-    _tables: list[Table] | None = None
-
     def calibrate(self, scores: Any, labels: Any) -> OneVsAllAbers:
         """Calibrate on a set anew and return the object.
 
@@ -128,19 +156,20 @@ class OneVsAllAbers(_ByClass):
         labels : (k,) of the classes
         """
         matrix, codes = self._examples(scores, labels)
-        self._tables = [Table(matrix[:, j], (codes == j).astype(np.int64)) for j in range(len(self.classes))]
+        every = range(len(self.classes))
+        self._tables = {(j,): Table(matrix[:, j], (codes == j).astype(np.int64)) for j in every}
         return self
 
     def pairs(self, scores: Any) -> Floats:
         """Return (n, c, 2): p0 and p1 of each class at (n, c) scores."""
         matrix = self._matrix(scores)
-        tables = self._calibrated(self._tables)
-        return np.stack([table.read(matrix[:, j]) for j, table in enumerate(tables)], axis=1)
+        tables = self._calibrated()
+        return np.stack([table.read(matrix[:, j]) for (j,), table in tables.items()], axis=1)
 
     def predict_proba(self, scores: Any) -> Floats:
         """Return (n, c) probabilities at (n, c) scores; not valid."""
         pairs = self.pairs(scores)
-        return _normalised(self.merge.merge(pairs[:, :, 0], pairs[:, :, 1]))
+        return _normalised(self._merge.merge(pairs[:, :, 0], pairs[:, :, 1]))
 
 
 class OneVsOneAbers(_ByClass):
@@ -170,8 +199,6 @@ class OneVsOneAbers(_ByClass):
     array([[0.5 , 0.25, 0.25]])
     """
 
-    _tables: dict[tuple[int, int], Table] | None = None
-
     def calibrate(self, scores: Any, labels: Any) -> OneVsOneAbers:
         """Calibrate on a set anew and return the object.
 
@@ -182,7 +209,7 @@ class OneVsOneAbers(_ByClass):
         labels : (k,) of the classes
         """
         matrix, codes = self._examples(scores, labels)
-        tables = {}
+        tables: dict[tuple[int, ...], Table] = {}
         for i in range(len(self.classes)):
             for j in range(i + 1, len(self.classes)):
                 here = (codes == i) | (codes == j)
@@ -193,13 +220,13 @@ class OneVsOneAbers(_ByClass):
     def predict_proba(self, scores: Any) -> Floats:
         """Return (n, c) probabilities at (n, c) scores; not valid."""
         matrix = self._matrix(scores)
-        tables = self._calibrated(self._tables)
+        tables = self._calibrated()
         c = len(self.classes)
         inverse = np.zeros((len(matrix), c))
         with np.errstate(divide="ignore"):
             for (i, j), table in tables.items():
                 pair = table.read(_difference(matrix, i, j))
-                r = self.merge.merge(pair[:, 0], pair[:, 1])
+                r = self._merge.merge(pair[:, 0], pair[:, 1])
                 inverse[:, i] += 1 / r
                 inverse[:, j] += 1 / (1 - r)
         return _normalised(1 / (inverse - (c - 2)))

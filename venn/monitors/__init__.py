@@ -13,11 +13,12 @@ from venn.monitors.calibration import (
     reliability,
     sharpness,
 )
-from venn.monitors.efficiency import Efficiency, efficiency
+from venn.monitors.efficiency import Efficiency, EfficiencyTotals, efficiency
 from venn.monitors.sources import OneClass, PredictedLabel, RealisedRow, TrueLabel
 
 __all__ = [
     "Efficiency",
+    "EfficiencyTotals",
     "OneClass",
     "PredictedLabel",
     "RealisedRow",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any, Protocol
 
 import numpy as np
 
-from venn.monitors.running import REAL, Running, State, count, held_count, held_numbers
+from venn.monitors.running import REAL, Running, State, count, held_count, held_numbers, held_sum, mergeable
+from venn.monitors.sums import means, rounded, terms, totals
 from venn.prediction import Floats, Integers, Parameters
 
+WAITING = 512  # forecasts that are put into bins at once: one by one that takes a microsecond more
 SUM = 1e-9  # how far from 1 a distribution may sum
 
 
@@ -122,7 +123,7 @@ def place(p: Floats, cuts: Floats) -> Integers:
 def count_bins(places: Integers, p: Floats, y: Integers) -> tuple[Integers, Floats, Integers]:
     """Return the numbers of forecasts, the sums of their probabilities and the numbers of events, by bin."""
     counts: Integers = np.bincount(places)
-    sums: Floats = np.bincount(places, p).astype(np.float64)
+    sums = means(totals(p, places, len(counts)), 1)  # rounded once: the order of the forecasts says nothing
     events: Integers = np.bincount(places[y == 1], minlength=len(counts))
     return counts, sums, events
 
@@ -134,6 +135,9 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
 
 class CalibrationBins(Running):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
+
+    Probabilities are added up without rounding: bins of parts of the forecasts, merged, are those of all of them,
+    to the last bit.
 
     Parameters
     ----------
@@ -167,8 +171,10 @@ class CalibrationBins(Running):
         self._parameters = {"bins": size}
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size
-        self._sums = [0.0] * size
+        self._sums = [0] * size  # in units, see `venn.monitors.sums`
         self._hits = [0] * size
+        self._waiting: list[float] = []  # forecasts that are not in their bins yet
+        self._came: list[bool] = []  # whether their events came
 
     def update(self, confidence: float, hit: Any) -> None:
         """Take in one forecast: a probability in [0, 1], and whether the event came (True, 1, False or 0)."""
@@ -182,10 +188,23 @@ class CalibrationBins(Running):
             if not isinstance(hit, np.bool_ | int | np.integer) or hit not in (0, 1):
                 raise TypeError(f"hit must be True or False, got {hit!r}")
             hit = bool(hit)
-        place = bisect_right(self._cuts, confidence)
-        self._counts[place] += 1
-        self._sums[place] += confidence
-        self._hits[place] += hit
+        self._waiting.append(confidence)
+        self._came.append(hit)
+        if len(self._waiting) == WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Put into bins what waits for it."""
+        if self._waiting:
+            self._put(np.array(self._waiting), np.array(self._came))
+            self._waiting.clear()
+            self._came.clear()
+
+    def _put(self, p: Floats, y: Any) -> None:
+        size, places = len(self._counts), place(p, np.array(self._cuts))
+        self._sums = [one + more for one, more in zip(self._sums, totals(p, places, size), strict=True)]
+        self._counts = (np.bincount(places, minlength=size) + self._counts).tolist()
+        self._hits = (np.bincount(places[y == 1], minlength=size) + self._hits).tolist()
 
     def update_many(self, confidence: Any, hit: Any) -> None:
         """Take in (n,) forecasts, with the same result as one after another."""
@@ -194,33 +213,61 @@ class CalibrationBins(Running):
         p, y = checked(confidence, hit, ("confidence", "hit"))
         if p.ndim != 1:
             raise ValueError(f"confidence must have shape (n,), got {p.shape}")
-        size = len(self._counts)
-        places = np.append(np.arange(size), place(p, np.array(self._cuts)))
-        # The sums so far come first: each bin is added up in the same order as one after another.
-        self._sums = np.bincount(places, np.append(self._sums, p), size).tolist()
-        self._counts = (np.bincount(places[size:], minlength=size) + self._counts).tolist()
-        self._hits = (np.bincount(places[size:][y == 1], minlength=size) + self._hits).tolist()
+        self._put(p, y)
+
+    def merge(self, other: CalibrationBins) -> CalibrationBins:
+        """Return the bins of the forecasts of both; they stay as they are.
+
+        Parameters
+        ----------
+        other : CalibrationBins
+            With as many bins.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not that.
+
+        Examples
+        --------
+        >>> one, other = CalibrationBins(), CalibrationBins()
+        >>> one.update(0.3, True)
+        >>> other.update_many([0.3, 0.1], [False, False])
+        >>> one.merge(other).n
+        3
+        """
+        mergeable(self, other)
+        self._settle()
+        other._settle()
+        both = self.fresh()
+        for name in ("_counts", "_sums", "_hits"):
+            setattr(both, name, [a + b for a, b in zip(getattr(self, name), getattr(other, name), strict=True)])
+        return both
 
     @property
     def n(self) -> int:
         """Number of forecasts."""
-        return sum(self._counts)
+        return sum(self._counts) + len(self._waiting)
 
     @property
     def ece(self) -> float:
         """Expected calibration error; 0.0 before the first forecast."""
-        return calibration_error(np.array(self._counts), np.array(self._sums), np.array(self._hits)) if self.n else 0.0
+        if not self.n:
+            return 0.0
+        self._settle()
+        return calibration_error(np.array(self._counts), means(self._sums, 1), np.array(self._hits))
 
     @property
     def bins(self) -> list[dict[str, float]]:
         """The bins that are not empty, as plain data: ends, count, mean confidence, share of events."""
+        self._settle()
         ends = [0.0, *self._cuts, 1.0]
         return [
             {
                 "lower": ends[i],
                 "upper": ends[i + 1],
                 "count": self._counts[i],
-                "confidence": self._sums[i] / self._counts[i],
+                "confidence": rounded(self._sums[i]) / self._counts[i],
                 "accuracy": self._hits[i] / self._counts[i],
             }
             for i in range(len(self._counts))
@@ -228,21 +275,26 @@ class CalibrationBins(Running):
         ]
 
     def _held(self) -> State:
-        return {"counts": list(self._counts), "sums": list(self._sums), "hits": list(self._hits)}
+        self._settle()
+        return {"counts": list(self._counts), "sums": [terms(one) for one in self._sums], "hits": list(self._hits)}
 
     def _take_back(self, held: State) -> None:
         size = len(self._counts)
-        sums, counts, hits = (held_numbers(name, held[name], size) for name in ("sums", "counts", "hits"))
+        counts, hits = (held_numbers(name, held[name], size) for name in ("counts", "hits"))
         for name in ("counts", "hits"):
             for value in held[name]:
                 held_count(name, value)
+        if not isinstance(held["sums"], list) or len(held["sums"]) != size:
+            raise ValueError(f"state['sums'] must hold {size} lists of numbers, got {held['sums']!r}")
+        exact = [held_sum("sums", one) for one in held["sums"]]
+        sums = means(exact, 1).tolist()
         ends = [0.0, *self._cuts, 1.0]
         for i, (number, total, came) in enumerate(zip(counts, sums, hits, strict=True)):
-            slack = 1e-6 * number  # what sums may have lost by rounding
+            slack = 1e-6 * number  # what a cut has lost by rounding
             if not (came <= number and ends[i] * number - slack <= total <= ends[i + 1] * number + slack):
                 raise ValueError(
                     f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "
                     f"got count {number}, sum {total} and {came} hits"
                 )
         self._counts, self._hits = list(held["counts"]), list(held["hits"])
-        self._sums = [float(total) for total in sums]
+        self._sums, self._waiting, self._came = exact, [], []

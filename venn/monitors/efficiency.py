@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
+from venn.monitors.sums import rounded, total
 from venn.prediction import Floats, Integers, significance
 
 
@@ -74,10 +75,78 @@ class Efficiency:
         """
         if not len(self):
             raise ValueError("means are of at least one step, got 0")
-        return {field.name: float(getattr(self, field.name).mean()) for field in fields(self)[:-1]}
+        return self.totals.means
+
+    @property
+    def totals(self) -> EfficiencyTotals:
+        """The sums over the steps, which merge with those of other steps."""
+        return EfficiencyTotals(self.epsilon, len(self), {name: total(getattr(self, name)) for name in CRITERIA})
 
     def __repr__(self) -> str:
         return f"Efficiency({len(self)} steps, epsilon {self.epsilon:g})"
+
+
+CRITERIA = tuple(one.name for one in fields(Efficiency)[:-1])
+
+
+@dataclass(frozen=True, repr=False)
+class EfficiencyTotals:
+    """Sums over steps of the ten criteria of efficiency, kept without rounding.
+
+    Totals of parts merge to those of the whole, to the last bit, in any order and grouping.
+
+    Parameters
+    ----------
+    epsilon : float in [0, 1], default 0.05
+        Significance level of the sets.
+    n : int >= 0, default 0
+        Number of steps.
+    sums : dict of str to int, optional
+        Of the criteria, in units of 2^-1074; by default those of no step.
+
+    Examples
+    --------
+    >>> first = efficiency([[0.75, 0.25], [0.5, 0.625]], truth=[0, 0]).totals
+    >>> then = efficiency([[0.125, 0.01]], truth=[1]).totals
+    >>> whole = EfficiencyTotals().merge(then).merge(first)
+    >>> whole.n, whole.means["size"]
+    (3, 1.6666666666666667)
+    """
+
+    epsilon: float = 0.05
+    n: int = 0
+    sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CRITERIA, 0))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean over all steps of each criterion, by its name: rounded once.
+
+        Raises
+        ------
+        ValueError
+            There are no steps.
+        """
+        if not self.n:
+            raise ValueError("means are of at least one step, got 0")
+        return {name: rounded(one, self.n) for name, one in self.sums.items()}
+
+    def merge(self, other: EfficiencyTotals) -> EfficiencyTotals:
+        """Return the totals over the steps of both.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `other` is no such object, or of sets at another level.
+        """
+        if not isinstance(other, EfficiencyTotals):
+            raise TypeError(f"other must be an EfficiencyTotals, to be merged with one, got {other!r}")
+        if other.epsilon != self.epsilon:
+            raise ValueError(f"other must be of sets at the level {self.epsilon}, to be merged, got {other.epsilon}")
+        sums = {name: one + other.sums[name] for name, one in self.sums.items()}
+        return EfficiencyTotals(self.epsilon, self.n + other.n, sums)
+
+    def __repr__(self) -> str:
+        return f"EfficiencyTotals({self.n} steps, epsilon {self.epsilon:g})"
 
 
 def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
@@ -138,7 +207,8 @@ def _clean_p_values(values: Any) -> Floats:
         raise TypeError(f"p_values must be an (n, c) array of numbers, got {values!r}")
     if array.ndim != 2 or array.shape[1] < 2:
         raise ValueError(f"p_values must have shape (n, c) with c at least 2, got {array.shape}")
-    clean: Floats = array.astype(np.float64, copy=False)
+    # By rows in memory too: how numpy adds up a row depends on that, and parts must give the rows of the whole.
+    clean: Floats = np.ascontiguousarray(array, np.float64)
     # Written so that NaN fails.
     if not ((clean >= 0) & (clean <= 1)).all():
         i, k = np.argwhere(~((clean >= 0) & (clean <= 1)))[0].tolist()

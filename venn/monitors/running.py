@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from venn.monitors.sums import rounded, units
 from venn.prediction import Floats
 
 State = dict[str, Any]
@@ -216,6 +217,26 @@ def held_numbers(name: str, values: Any, size: int) -> list[float]:
         raise ValueError(f"state[{name!r}] must hold {size} finite numbers, got {values!r}")
     known: list[float] = values
     return known
+
+
+def held_sum(name: str, values: Any) -> int:
+    """Return a sum of a state, given as terms that add up to it, in units; or say what is wrong with it."""
+    size = len(values) if isinstance(values, list) else 0
+    exact = sum(units(float(value)) for value in held_numbers(name, values, size))
+    if abs(exact) > units(MOST):
+        raise ValueError(f"state[{name!r}] must hold sums of finite numbers, got {rounded(exact // 2**64)} * 2**64")
+    return exact
+
+
+# --------------------------------------------------------------------------- merging
+
+
+def mergeable(one: Any, other: Any) -> None:
+    """Refuse to merge what is of another kind, or was made with other parameters."""
+    if type(other) is not type(one):
+        raise TypeError(f"other must be a {type(one).__name__}, to be merged with one, got {other!r}")
+    if repr(other) != repr(one):
+        raise ValueError(f"other must have the parameters of {one!r}, to be merged with it, got {other!r}")
 
 
 def whole(values: Floats) -> bool:

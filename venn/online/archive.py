@@ -37,7 +37,7 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     ValueError
         The file would have 4 GiB or more.
     """
-    _write_atomically(path, pieces(header, arrays))
+    write_atomically(path, pieces(header, arrays))
 
 
 def pieces(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[Bytes]:
@@ -199,7 +199,8 @@ def _described(content: Bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], me
     return shape, in_columns, found, whole[file.tell() :]
 
 
-def _write_atomically(path: Path, content: list[Bytes]) -> None:
+def write_atomically(path: Path, content: list[Bytes]) -> None:
+    """Write a file that is there whole or not at all, whatever happens; a folder that is missing is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -12,6 +12,7 @@ from venn.calibrators import VennAbers
 from venn.prediction import EACH_CLASS, ClassIntervals, Floats, Integers, Label
 from venn.predictors.counts import Bools
 from venn.predictors.inductive import Inductive, checked_scorer
+from venn.predictors.merging import Mergeable
 from venn.predictors.schedules import Schedule
 from venn.taxonomies.scores import on_grid
 
@@ -100,7 +101,7 @@ def steps(scores: Floats) -> Floats:
     return on_grid(np.clip(scores, -LARGEST, LARGEST))
 
 
-class ClasswiseAbers:
+class ClasswiseAbers(Mergeable):
     """Reader of calibration scores: class k against all others by column k, one `VennAbers` for each class.
 
     Scores are compared on the grid: isotonic regression knows their order and ties alone, so whole steps do.
@@ -110,9 +111,16 @@ class ClasswiseAbers:
         self.classes = classes
         self.clear()
 
+    def _parameters(self) -> dict[str, Any]:
+        return {"classes": self.classes}
+
     def clear(self) -> None:
         """Forget all calibration examples."""
-        self._calibrators = [VennAbers() for _ in self.classes]
+        self._calibrators: list[VennAbers] = [VennAbers() for _ in self.classes]
+
+    def _hold(self, one: ClasswiseAbers, other: ClasswiseAbers) -> None:
+        pairs = zip(one._calibrators, other._calibrators, strict=True)
+        self._calibrators = [a.merge(b) for a, b in pairs]
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""

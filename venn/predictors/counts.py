@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from venn._compiled.tally import replay_counts
 from venn.machines.machine import grown
 from venn.prediction import REALISED_ROW, CategoryClass, Floats, Integers, Label, Multiprobability, Rule
+from venn.predictors.merging import Mergeable
 from venn.taxonomies import ByScores
 
 Bools = NDArray[np.bool_]
@@ -188,7 +189,23 @@ class Multiprobabilities:
         return f"Multiprobabilities({len(self)} objects, classes {list(self.classes)!r})"
 
 
-class Counter:
+def distinct(categories: Integers) -> tuple[list[int], Integers]:
+    """Return the v distinct categories, and (n,) which of them is each example's."""
+    n = len(categories)
+    if n == 1:
+        return categories.tolist(), np.zeros(1, np.int64)
+    if n > 0:
+        low = int(categories.min())
+        span = int(categories.max()) - low + 1
+        if span <= 4 * n + 64:  # a table: categories stand close together, as most do
+            met = np.zeros(span, np.int64)
+            met[categories - low] = 1
+            return (np.flatnonzero(met) + low).tolist(), (np.cumsum(met) - 1)[categories - low]
+    values, which = np.unique(categories, return_inverse=True)
+    return values.tolist(), which.astype(np.int64, copy=False)
+
+
+class Counter(Mergeable):
     """Base of readers that count the calibration examples in a category.
 
     A reader is told the scores of calibration examples, all by one scorer, and asked about those of others.
@@ -203,6 +220,9 @@ class Counter:
         self.rule = rule
         self.ratios = ratios
         self.clear()
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"taxonomy": self.taxonomy, "classes": self.classes, "rule": self.rule, "ratios": self.ratios}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -244,34 +264,57 @@ class CategoryCounts(Counter):
         self._places: dict[int, int] = {}
         self._counts = np.zeros((1, len(self.classes)), np.int64)  # one row more than categories, of zeros
 
-    def _made(self, categories: list[int]) -> Integers:
-        """Return the row of counts of each category, new ones made."""
+    def _rows(self, categories: list[int]) -> Integers:
+        """Return the row of counts of each of distinct categories, new ones made."""
         places = self._places
-        for category in dict.fromkeys(categories):
+        for category in categories:
             places.setdefault(category, len(places))
         if len(places) >= len(self._counts):
             self._counts = grown(self._counts, 2 * len(places), len(self.classes))
         return np.array([places[category] for category in categories], np.int64)
 
+    def _known(self, categories: list[int]) -> NDArray[np.int64]:
+        """Return the (v, c) counts of distinct categories; zeros where one has not been met."""
+        nowhere = len(self._counts) - 1
+        return self._counts[[self._places.get(category, nowhere) for category in categories]]
+
+    def _table(self, scores: Floats, codes: Integers) -> tuple[list[int], NDArray[np.int64]]:
+        """Return the v distinct categories of examples, and (v, c) how many of each class are in them."""
+        values, which = distinct(self._categories(scores))
+        c = len(self.classes)
+        return values, np.bincount(which * c + codes, minlength=len(values) * c).reshape(-1, c)
+
+    def _hold(self, one: CategoryCounts, other: CategoryCounts) -> None:
+        values = sorted({*one._places, *other._places})
+        rows = self._rows(values)
+        self._counts[rows] = one._known(values) + other._known(values)
+
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
-        places = self._made(self._categories(scores).tolist())
-        np.add.at(self._counts, (places, codes), 1)
+        values, table = self._table(scores, codes)
+        rows = self._rows(values)  # before the counts are looked at: they may move
+        self._counts[rows] += table
 
     def predict(self, scores: Floats) -> Multiprobabilities:
         """Return the predictions for n objects of (n, c) scores."""
-        categories = self._categories(scores).tolist()
-        nowhere = len(self._counts) - 1
-        places = [self._places.get(category, nowhere) for category in categories]
-        return self._block(self._counts[places], self._classes_of(categories))
+        values, which = distinct(self._categories(scores))
+        return self._block(self._known(values)[which], self._classes_of(values)[which])
+
+    def predict_table(self, scores: Floats, codes: Integers) -> tuple[Multiprobabilities, NDArray[np.int64]]:
+        """Return the predictions that occur among n objects, each once, and (v, c) how often with each label.
+
+        Objects of one category have one prediction: so a collection costs little more than its scores.
+        """
+        values, table = self._table(scores, codes)
+        return self._block(self._known(values), self._classes_of(values)), table
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Multiprobabilities:
         """Predict, then take in where it calibrates, each example in turn; return the predictions."""
-        categories = self._categories(scores).tolist()
-        places = self._made(categories)
+        values, which = distinct(self._categories(scores))
         before = np.empty(scores.shape, np.int64)
+        places = self._rows(values)[which]
         replay_counts(self._counts, places, codes, calibrates, before)
-        return self._block(before, self._classes_of(categories))
+        return self._block(before, self._classes_of(values)[which])
 
 
 class ScoreBag(Counter):
@@ -296,6 +339,10 @@ class ScoreBag(Counter):
         self._scores[self._n : n] = scores
         self._codes[self._n : n] = codes
         self._n = n
+
+    def _hold(self, one: ScoreBag, other: ScoreBag) -> None:
+        for part in (one, other):
+            self.add(part._scores[: part._n], part._codes[: part._n])
 
     def predict(self, scores: Floats) -> Multiprobabilities:
         """Return the predictions for n objects of (n, c) scores, each as if it came alone."""

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.ranks import insert_many, no_values, replay_ranks, with_room
+from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
 from venn.nonconformity import ByScores, Margin, checked_measure, flag
 from venn.prediction import ERROR_BOUND, ERROR_RATE, Floats, Integers, Label, PredictionSet, significance
 from venn.predictors.counts import Bools
 from venn.predictors.inductive import Inductive, checked_scorer
+from venn.predictors.merging import Mergeable
 from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.smoothing import Smoothing
 
+REBUILD = 4  # more new values than this part of the old ones: cheaper to sort them all
 CHUNK = 1024  # objects whose scores are repeated for every label at a time
 
 
@@ -109,7 +111,7 @@ class Ranked(NamedTuple):
     total: NDArray[Any]  #: (n, c) how many there are
 
 
-class Ranking:
+class Ranking(Mergeable):
     """Reader of calibration scores: nonconformity on the grid, kept in ascending order.
 
     A new example with label j is compared with all calibration examples, or with those of class j.
@@ -118,9 +120,13 @@ class Ranking:
     def __init__(self, measure: ByScores, c: int, label_conditional: bool) -> None:
         self._measure = measure
         self._c = c
+        self._label_conditional = label_conditional
         # Classes that are compared with the same examples stand side by side: from, up to.
         self._groups = [(k, k + 1) for k in range(c)] if label_conditional else [(0, c)]
         self.clear()
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"measure": self._measure, "number of classes": self._c, "label_conditional": self._label_conditional}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -145,8 +151,15 @@ class Ranking:
         values = self._steps(scores, codes)
         for g, (first, last) in enumerate(self._groups):
             own = values[(codes >= first) & (codes < last)]
-            self._seen[g] = with_room(self._seen[g], len(own))
-            insert_many(self._seen[g], own)
+            if len(own) * REBUILD > self._seen[g].totals[1]:
+                self._seen[g] = of_sorted(np.sort(np.concatenate([contents(self._seen[g]), own])))
+            else:
+                self._seen[g] = with_room(self._seen[g], len(own))
+                insert_many(self._seen[g], own)
+
+    def _hold(self, one: Ranking, other: Ranking) -> None:
+        pairs = zip(one._seen, other._seen, strict=True)
+        self._seen = [of_sorted(np.sort(np.concatenate([contents(a), contents(b)]))) for a, b in pairs]
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it came alone; leaves no trace."""
@@ -181,6 +194,9 @@ class WeightedRanking(Ranking):
     def __init__(self, measure: ByScores, ratios: Floats) -> None:
         super().__init__(measure, len(ratios), label_conditional=True)
         self._ratios = ratios
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"measure": self._measure, "ratios": self._ratios}
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
         """Rank, then take in where it calibrates, each example in turn; return the ranks."""

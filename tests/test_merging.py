@@ -1,0 +1,392 @@
+"""What is learned of parts merges to what is learned of the whole: to the last bit, in any order and grouping."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import merging as naive
+
+import venn
+from venn.calibrators.abers import VennAbers
+from venn.calibrators.merges import BrierMerge
+from venn.calibrators.several import OneVsAllAbers, OneVsOneAbers
+from venn.monitors.bins import CalibrationBins
+from venn.monitors.efficiency import EfficiencyTotals, efficiency
+from venn.monitors.scorecard import Scorecard, SetScorecard
+from venn.monitors.sums import means, rounded, terms, total, totals, units
+from venn.online.pooled import PooledCurves
+from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.inductive import Inductive, InductiveVenn
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.priors import PriorShift
+
+CLASSES = ("a", "b", "c")
+SHIFT = PriorShift((0.5, 0.25, 0.25), (0.2, 0.3, 0.5))
+
+
+class Given:
+    """A scorer of objects that are their own scores."""
+
+    classes = CLASSES
+    features = 3
+    feature_names = None
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def __repr__(self):
+        return "Given()"  # as that of an estimator, it does not say all
+
+    def scores(self, x):
+        return np.asarray(x) * self.scale
+
+    def score_many(self, X):
+        return np.asarray(X) * self.scale
+
+
+# Sums ----------------------------------------------------------------------------------------------------------------
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(NUMBERS, max_size=40), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_a_sum_is_exact_and_rounded_once(values, groups, random):
+    places = np.array([random.randrange(groups) for _ in values], np.int64)
+    sums = totals(np.array(values, np.float64), places, groups)
+    for group, found in enumerate(sums):
+        own = [value for value, place in zip(values, places.tolist(), strict=True) if place == group]
+        assert Fraction(found, 1 << 1074) == sum(map(Fraction, own), Fraction(0))
+        assert found == sum(map(units, own))
+        count = max(1, len(own))
+        if abs(found) < 1 << 2090:
+            assert rounded(found) == math.fsum(own)
+            assert rounded(found, count) == naive.rounded_sum(own, count)
+            assert sum(map(Fraction, terms(found))) == Fraction(found, 1 << 1074)
+
+
+def test_extreme_numbers_and_none():
+    tiny, huge = 5e-324, math.ldexp(1.0, 1023)
+    assert rounded(total([huge, tiny, -huge])) == tiny
+    assert rounded(total([huge, huge, -huge])) == huge
+    assert total([]) == 0
+    assert rounded(0, 7) == 0.0
+    assert terms(0) == []
+    assert terms(units(1.0) + units(2.0**-80)) == [1.0, 2.0**-80]
+    assert means([units(1.0), units(3.0)], 3).tolist() == [1 / 3, 1.0]
+    with pytest.raises(ValueError, match="finite, got inf"):
+        total([1.0, np.inf])
+
+
+def test_sums_of_floats_would_not_do():
+    """What the tests below are for: they fail where parts are added up, or averaged, in floating point."""
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    added = {float(sum(map(float, (part.sum() for part in np.split(p, cuts))))) for cuts in ([7], [250], [100, 300])}
+    assert len(added) > 1
+    assert len({rounded(sum(total(part) for part in np.split(p, cuts))) for cuts in ([7], [250], [100, 300])}) == 1
+
+
+# Every kind: made of some of the examples, and all that it says -------------------------------------------------------
+
+
+def examples(seed, n=40):
+    """Scores with many ties, class codes that have to do with them, and p-values."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-4, 5, (n, 3)) / 4 + rng.choice([0.0, 0.0, 1e-9, 0.1], (n, 3))
+    y = np.where(rng.random(n) < 0.6, X.argmax(axis=1), rng.integers(0, 3, n))
+    return X, y, rng.random((n, 3))
+
+
+ASKED = examples(99, 25)
+
+
+def predictor(make):
+    def learned(part):
+        X, y, _ = part
+        model = make()
+        if len(y):
+            model.learn_many(X, [CLASSES[k] for k in y])
+        return model
+
+    def said(model):
+        block = model.predict_many(ASKED[0])
+        return [
+            getattr(block, name).tobytes() for name in ("probabilities", "pairs", "p_values") if hasattr(block, name)
+        ]
+
+    return learned, said, Inductive.merge
+
+
+def calibrated(make):
+    def learned(part):
+        X, y, _ = part
+        return make().calibrate(X, [CLASSES[k] for k in y]) if len(y) else make()
+
+    return learned, lambda model: model.predict_proba(ASKED[0]).tobytes(), type(make()).merge
+
+
+def abers_of(part):
+    X, y, _ = part
+    model = VennAbers()
+    model.insert_many(X[:, 0], y == 0)
+    return model
+
+
+def bins_of(part):
+    _, y, p = part
+    monitor = CalibrationBins(4)
+    for confidence, label in zip(p[:, 0].tolist(), y.tolist(), strict=True):
+        monitor.update(confidence, label == 0)
+    return monitor
+
+
+def totals_of(part):
+    _, y, p = part
+    return efficiency(p, y, 0.2).totals if len(y) else EfficiencyTotals(0.2)
+
+
+def carded(make, scorer):
+    model = make()
+    model.learn_many(ASKED[0], [CLASSES[k] for k in ASKED[1]])
+
+    def of(part):
+        X, y, _ = part
+        card = scorer(CLASSES)
+        if len(y):
+            card.update_many(model.predict_many(X), y)
+        return card
+
+    return of, lambda card: (card.state, str(card)), scorer.merge
+
+
+def curves_of(part):
+    _, y, p = part
+    record = venn.Record(CLASSES, ["model"])
+    for row, label in zip(p / p.sum(axis=1, keepdims=True), y.tolist(), strict=True):
+        record.update({"model": venn.Forecast(row, CLASSES)}, CLASSES[label])
+    return PooledCurves(record["model"]) if len(y) else PooledCurves()
+
+
+def curves_said(pooled):
+    return pooled.runs, pooled.counts.tolist(), {name: pooled[name].tobytes() for name in pooled.names}
+
+
+def inductive(*parameters, **named):
+    return lambda: InductiveVenn(Given(), *parameters, **named)
+
+
+KINDS = {
+    "counts": predictor(inductive(venn.TopScoreBins([-0.5, 0.25]))),
+    "counts by class": predictor(inductive(shift=SHIFT)),
+    "bag": predictor(inductive(venn.AdaptiveMarginBins())),
+    "abers by class": predictor(lambda: InductiveVennAbers(Given())),
+    "ranks": predictor(lambda: InductiveConformal(Given())),
+    "ranks within classes": predictor(lambda: InductiveConformal(Given(), label_conditional=True, smoothed=False)),
+    "weighted ranks": predictor(lambda: InductiveConformal(Given(), shift=SHIFT)),
+    "abers": (abers_of, lambda model: (len(model), model.query_many(ASKED[0][:, 0]).tobytes()), VennAbers.merge),
+    "one against all": calibrated(lambda: OneVsAllAbers(CLASSES)),
+    "one against one": calibrated(lambda: OneVsOneAbers(CLASSES, BrierMerge())),
+    "bins": (bins_of, lambda monitor: (monitor.n, monitor.ece, monitor.bins, monitor.state), CalibrationBins.merge),
+    "efficiency": (totals_of, lambda found: (found.n, found.means if found.n else None), EfficiencyTotals.merge),
+    "scorecard": carded(inductive(venn.TopTwo()), Scorecard),
+    "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
+    "scorecard of sets": carded(lambda: InductiveConformal(Given()), SetScorecard),
+}
+
+
+def at_random(parts, merge, rng):
+    """Merge parts in random order and grouping."""
+    parts = list(parts)
+    while len(parts) > 1:
+        first, second = (parts.pop(int(rng.integers(len(parts)))) for _ in range(2))
+        parts.append(merge(first, second))
+    return parts[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), number=st.integers(1, 6))
+def test_parts_merge_to_the_whole(kind, seed, number):
+    make, said, merge = KINDS[kind]
+    rng = np.random.default_rng(seed)
+    whole = examples(seed)
+    which = rng.integers(0, number, 40)
+    parts = [tuple(array[which == i] for array in whole) for i in range(number)]
+    parts += [tuple(array[:0] for array in whole)] * int(rng.integers(2))
+    made = [make(part) for part in parts]
+    before = [pickle.dumps(said(one)) for one in made] if kind not in ("one against all", "one against one") else []
+    assert said(at_random(made, merge, rng)) == said(make(whole))
+    assert before == [pickle.dumps(said(made[i])) for i in range(len(before))], "a part changed"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_one_changes_nothing_and_the_other_half_does(kind):
+    make, said, merge = KINDS[kind]
+    whole = examples(3)
+    empty, some, rest = (make(tuple(array[part] for array in whole)) for part in (slice(0), slice(25), slice(25, 40)))
+    assert said(merge(empty, some)) == said(merge(some, empty)) == said(some)
+    assert said(merge(some, rest)) == said(merge(rest, some)) != said(some)
+    assert merge(empty, some) is not some
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_pooled_curves_are_sums_over_the_runs(seed):
+    rng = np.random.default_rng(seed)
+    runs = [examples(seed + i, int(rng.integers(1, 12))) for i in range(4)]
+    made = [curves_of(run) for run in runs]
+    pooled = at_random([*made, PooledCurves()], PooledCurves.merge, rng)
+    assert curves_said(pooled) == curves_said(at_random(made, PooledCurves.merge, rng))
+    hits = [(p.argmax(axis=1) == y).astype(int) for _, y, p in runs]
+    for n in range(1, len(pooled) + 1):
+        seen = np.concatenate([hit[:n] for hit in hits])
+        assert pooled["accuracy"][n - 1] == seen.sum() / len(seen)
+    losses = [-math.log((p[i] / p[i].sum())[y[i]]) for _, y, p in runs for i in range(len(y))]
+    assert pooled["log_loss"][-1] == pytest.approx(naive.rounded_sum(losses, len(losses)), rel=1e-13)
+    assert pooled.runs == 4
+
+
+def test_one_run_pooled_is_its_record():
+    X, y, p = examples(5)
+    record = venn.Record(CLASSES, ["sets"])
+    for row, label in zip(p, y, strict=True):
+        record.update({"sets": venn.PredictionSet(row, CLASSES)}, CLASSES[label])
+    curves, pooled = record["sets"], PooledCurves(record["sets"])
+    for name in ("accuracy", "credibility", "confidence"):
+        assert np.allclose(pooled[name], getattr(curves, name), atol=1e-14, rtol=0)
+    assert np.allclose(pooled["error_0.1"] * np.arange(1, 41), curves.errors(0.1), atol=1e-12)
+    assert np.allclose(pooled["size_0.2"], curves.set_size(0.2), atol=1e-14)
+    with pytest.raises(ValueError, match="other must be curves of"):
+        pooled.merge(curves_of((X, y, p)))
+    with pytest.raises(TypeError, match="runs must be Curves"):
+        PooledCurves(record)
+    with pytest.raises(KeyError, match="no curve 'brier'"):
+        pooled["brier"]
+
+
+# What scorecards say --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make", [inductive(venn.RunnerUp(0.5)), inductive(shift=SHIFT), lambda: InductiveVennAbers(Given())]
+)
+def test_a_scorecard_says_what_the_definitions_say(make):
+    model = make()
+    model.learn_many(ASKED[0], [CLASSES[k] for k in ASKED[1]])
+    X, y, _ = examples(8, 60)
+    block = model.predict_many(X)
+    bounds = block.probabilities if hasattr(block, "probabilities") else block.pairs.transpose(0, 2, 1)
+    rows = list(zip(block.proba.tolist(), bounds.min(axis=1).tolist(), bounds.max(axis=1).tolist(), strict=True))
+    card = Scorecard(CLASSES, bins=5, clip=0.2)
+    card.update_many(block, y)
+    said = naive.scorecard(rows, block.index.tolist(), y.tolist(), 0.2, 5)
+    assert (card.n, card.errors, card.log_loss.clipped) == (60, said["errors"], said["clipped"])
+    assert said["clipped"] > 0
+    assert card.log_loss.value == pytest.approx(said["log_loss"], rel=1e-14)
+    assert card.brier == pytest.approx(said["brier"], rel=1e-14)
+    assert (card.lower, card.upper) == (said["lower"], said["upper"])
+    assert card.width == pytest.approx(said["upper"] - said["lower"], abs=1e-15)
+    found = [(one["frequency"], one["lower"], one["upper"]) for one in card.frequencies]
+    assert found == said["classes"]
+    assert card.labels_in_band == sum(low <= rate <= high for rate, low, high in said["classes"])
+    assert [(one["count"], one["confidence"], one["accuracy"]) for one in card.reliability] == said["bins"]
+    gaps = sum(abs(count * (rate - p)) for count, p, rate in said["bins"]) / 60
+    assert card.ece == pytest.approx(gaps, abs=1e-14)
+
+
+def test_predictions_that_come_often_count_as_often():
+    model = inductive()()
+    model.learn_many(ASKED[0], [CLASSES[k] for k in ASKED[1]])
+    X, y, _ = examples(9, 12)
+    times = np.arange(12) % 4
+    often, one_by_one = Scorecard(CLASSES), Scorecard(CLASSES)
+    often.update_many(model.predict_many(X), y, times)
+    one_by_one.update_many(model.predict_many(np.repeat(X, times, axis=0)), np.repeat(y, times))
+    assert often == one_by_one
+    assert often != Scorecard(CLASSES)
+
+
+@pytest.mark.parametrize("kind", ["scorecard", "scorecard of sets"])
+def test_a_scorecard_travels_as_plain_data(kind):
+    card = KINDS[kind][0](examples(4))
+    other = card.fresh()
+    other.restore(json.loads(json.dumps(card.state)))
+    assert other == card == pickle.loads(pickle.dumps(card))
+    for damaged in ({"counts": {}}, {"sums": None}, {"counts": card.state["counts"] | {"n": [-1]}},
+                    {"sums": {name: [[math.nan]] for name in card.state["sums"]}}):  # fmt: skip
+        with pytest.raises(ValueError, match="state"):
+            other.restore(card.state | damaged)
+    assert other == card
+
+
+# What does not belong together ----------------------------------------------------------------------------------------
+
+
+def model_of(make=InductiveVenn, scorer=None, **named):
+    return make(Given() if scorer is None else scorer, **named)
+
+
+REFUSED = {
+    "taxonomy": (model_of(), model_of(taxonomy=venn.TopTwo()), "TopTwo"),
+    "rule": (model_of(), model_of(rule=venn.RowMean()), "RowMean"),
+    "shift": (model_of(), model_of(shift=SHIFT), "PriorShift"),
+    "scorer": (model_of(), model_of(scorer=Given(2.0)), "other must have the scorer"),
+    "predictor": (model_of(), model_of(InductiveVennAbers), "must be a InductiveVenn, to be merged with one"),
+    "smoothing": (model_of(InductiveConformal), model_of(InductiveConformal, seed=1), "seed=1"),
+    "conditions": (
+        model_of(InductiveConformal),
+        model_of(InductiveConformal, label_conditional=True),
+        "conditional=True",
+    ),
+    "schedule": (model_of(schedule=venn.FixedCalibration(5)),) * 2 + (r"must be by NoTraining\(\)",),
+    "training": (venn.InductiveVenn(venn.NearestCentroid(CLASSES)),) * 2 + (r"must be by NoTraining\(\)",),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_predictors_that_differ_are_not_merged(name):
+    one, other, says = REFUSED[name]
+    with pytest.raises((TypeError, ValueError), match=says):
+        one.merge(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "says"),
+    [
+        (VennAbers(), 3, "other must be a VennAbers"),
+        (OneVsAllAbers(CLASSES), OneVsOneAbers(CLASSES), "other must be a OneVsAllAbers"),
+        (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
+        (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
+        (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),
+        (CalibrationBins(4), EfficiencyTotals(), "other must be a CalibrationBins"),
+        (EfficiencyTotals(0.1), EfficiencyTotals(0.2), "at the level 0.1"),
+        (Scorecard(CLASSES), Scorecard(CLASSES[::-1]), "other must have the parameters"),
+        (Scorecard(CLASSES), Scorecard(CLASSES, clip=0.1), "other must have the parameters"),
+        (Scorecard(CLASSES), SetScorecard(CLASSES), "other must be a Scorecard"),
+        (PooledCurves(), 3, "other must be PooledCurves"),
+    ],
+)
+def test_parts_that_differ_are_not_merged(one, other, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        one.merge(other)
+
+
+def test_copies_of_a_scorer_are_the_same_scorer():
+    one, other = model_of(), pickle.loads(pickle.dumps(model_of()))
+    one.learn_one([0.0, 1.0, 0.5], "b")
+    other.learn_one([1.0, 0.0, 0.5], "a")
+    assert one.merge(other).n == 2
+    assert (one.n, other.n) == (1, 1)
+
+
+def test_what_hangs_on_the_order_has_no_merge():
+    for kind in (venn.Monitor, venn.DeviationBand, venn.ForwardEProcess, venn.TransductiveVenn):
+        assert not hasattr(kind, "merge")

@@ -1,0 +1,104 @@
+"""What scorecards share: whole numbers by name, and how they merge, compare and travel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from venn.monitors.running import Running, State, held_count, held_sum, mergeable
+from venn.monitors.sums import rounded, terms
+from venn.prediction import Integers, Label
+
+
+class Card(Running):
+    """Base of scorecards: numbers that are counted and numbers that are added up, all whole, by name."""
+
+    def __init__(self, classes: Sequence[Label], parameters: dict[str, Any], counts: State, sums: State) -> None:
+        self.classes = tuple(classes)
+        if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
+            raise ValueError(f"classes must be at least two labels, each once, got {classes!r}")
+        self._parameters = {"classes": self.classes} | parameters
+        self._counts: dict[str, list[int]] = {name: [0] * size for name, size in counts.items()}
+        self._sums: dict[str, list[int]] = {name: [0] * size for name, size in sums.items()}  # in units
+
+    @property
+    def n(self) -> int:
+        """Number of predictions."""
+        return self._counts["n"][0]
+
+    def merge(self, other: Self) -> Self:
+        """Return the scorecard of the predictions of both; they stay as they are.
+
+        Merging is exact: parts give the scorecard of the whole, to the last bit, whatever their order and grouping,
+        and a fresh one changes nothing.
+
+        Parameters
+        ----------
+        other : of the same class
+            With the same parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not that.
+        """
+        mergeable(self, other)
+        both = self.fresh()
+        both._counts = {name: added(own, other._counts[name]) for name, own in self._counts.items()}
+        both._sums = {name: added(own, other._sums[name]) for name, own in self._sums.items()}
+        return both
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Card) and self.state == other.state
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _add(self, kind: dict[str, list[int]], name: str, values: Sequence[int]) -> None:
+        kind[name] = added(kind[name], values)
+
+    def _mean(self, name: str, place: int = 0) -> float:
+        if not self.n:
+            raise ValueError("means are of at least one prediction, got 0")
+        return rounded(self._sums[name][place], self.n)
+
+    def _codes(self, codes: Any, n: int) -> Integers:
+        clean = np.asarray(codes)
+        c = len(self.classes)
+        if clean.dtype.kind not in "iu" or clean.shape != (n,):
+            raise ValueError(f"codes must be ({n},) class codes, one for each prediction, got {codes!r}")
+        if n and (int(clean.min()) < 0 or int(clean.max()) >= c):
+            raise ValueError(f"codes must be from 0 to {c - 1}, got {clean.min()} to {clean.max()}")
+        return clean.astype(np.int64)
+
+    def _belongs(self, block: Any, *kinds: type[Any]) -> None:
+        if type(block) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"block must be {names} for a {type(self).__name__}, got {block!r}")
+        own = block.classes
+        if own != self.classes:
+            raise ValueError(f"block must be of the classes {self.classes!r}, got {own!r}")
+
+    def _held(self) -> State:
+        sums = {name: [terms(one) for one in values] for name, values in self._sums.items()}
+        return {"counts": {name: list(values) for name, values in self._counts.items()}, "sums": sums}
+
+    def _take_back(self, held: State) -> None:
+        taken: dict[str, dict[str, list[int]]] = {}
+        for kind, own, read in (("counts", self._counts, held_count), ("sums", self._sums, held_sum)):
+            given = held[kind]
+            if not isinstance(given, dict) or {name: _size(v) for name, v in given.items()} != {
+                name: len(values) for name, values in own.items()
+            }:
+                raise ValueError(f"state[{kind!r}] must hold lists {sorted(own)} as those of {self!r}, got {given!r}")
+            taken[kind] = {name: [read(name, one) for one in values] for name, values in given.items()}
+        self._counts, self._sums = taken["counts"], taken["sums"]
+
+
+def added(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def _size(values: Any) -> int | None:
+    return len(values) if isinstance(values, list) else None

@@ -1,0 +1,389 @@
+"""Scorecards: how predictions of a collection fared, in sums that merge exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
+from venn.monitors.bins import WidthBins
+from venn.monitors.calibration import CLIP, MeanLogLoss
+from venn.monitors.cards import Card
+from venn.monitors.efficiency import CRITERIA, EfficiencyTotals, efficiency
+from venn.monitors.monitor import LEVELS
+from venn.monitors.running import count, probability
+from venn.monitors.sums import rounded, totals, units
+from venn.prediction import Floats, Integers, Label, significance
+from venn.predictors.abers import ManyClassIntervals
+from venn.predictors.counts import Multiprobabilities
+from venn.predictors.inductive_conformal import ManyPredictionSets
+
+
+class Scorecard(Card):
+    """How many predictions with probabilities fared: losses, and whether frequencies lie in the bands claimed.
+
+    Everything is a sum over the predictions, kept without rounding and rounded once when it is read. So scorecards
+    of parts of a collection merge to that of the whole, exactly. What depends on the order of a stream, such as
+    martingales and alarms, is not here: it has no merge.
+
+    A description of what happened. Where calibration examples and those scored are exchangeable, each single
+    prediction is valid; frequencies over a collection that shares one calibration set differ from the bands by what
+    that one set errs, beside the noise of the collection.
+
+    Parameters
+    ----------
+    classes : sequence of c >= 2 labels
+    bins : int >= 1, default 10
+        Of equal width, by the probability of the predicted label.
+    clip : float in (0, 1), default 1e-15
+        Probabilities of the true label below it count as `clip` in the log loss.
+
+    Attributes
+    ----------
+    n : int
+        Number of predictions.
+    errors : int
+        How many predicted labels were wrong.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> import venn
+    >>> block = Multiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.RowMean())
+    >>> card = Scorecard(("no", "yes"))
+    >>> card.update_many(block, [1, 1])
+    >>> card.errors, card.brier, card.lower, card.upper
+    (1, 0.58, 0.6, 0.8)
+    >>> card.merge(card).n, card == card.merge(card.fresh())
+    (4, True)
+    """
+
+    def __init__(self, classes: Sequence[Label], bins: int = 10, clip: float = CLIP) -> None:
+        self.clip = probability("clip", clip)
+        b, c = count("bins", bins, 1), len(tuple(classes))
+        self._cuts = WidthBins(b).cuts(np.empty(0))
+        counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
+        summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
+        by_bin = dict.fromkeys(("confidence", "variance", "lower", "upper"), b)
+        super().__init__(classes, {"bins": b, "clip": self.clip}, counted, summed | by_bin)
+
+    def update_many(self, block: Multiprobabilities | ManyClassIntervals, codes: Any, times: Any = None) -> None:
+        """Take in n predictions and the labels that came.
+
+        Parameters
+        ----------
+        block : Multiprobabilities or ManyClassIntervals
+            What a predictor's `predict_many` gives.
+        codes : (n,) int from 0 to c - 1
+            Class codes of the true labels.
+        times : (n,) int >= 0, optional
+            How often each prediction came with its label; once by default.
+
+        Raises
+        ------
+        TypeError, ValueError
+            They are not that; nothing is taken in.
+        """
+        self._belongs(block, Multiprobabilities, ManyClassIntervals)
+        truth = self._codes(codes, len(block))
+        n, c = len(block), len(self.classes)
+        if times is not None:
+            times = self._times(times, n)
+        if n == 0:
+            return
+        if isinstance(block, ManyClassIntervals):
+            lower, upper = block.pairs.min(axis=2), block.pairs.max(axis=2)
+        else:
+            rows = block.probabilities
+            lower, upper = rows.min(axis=1), rows.max(axis=1)
+        predicted, scored = np.asarray(block.index, np.int64), np.empty((WIDTH, n))
+        proba, lower, upper = (np.ascontiguousarray(table) for table in (block.proba, lower, upper))
+        score_rows(proba, lower, upper, predicted, truth, self.clip, scored)
+        places = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right")
+
+        def tally(which: NDArray[Any], groups: int) -> list[int]:
+            counted = np.zeros(groups, np.int64)
+            np.add.at(counted, which, 1 if times is None else times)
+            whole: list[int] = counted.tolist()
+            return whole
+
+        def add_up(values: Floats, which: NDArray[Any] | None = None, groups: int = 1) -> list[int]:
+            if times is None:
+                return totals(values, which, groups)
+            sums = [0] * groups
+            where = np.zeros(n, np.int64) if which is None else which
+            for value, group, often in zip(values.tolist(), where.tolist(), times.tolist(), strict=True):
+                sums[group] += often * units(value)
+            return sums
+
+        b = len(self._cuts) + 1
+        hit = (predicted == truth).astype(np.int64)
+        clipped = proba[np.arange(n), truth] < self.clip
+        self._add(self._counts, "n", [n if times is None else int(times.sum())])
+        self._add(self._counts, "clipped", tally(clipped.astype(np.int64), 2)[1:])
+        self._add(self._counts, "labels", tally(truth, c))
+        self._add(self._counts, "forecasts", tally(places, b))
+        self._add(self._counts, "hits", tally(places * 2 + hit, 2 * b)[1::2])
+        self._add(self._sums, "log_loss", add_up(scored[LOG_LOSS]))
+        self._add(self._sums, "brier", add_up(scored[BRIER]))
+        for name, column in (("confidence", CONFIDENCE), ("variance", VARIANCE), ("lower", LOWER), ("upper", UPPER)):
+            self._add(self._sums, name, add_up(scored[column], places, b))
+        for name, table in (("class_lower", lower), ("class_upper", upper)):
+            self._add(self._sums, name, [add_up(np.ascontiguousarray(column))[0] for column in table.T])
+
+    def _times(self, times: Any, n: int) -> Integers:
+        clean = np.asarray(times)
+        if clean.dtype.kind not in "iu" or clean.shape != (n,) or (n and int(clean.min()) < 0):
+            raise ValueError(f"times must be ({n},) integers >= 0, got {times!r}")
+        return clean.astype(np.int64)
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def errors(self) -> int:
+        """How many predicted labels were wrong."""
+        return self.n - sum(self._counts["hits"])
+
+    @property
+    def accuracy(self) -> float:
+        """Share of predicted labels that were right."""
+        return 1.0 - self.errors / self.n if self.n else math.nan
+
+    @property
+    def log_loss(self) -> MeanLogLoss:
+        """Mean log loss of the point forecasts, in nats, its clip and how many were clipped."""
+        return MeanLogLoss(self._mean("log_loss"), self._counts["clipped"][0], self.clip)
+
+    @property
+    def brier(self) -> float:
+        """Mean Brier score of the point forecasts, in [0, 2]."""
+        return self._mean("brier")
+
+    @property
+    def lower(self) -> float:
+        """Mean lower bound of the predicted labels."""
+        return self._all("lower")
+
+    @property
+    def upper(self) -> float:
+        """Mean upper bound of the predicted labels."""
+        return self._all("upper")
+
+    @property
+    def width(self) -> float:
+        """Mean width of the intervals of the predicted labels."""
+        if not self.n:
+            raise ValueError("means are of at least one prediction, got 0")
+        return rounded(sum(self._sums["upper"]) - sum(self._sums["lower"]), self.n)
+
+    @property
+    def deviation(self) -> float:
+        """How far the accuracy lies outside the mean band of the predicted labels: below it < 0, above > 0, inside 0.
+
+        Validity makes it small, not 0: see the class for what it may be.
+        """
+        return _outside(self.accuracy, self.lower, self.upper)
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error of the predicted labels over the bins."""
+        hits, claimed = self._counts["hits"], self._sums["confidence"]
+        gaps = (abs(units(float(hit)) - sum_) for hit, sum_ in zip(hits, claimed, strict=True))
+        return rounded(sum(gaps), self.n) if self.n else 0.0
+
+    @property
+    def frequencies(self) -> list[dict[str, Any]]:
+        """Of each class, how often it came and the mean band that was claimed for it, as plain data.
+
+        With keys label, count, frequency, lower, upper, deviation (how far the frequency is outside the band) and
+        score: the deviation in standard errors of a frequency. Bands by many calibration examples are narrower than
+        that: frequencies of a valid predictor lie outside by chance, in the order of a standard error or two.
+        """
+        found = []
+        for k, (label, came) in enumerate(zip(self.classes, self._counts["labels"], strict=True)):
+            low, high = self._mean("class_lower", k), self._mean("class_upper", k)
+            rate = came / self.n
+            gap = _outside(rate, low, high)
+            score = _in_units(gap, math.sqrt(rate * (1.0 - rate) / self.n))
+            found.append(
+                {
+                    "label": label,
+                    "count": came,
+                    "frequency": rate,
+                    "lower": low,
+                    "upper": high,
+                    "deviation": gap,
+                    "score": score,
+                }
+            )
+        return found
+
+    @property
+    def labels_in_band(self) -> int:
+        """Of how many classes the frequency lies in the mean band that was claimed."""
+        return sum(one["deviation"] == 0.0 for one in self.frequencies)
+
+    @property
+    def reliability(self) -> list[dict[str, float]]:
+        """The bins that are not empty, by the probability of the predicted label, as plain data.
+
+        With keys from_, to, count, confidence (mean probability), accuracy, lower, upper (mean band), deviation
+        (how far the accuracy is outside of the band) and score: (hits - sum p) / sqrt(sum p (1 - p)), which is
+        about standard normal where hits are independent and come as forecast; 0 where all were certain and right.
+        """
+        ends = [0.0, *self._cuts.tolist(), 1.0]
+        found = []
+        for i, number in enumerate(self._counts["forecasts"]):
+            if number:
+                claimed, spread, low, high = (
+                    rounded(self._sums[name][i], number) for name in ("confidence", "variance", "lower", "upper")
+                )
+                rate = self._counts["hits"][i] / number
+                gap = self._counts["hits"][i] - number * claimed
+                found.append(
+                    {
+                        "from_": ends[i],
+                        "to": ends[i + 1],
+                        "count": number,
+                        "confidence": claimed,
+                        "accuracy": rate,
+                        "lower": low,
+                        "upper": high,
+                        "deviation": _outside(rate, low, high),
+                        "score": _in_units(gap, math.sqrt(number * spread)),
+                    }
+                )
+        return found
+
+    def _all(self, name: str) -> float:
+        if not self.n:
+            raise ValueError("means are of at least one prediction, got 0")
+        return rounded(sum(self._sums[name]), self.n)
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "no prediction scored"
+        loss, most = self.log_loss, max(abs(one["score"]) for one in self.frequencies)
+        return (
+            f"{self.n} predictions: accuracy {self.accuracy:.4f} in a mean band [{self.lower:.4f}, {self.upper:.4f}], "
+            f"log loss {loss.value:.4f} ({loss.clipped} clipped at {loss.clip:g}), Brier {self.brier:.4f}, "
+            f"frequencies of classes at most {most:.1f} standard errors outside their bands"
+        )
+
+
+def _in_units(gap: float, unit: float) -> float:
+    if gap == 0.0:
+        return 0.0
+    return gap / unit if unit > 0 else math.copysign(math.inf, gap)
+
+
+def _outside(rate: float, lower: float, upper: float) -> float:
+    return min(rate - lower, 0.0) + max(rate - upper, 0.0)
+
+
+class SetScorecard(Card):
+    """How many prediction sets fared: errors and sizes at several levels, the criteria of efficiency, p-values.
+
+    As `Scorecard`, sums that merge exactly. Blocks of `predict_many` break ties by one random number for all objects:
+    each p-value is uniform, those of one block are not independent, and less so the more ties there are.
+
+    Parameters
+    ----------
+    classes : sequence of c >= 2 labels
+    epsilon : float in [0, 1], default 0.05
+        Significance level of the criteria of efficiency that depend on one.
+    bins : int >= 1, default 20
+        Of the histogram of the true labels' p-values.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that.
+
+    Examples
+    --------
+    >>> card = SetScorecard(("no", "yes"))
+    >>> card.update_many(ManyPredictionSets(np.array([[0.5, 0.03], [0.25, 0.75]]), ("no", "yes")), [0, 0])
+    >>> card.errors(0.05), card.sizes(0.05), card.efficiency["size"]
+    (0, 3, 1.5)
+    """
+
+    def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
+        level = significance(epsilon)
+        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": count("bins", bins, 1)}
+        summed = dict.fromkeys(CRITERIA, 1)
+        super().__init__(classes, {"epsilon": level, "bins": counted["histogram"]}, counted, summed)
+
+    def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
+        """Take in n predictions and the labels that came.
+
+        Parameters
+        ----------
+        block : ManyPredictionSets
+        codes : (n,) int from 0 to c - 1
+            Class codes of the true labels.
+
+        Raises
+        ------
+        TypeError, ValueError
+            They are not that; nothing is taken in.
+        """
+        self._belongs(block, ManyPredictionSets)
+        n = len(block)
+        truth = self._codes(codes, n)
+        p = np.ascontiguousarray(block.p_values)
+        own = p[np.arange(n), truth]
+        bins = len(self._counts["histogram"])
+        places = np.minimum((own * bins).astype(np.int64), bins - 1)
+        found = efficiency(p, truth, self._parameters["epsilon"]).totals
+        self._add(self._counts, "n", [n])
+        self._add(self._counts, "hits", [int((block.index == truth).sum())])
+        self._add(self._counts, "errors", [int((own <= level).sum()) for level in LEVELS])
+        self._add(self._counts, "sizes", [int((p > level).sum()) for level in LEVELS])
+        self._add(self._counts, "histogram", np.bincount(places, minlength=bins).tolist())
+        for name, sum_ in found.sums.items():
+            self._add(self._sums, name, [sum_])
+
+    @property
+    def accuracy(self) -> float:
+        """Share of labels of largest p-value that were right."""
+        return self._counts["hits"][0] / self.n if self.n else math.nan
+
+    def errors(self, epsilon: float) -> int:
+        """Return how many sets missed their label at a level among 0.01, 0.05, 0.1 and 0.2."""
+        return self._counts["errors"][_place(epsilon)]
+
+    def sizes(self, epsilon: float) -> int:
+        """Return how many labels the sets hold together at one of those levels."""
+        return self._counts["sizes"][_place(epsilon)]
+
+    @property
+    def histogram(self) -> list[int]:
+        """How many p-values of true labels lie in each bin of [0, 1]: as many in each, where predictions are valid."""
+        return list(self._counts["histogram"])
+
+    @property
+    def efficiency(self) -> dict[str, float]:
+        """Means of the ten criteria of efficiency, by name."""
+        sums = {name: values[0] for name, values in self._sums.items()}
+        return EfficiencyTotals(self._parameters["epsilon"], self.n, sums).means
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "no prediction scored"
+        rates = ", ".join(f"{self.errors(e) / self.n:.4f} at {e:g}" for e in LEVELS)
+        return f"{self.n} prediction sets: error rate {rates}; {self.sizes(0.05) / self.n:.3f} labels a set at 0.05"
+
+
+def _place(epsilon: float) -> int:
+    if epsilon not in LEVELS:
+        raise ValueError(f"epsilon must be among {LEVELS}, got {epsilon!r}")
+    return LEVELS.index(epsilon)

@@ -1,0 +1,94 @@
+"""Sums without rounding, so that sums of parts add up to the sum of the whole, to the last bit.
+
+Addition of floating-point numbers is not associative: parts added in another order or grouping differ in the last
+bits, and what differs in the last bits cannot be compared. Every floating-point number is a whole number of units of
+2^-1074. So a sum is kept as that whole number, a Python integer; sums merge by `+`, and 0 is the empty one. It is
+rounded once, when it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.sums import LIMB, ROOM, SMALLEST, add_to_limbs, no_limbs
+from venn.prediction import Floats, Integers
+
+
+def units(value: float) -> int:
+    """Return a finite number in units of 2^-1074.
+
+    Examples
+    --------
+    >>> rounded(units(0.1) + units(0.2) - units(0.3))
+    2.7755575615628914e-17
+    """
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << (SMALLEST + 1 - denominator.bit_length())
+
+
+def totals(values: Any, places: Integers | None = None, groups: int = 1) -> list[int]:
+    """Return the sums of groups of numbers in units of 2^-1074: some 3 ns a number.
+
+    Parameters
+    ----------
+    values : (n,) finite float64
+    places : (n,) int64 from 0 to groups - 1, optional
+        The group of each; all are in group 0 by default.
+    groups : int >= 1
+
+    Raises
+    ------
+    ValueError
+        A number is not finite.
+
+    Examples
+    --------
+    >>> [rounded(total) for total in totals([1e100, 1.0, -1e100], np.array([0, 0, 0]))]
+    [1.0]
+    """
+    numbers = np.ascontiguousarray(values, np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"values must be finite, got {numbers[~np.isfinite(numbers)][0]}")
+    places = np.zeros(len(numbers), np.int64) if places is None else np.ascontiguousarray(places, np.int64)
+    sums = [0] * groups
+    for start in range(0, len(numbers), ROOM):
+        limbs = no_limbs(groups)
+        part = slice(start, start + ROOM)
+        add_to_limbs(numbers[part].view(np.int64), places[part], limbs)
+        for group, k in np.argwhere(limbs).tolist():
+            sums[group] += int(limbs[group, k]) << (LIMB * k)
+    return sums
+
+
+def total(values: Any) -> int:
+    """Return the sum of (n,) finite numbers in units of 2^-1074."""
+    return totals(values)[0]
+
+
+def column_totals(table: Floats) -> list[int]:
+    """Return the sums of the columns of an (n, q) table of finite numbers in units of 2^-1074."""
+    n, q = table.shape
+    return totals(table.ravel(), np.tile(np.arange(q), n), q)
+
+
+def rounded(sum_: int, count: int = 1) -> float:
+    """Return a sum in units of 2^-1074, divided by a count >= 1: the floating-point number nearest to the quotient."""
+    return sum_ / (count << SMALLEST)
+
+
+def means(sums: list[int], counts: Any) -> Floats:
+    """Return (g,) the means of groups, by their sums in units of 2^-1074 and (g,) counts >= 1, or one count of all."""
+    each: NDArray[Any] = np.broadcast_to(counts, len(sums))
+    return np.array([rounded(s, int(n)) for s, n in zip(sums, each.tolist(), strict=True)], np.float64)
+
+
+def terms(sum_: int) -> list[float]:
+    """Return the sum as numbers that add up to it exactly: its rounding, that of the rest, and so on."""
+    parts = []
+    while sum_:
+        parts.append(rounded(sum_))
+        sum_ -= units(parts[-1])
+    return parts

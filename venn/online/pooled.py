@@ -1,0 +1,162 @@
+"""Cumulative curves of several runs together: sums over the runs, kept without rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.monitors.monitor import LEVELS
+from venn.monitors.sums import rounded, units
+from venn.online.curves import Curves, SetCurves
+from venn.prediction import Floats, Integers
+
+OF_CURVES = ("hit", "lower", "upper", "width", "log_loss", "brier", "realised_hit", "realised")
+NAMES = {"hit": "accuracy", "realised_hit": "realised_accuracy"}  # of the mean of a column, where it has another
+
+
+class PooledCurves:
+    """Cumulative curves over the steps of several runs: the learning curve that many shuffles of a data set share.
+
+    Entry N - 1 of a mean is the mean over the first N steps of all runs, shorter ones as far as they go. Sums are
+    kept without rounding: pooled curves merge to the same whatever the order and grouping of the runs, and
+    `PooledCurves()`, of no run, changes nothing.
+
+    Curves only are pooled. Martingales, alarms and bounds that hold at every step have no sum over runs: they are
+    statements about one order of one stream.
+
+    Parameters
+    ----------
+    *runs : Curves or SetCurves
+        All of one kind; log losses clipped alike is the caller's care.
+
+    Attributes
+    ----------
+    runs : int
+        Number of runs.
+    counts : (n,) int64
+        Number of runs that have each step.
+    names : tuple of str
+        Of the curves: accuracy, lower, upper, width, log_loss, brier, realised_accuracy and realised; of prediction
+        sets accuracy, credibility, confidence and, for the levels 0.01, 0.05, 0.1 and 0.2, ``error_0.05`` and
+        ``size_0.05``.
+
+    Raises
+    ------
+    TypeError
+        A run is neither, or they are of two kinds.
+    ValueError
+        A loss is infinite, which no sum can hold: give `Record` a clip above 0.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> pooled = PooledCurves()
+    >>> for shuffle in range(3):
+    ...     stream = streams.gaussians(20, seed=shuffle)
+    ...     model = venn.TransductiveVenn(venn.NearestCentroid(stream.classes), venn.Argmax())
+    ...     record = venn.replay(stream, venn.Panel(model=model), progress=False)
+    ...     pooled = pooled.merge(PooledCurves(record["model"]))
+    >>> pooled
+    PooledCurves(3 runs of up to 20 steps)
+    >>> bool((pooled["lower"] <= pooled["upper"]).all())
+    True
+    """
+
+    def __init__(self, *runs: Curves | SetCurves) -> None:
+        self.runs = 0
+        self.counts: Integers = np.zeros(0, np.int64)
+        self._sums: dict[str, NDArray[Any]] = {}  # of each step over the runs, (n,) Python integers, in units
+        for run in runs:
+            self._take_in(run)
+
+    def _take_in(self, run: Curves | SetCurves) -> None:
+        if not isinstance(run, Curves | SetCurves):
+            raise TypeError(f"runs must be Curves or SetCurves, as a record gives them, got {run!r}")
+        columns = _of_sets(run) if isinstance(run, SetCurves) else _of_steps(run)
+        one = PooledCurves()
+        one.runs, one.counts = 1, np.ones(len(run), np.int64)
+        for name, column in columns.items():
+            if not np.isfinite(column).all():
+                raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
+            one._sums[name] = _exact(column)
+        both = self.merge(one)
+        self.runs, self.counts, self._sums = both.runs, both.counts, both._sums
+
+    def merge(self, other: PooledCurves) -> PooledCurves:
+        """Return the curves of the runs of both; they stay as they are.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `other` is none, or one is of prediction sets and the other is not.
+        """
+        if not isinstance(other, PooledCurves):
+            raise TypeError(f"other must be PooledCurves, to be merged with them, got {other!r}")
+        if self.runs and other.runs and self.names != other.names:
+            raise ValueError(f"other must be curves of {self.names}, to be merged with them, got {other.names}")
+        both = PooledCurves()
+        both.runs = self.runs + other.runs
+        both.counts = _added(self.counts, other.counts)
+        for name in self.names or other.names:
+            both._sums[name] = _added(self._sums.get(name, _NONE), other._sums.get(name, _NONE))
+        return both
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the curves; none before the first run."""
+        return tuple(self._sums)
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return (n,) one of the curves.
+
+        Raises
+        ------
+        KeyError
+            There is none of that name.
+        """
+        if name not in self._sums:
+            raise KeyError(f"no curve {name!r}; there are {', '.join(self.names) or 'none, for want of a run'}")
+        so_far = zip(np.cumsum(self._sums[name]).tolist(), np.cumsum(self.counts).tolist(), strict=True)
+        return np.array([rounded(sum_, count) for sum_, count in so_far], np.float64)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __repr__(self) -> str:
+        return f"PooledCurves({self.runs} run{'s'[: self.runs != 1]} of up to {len(self)} steps)"
+
+
+_NONE: NDArray[Any] = np.zeros(0, object)
+
+
+def _of_steps(run: Curves) -> dict[str, NDArray[Any]]:
+    return {NAMES.get(name, name): getattr(run.per_step, name) for name in OF_CURVES}
+
+
+def _of_sets(run: SetCurves) -> dict[str, NDArray[Any]]:
+    second, largest = np.partition(run.p_values, -2, axis=1)[:, -2:].T
+    columns: dict[str, NDArray[Any]] = {
+        "accuracy": run.p_values.argmax(axis=1) == run.truth,
+        "credibility": largest,
+        "confidence": 1.0 - second,
+    }
+    for level in LEVELS:
+        columns[f"error_{level}"] = run.p_true <= level
+        columns[f"size_{level}"] = (run.p_values > level).sum(axis=1)
+    return columns
+
+
+def _exact(column: NDArray[Any]) -> NDArray[Any]:
+    exact = np.empty(len(column), object)
+    exact[:] = [units(float(value)) for value in column.tolist()]
+    return exact
+
+
+def _added(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """Return the sum of two arrays, the shorter one continued by zeros."""
+    long, short = (one, other) if len(one) >= len(other) else (other, one)
+    both = long.copy()
+    both[: len(short)] += short
+    return both
