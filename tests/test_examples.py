@@ -51,6 +51,8 @@ def run(arguments, folder):
         ("frames.py", r"(log loss (\d\.\d+)\n)(.*\1){5}(.|\n)*got Boolean"),
         ("grid_search.py", r"log loss 0\.\d+(.|\n)*accuracy 0\.\d+, claimed .*: kept"),
         ("calibration_display.py", r"Venn-Abers +log loss 0\.\d+(.|\n)*figure: runs/calibration_display\.png"),
+        ("sparse_text.py", r"400 texts(.|\n)*accuracy 0\.\d+, claimed between(.|\n)*the same predictions"),
+        ("many_replays.py", r"24 replays in runs/many_replays"),
         ("own_csv.py", r"300 examples(.|\n)*TransductiveVenn"),
         ("own_taxonomy.py", r"own: accuracy is what was claimed\nmy own says more: log loss 0\.\d+"),
     ],

@@ -1,5 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
+from . import scale as scale
 from .adapters.bootstrap import BootstrapSVC as BootstrapSVC
 from .adapters.calibrator import VennAbersCalibrator as VennAbersCalibrator
 from .adapters.classifiers import ConformalClassifier as ConformalClassifier
@@ -64,6 +65,8 @@ from .monitors.martingales import SimpleJumper as SimpleJumper
 from .monitors.martingales import SimpleMixture as SimpleMixture
 from .monitors.martingales import Sleeper as Sleeper
 from .monitors.monitor import Monitor as Monitor
+from .monitors.scorecard import Scorecard as Scorecard
+from .monitors.scorecard import SetScorecard as SetScorecard
 from .monitors.sequences import BettingBound as BettingBound
 from .monitors.sequences import EmpiricalBernstein as EmpiricalBernstein
 from .monitors.sequences import StitchedBound as StitchedBound
@@ -76,6 +79,7 @@ from .online.journal import Journal as Journal
 from .online.journal import JournalError as JournalError
 from .online.loop import Online as Online
 from .online.panel import Panel as Panel
+from .online.pooled import PooledCurves as PooledCurves
 from .online.record import Record as Record
 from .online.replay import replay as replay
 from .online.watch import Watch as Watch

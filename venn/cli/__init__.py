@@ -1,4 +1,4 @@
-"""The command line: ``venn replay``, ``run``, ``monitor``, ``report``, ``metrics`` and ``datasets``."""
+"""The command line: ``venn replay``, ``compare``, ``run``, ``monitor``, ``report``, ``metrics`` and ``datasets``."""
 
 from venn.cli.main import main
 from venn.cli.setting import PREDICTORS

@@ -6,6 +6,7 @@ import click
 
 import streams
 from venn import __version__
+from venn.cli.compare import compare
 from venn.cli.monitor import monitor
 from venn.cli.replay import replay
 from venn.cli.report import report
@@ -20,6 +21,7 @@ def main() -> None:
 
 
 main.add_command(replay)
+main.add_command(compare)
 main.add_command(monitor)
 main.add_command(run)
 main.add_command(report)

@@ -1,0 +1,204 @@
+"""Collections: what processes make of blocks, merged, is what one process makes of the whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.svm import LinearSVC
+
+pytest.importorskip("distributed")
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+
+import venn
+from venn.monitors.scorecard import Scorecard
+from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.scale.cluster import client_of
+from venn.scale.collection import FAN, WINDOW, calibrate, score, score_block
+
+CLASSES = ["no", "perhaps", "yes"]
+
+
+def rows(i, n=40):
+    """Block i: objects full of ties, and their labels."""
+    rng = np.random.default_rng(i)
+    X = rng.integers(-3, 4, (n, 2)) / 2.0
+    noise = rng.normal(0, 0.7, n)
+    return X, np.array(CLASSES)[np.digitize(X[:, 0] + noise, [-0.5, 0.5])]
+
+
+SCORER = venn.FrozenScorer(LinearSVC(random_state=0).fit(*rows(1000, 200)))
+MODELS = {
+    "counts": lambda: InductiveVenn(SCORER, venn.TopTwo()),
+    "bag": lambda: InductiveVenn(SCORER, venn.AdaptiveMarginBins()),
+    "abers": lambda: InductiveVennAbers(SCORER),
+    "ranks": lambda: InductiveConformal(SCORER, label_conditional=True),
+}
+
+
+def joined(blocks):
+    X, y = zip(*blocks, strict=True)
+    return np.concatenate(X), np.concatenate(y)
+
+
+def said(model):
+    block = model.predict_many(rows(7)[0])
+    return model.n, [
+        getattr(block, name).tobytes() for name in ("probabilities", "pairs", "p_values") if hasattr(block, name)
+    ]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with client_of(workers=2) as client:
+        yield client
+
+
+# In one process ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_blocks_are_the_whole(name):
+    blocks = [rows(i, 5 * i) for i in range(5)]  # the first is empty
+    first = MODELS[name]()
+    first.learn_many(*rows(50))
+    whole = MODELS[name]()
+    whole.learn_many(*joined([rows(50), *blocks]))
+    before = said(first)
+    found = calibrate(first, [partial(rows, i, 5 * i) for i in range(5)])
+    assert said(found) == said(whole)
+    assert said(first) == before
+    found.learn_many(*rows(3))
+    assert said(first) == before
+    assert said(calibrate(MODELS[name](), iter([]))) == said(MODELS[name]())
+    X, y = joined(blocks)
+    card = score(found, iter(blocks))
+    assert card == score_block(found, X, y)
+    assert card.n == 50
+
+
+def test_a_score_of_counts_is_that_of_every_prediction():
+    model = calibrate(MODELS["counts"](), [rows(1)])
+    X, y = rows(2, 300)
+    card = Scorecard(CLASSES)
+    card.update_many(model.predict_many(X), [CLASSES.index(label) for label in y])
+    assert score_block(model, X, y) == card
+    assert card.errors > 0
+
+
+# On Dask collections -------------------------------------------------------------------------------------------------
+
+
+def test_arrays_and_tables_without_a_cluster():
+    X, y = joined([rows(i) for i in range(4)])
+    whole = MODELS["counts"]()
+    whole.learn_many(X, y)
+    arrays = da.from_array(X, chunks=(30, 2)), da.from_array(y, chunks=30)
+    assert said(calibrate(MODELS["counts"](), *arrays)) == said(whole)
+    table = pd.DataFrame(X, columns=["height", "width"])
+    scorer = venn.FrozenScorer(LinearSVC(random_state=0).fit(table, y))
+    of_table = InductiveVenn(scorer)
+    of_table.learn_many(table, y)
+    lazy = dd.from_pandas(table.assign(label=y), npartitions=3)
+    assert said_of(calibrate(InductiveVenn(scorer), lazy, "label"), table) == said_of(of_table, table)
+    parts = lazy[["height", "width"]], lazy["label"]
+    assert said_of(calibrate(InductiveVenn(scorer), *parts), table) == said_of(of_table, table)
+
+
+def said_of(model, X):
+    return model.n, model.predict_many(X).probabilities.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "says"),
+    [
+        (da.zeros((6, 2), chunks=(3, 1)), da.zeros(6, chunks=3), "X must be in chunks of whole rows"),
+        (da.zeros((6, 2), chunks=(3, 2)), da.zeros(6, chunks=2), "y must be in 2 chunks"),
+        (da.zeros((6, 2), chunks=(3, 2)), da.zeros(6, chunks=((2, 4),)), "partition 0: y must hold a label"),
+        (da.zeros((6, 2), chunks=(3, 2)), np.zeros(6), r"y must be a dask array \(n,\)"),
+        (da.zeros(6, chunks=3), da.zeros(6, chunks=3), "X must be a two-dimensional dask array"),
+        (np.zeros((6, 2)), np.zeros(6), "y must be left out where X is an iterable"),
+        (np.zeros((6, 2)), None, "X must be a dask collection or an iterable"),
+        (3, None, "X must be a dask collection or an iterable"),
+        ([(np.zeros((1, 2)), ["no"]), (np.zeros((1, 2)), ["never"])], None, "partition 1: .*'never'"),
+        ([(np.full((1, 2), np.nan), ["no"])], None, "partition 0: X must be finite"),
+        ([(np.zeros((2, 2)), ["no"])], None, "partition 0: y must hold a label for each of 2 rows"),
+        (dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1), "b", "partition 0: y must be a column of X"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("work", [calibrate, score])
+def test_what_does_not_fit_is_refused(work, X, y, says):
+    model = MODELS["counts"]()
+    before = said(model)
+    with pytest.raises((TypeError, ValueError), match=says):
+        work(model, X, y)
+    assert said(model) == before
+
+
+def test_predictors_that_cannot_be_calibrated_so():
+    with pytest.raises(TypeError, match="predictor must be an inductive predictor"):
+        calibrate(SCORER, [rows(0)])
+    with pytest.raises(TypeError, match="predictor must be an inductive predictor"):
+        score_block(SCORER, *rows(0))
+    with pytest.raises(ValueError, match=r"must be by NoTraining\(\)"):
+        calibrate(InductiveVenn(SCORER, schedule=venn.FixedCalibration(10)), [rows(0)])
+
+
+# On processes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["counts", "abers", "ranks"])
+def test_processes_give_what_one_process_gives(client, name):
+    X, y = joined([rows(i) for i in range(12)])
+    whole = MODELS[name]()
+    whole.learn_many(X, y)
+    arrays = da.from_array(X, chunks=(50, 2)), da.from_array(y, chunks=50)
+    found = calibrate(MODELS[name](), *arrays, client=client)
+    assert said(found) == said(whole)
+    assert score(found, *arrays, client=client) == score_block(whole, X, y)
+
+
+def test_more_blocks_than_a_window_and_a_tree(client):
+    number = WINDOW + FAN + 1
+    card = score(
+        calibrate(MODELS["counts"](), [rows(0)]), [dask.delayed(rows)(i, 3) for i in range(number)], client=client
+    )
+    assert card == score_block(calibrate(MODELS["counts"](), [rows(0)]), *joined([rows(i, 3) for i in range(number)]))
+
+
+def test_a_bad_label_names_its_partition_from_a_process_too(client):
+    bad = [*[partial(rows, i) for i in range(3)], (np.zeros((1, 2)), ["never"])]
+    with pytest.raises(ValueError, match=r"partition 3: .*'never'"):
+        calibrate(MODELS["counts"](), bad, client=client)
+
+
+def deadly(folder, i):
+    """Block i; the first time that block 5 is made its process dies."""
+    (folder / f"{i}-{os.getpid()}").touch()
+    try:
+        if i == 5:
+            (folder / "dead").touch(exist_ok=False)
+            os.kill(os.getpid(), signal.SIGKILL)
+    except FileExistsError:
+        pass
+    return rows(i)
+
+
+def test_a_killed_process_changes_nothing(client, tmp_path):
+    blocks = [partial(deadly, Path(tmp_path), i) for i in range(12)]
+    found = calibrate(MODELS["abers"](), blocks, client=client)
+    whole = MODELS["abers"]()
+    whole.learn_many(*joined([rows(i) for i in range(12)]))
+    assert said(found) == said(whole)
+    made = [path.name.partition("-") for path in tmp_path.iterdir() if path.name != "dead"]
+    assert len({pid for i, _, pid in made if i == "5"}) == 2, "block 5 was to be made by a process that died, and again"

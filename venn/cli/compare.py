@@ -1,0 +1,168 @@
+"""``venn compare``: several data sets, predictors and shuffles in one table; here, on all cores or on a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+import streams
+from venn import __version__
+from venn.cli.setting import PREDICTORS, USUAL, Learning, learning, names, one_line_errors
+from venn.online.panel import Panel
+from venn.show import terminal
+
+RESULTS = Path("runs", "compare")
+
+
+@click.command()
+@click.argument("data", nargs=-1, required=True)
+@learning
+@click.option(
+    "--shuffles",
+    type=click.IntRange(min=1),
+    default=3,
+    metavar="INTEGER",
+    help="Orders of each data set: seeds 0, 1, ...  [default: 3]",
+)
+@click.option(
+    "--predictors",
+    type=names,
+    default=USUAL,
+    metavar="NAMES",
+    help=f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {USUAL}]",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=RESULTS,
+    metavar="FOLDER",
+    help=f"For the results; what is done there is not done again.  [default: {RESULTS}]",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="INTEGER",
+    help="Processes of this machine that do the replays.  [default: one replay after the other]",
+)
+@click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler to send the replays to, as tcp://10.0.0.1:8786.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, a row for each replay and predictor.")
+def compare(
+    data: tuple[str, ...],
+    shuffles: int,
+    predictors: list[str],
+    out: Path,
+    workers: int | None,
+    cluster: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Replay each DATA in several orders; print the means of each predictor over them.
+
+    DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label. Each replay is kept
+    as soon as it is done, and the same command again goes on where it was interrupted. On a cluster the workers must
+    have vennstream[dask], the data sets, and CSV files under the same path.
+    """
+    from venn.scale.tasks import Task, replays
+
+    if cluster is not None and workers is not None:
+        raise click.UsageError("--workers belongs to the cluster of this machine, and --cluster names another one")
+    if len(set(data)) < len(data):
+        raise click.UsageError(f"DATA must name each data set once, got {' '.join(data)}")
+    chosen = Learning(**options)
+    with one_line_errors():
+        if cluster is None:
+            for one in data:  # better refused now than by each replay
+                chosen.open(one, None)
+        quiet = replace(chosen, no_progress=True)
+        tasks = [
+            Task(
+                {"data": _title(one), "shuffle": seed},
+                partial(
+                    opened, one, seed, predictors=predictors, chosen=quiet, content=_content(one), version=__version__
+                ),
+                steps=chosen.steps,
+            )
+            for one in data
+            for seed in range(shuffles)
+        ]
+        rows = replays(
+            tasks,
+            out,
+            cluster=cluster,
+            workers=0 if cluster is None and workers is None else workers,
+            progress=chosen.progress,
+        )
+    failed = [row for row in rows if row["error"] is not None]
+    if as_json:
+        click.echo(json.dumps({"rows": rows}, allow_nan=False))
+    elif len(failed) < len(rows):
+        click.echo(table(rows, shuffles))
+    click.echo(f"results: {out}/", err=True)
+    for row in failed:
+        click.echo(f"failed: {row['data']}, shuffle {row['shuffle']}: {row['error']}", err=True)
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {len(tasks)} replays failed; the same command tries them again")
+
+
+def opened(
+    data: str,
+    shuffle: int,
+    *,
+    predictors: list[str],
+    chosen: Learning,
+    content: str | None,
+    version: str,
+) -> tuple[streams.Stream, Panel]:
+    """Return the stream and the panel of one replay.
+
+    `content` and `version` tell the results of other files and programs apart.
+    """
+    if content != _content(data):
+        raise ValueError(f"{data} must be the same file everywhere, and is another one here")
+    if version != __version__:
+        raise ValueError(f"vennstream must have the same version everywhere, {version}, and is {__version__} here")
+    stream = chosen.open(data, shuffle)
+    panel, tuning = chosen.panel(data, stream, predictors, _unsaid)
+    return stream if tuning is None else stream.drop(tuning.n), panel
+
+
+def _unsaid(text: str) -> None:
+    """Say nothing: many replays would all say the same."""
+
+
+def _content(data: str) -> str | None:
+    """Return a digest of a CSV file; a named data set has its own."""
+    path = Path(data)
+    if data in {info.name for info in streams.datasets()} or not path.is_file():
+        return None
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _title(data: str) -> str:
+    path = Path(data)
+    return path.stem if path.suffix else data
+
+
+def table(rows: Iterable[Mapping[str, Any]], shuffles: int) -> str:
+    """Return the means over the shuffles, a line for each data set and predictor."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["error"] is None:
+            groups.setdefault(f"{row['data']} {row['predictor']}", []).append(row)
+    means = {
+        name: {
+            field: sum(row[field] for row in group) / len(group)
+            for field, value in group[0].items()
+            if isinstance(value, float)
+        }
+        for name, group in groups.items()
+    }
+    title = "in the order of shuffle 0" if shuffles == 1 else f"means over {shuffles} shuffles"
+    return terminal.table(means, title, "Means over all steps, then over the shuffles. Log loss in nats.")

@@ -1,0 +1,10 @@
+"""More than one process has time or memory for: collections, many replays, many streams.
+
+Collections: `calibrate` and `score` one inductive predictor over blocks that need not fit in memory, by merging exactly
+what they leave behind. Many replays on a cluster: `grid`, `replays`. Many streams, each with its own state: `Shards`.
+"""
+
+import lazy_loader
+
+# `__init__.pyi` lists the names; Dask is imported when one of them needs it.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,133 @@
+"""Where work is done: processes of this machine, or a Dask cluster that somebody has started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+MISSING = "venn.scale needs Dask: pip install 'vennstream[dask]'"
+
+#: One thread a process: with as many processes as cores, threads of BLAS or of numba would only fight over them.
+THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+Cluster: TypeAlias = "str | Client | None"
+
+
+@contextmanager
+def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[Client]:
+    """Give a client of a cluster, and leave behind what was there before.
+
+    Parameters
+    ----------
+    cluster : str or distributed.Client, optional
+        Address of a scheduler, such as "tcp://10.0.0.1:8786": connected to, and left running. A client: used, and
+        left open. By default a cluster of processes on this machine, one thread each, which listen on 127.0.0.1
+        only, show no dashboard and end with the block.
+    workers : int >= 1, optional
+        Processes of the local cluster; by default one for each core that this process may use.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ImportError
+        Without Dask: pip install 'vennstream[dask]'.
+    TypeError, ValueError
+        A parameter is not that, or `workers` is given for a cluster that is already there.
+    OSError
+        No scheduler answers at the address.
+    RuntimeError
+        The processes of the local cluster did not start: see the notes.
+
+    Notes
+    -----
+    The processes are started afresh and import the main module: a script that uses a local cluster keeps what it
+    does under ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> with client_of(workers=1) as client:
+    ...     client.submit(abs, -3).result()
+    3
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise ValueError(f"workers must be an integer >= 1, got {workers!r}")
+    if workers is not None and cluster is not None:
+        raise ValueError(f"workers must be left out where a cluster is given, which has its own, got {workers!r}")
+    if isinstance(cluster, distributed.Client):
+        yield cluster
+    elif isinstance(cluster, str):
+        with _connected(cluster) as client:
+            yield client
+    elif cluster is None:
+        with _local(workers or len(os.sched_getaffinity(0))) as client:
+            yield client
+    else:
+        raise TypeError(f"cluster must be the address of a scheduler, a distributed.Client or None, got {cluster!r}")
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    import distributed
+
+    try:
+        client = distributed.Client(address, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise OSError(f"no Dask scheduler answers at {address!r}: {error}") from error
+    with client:
+        yield client
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Client]:
+    import dask
+    import distributed
+
+    # A process that takes the place of a dead one has the variables from the configuration.
+    settings = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in THREADS.items()}
+    with _environment(THREADS), dask.config.set(settings):
+        try:
+            cluster = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                # Where the scheduler tells of its health: at any port, as another cluster may have the usual one.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            )
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"the processes of the local cluster did not start: {error} Each of them imports the main module: in a "
+                'script, what uses a cluster must stand under `if __name__ == "__main__":`'
+            ) from error
+        with cluster, distributed.Client(cluster, set_as_default=False) as client:
+            yield client
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set variables of the environment for a while; processes started meanwhile have them from the beginning."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

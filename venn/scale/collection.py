@@ -1,0 +1,363 @@
+"""Calibrating and scoring one inductive predictor over a collection of blocks, larger than memory, by merging parts."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence, Sized
+from contextlib import ExitStack, closing
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from venn.monitors.calibration import CLIP
+from venn.monitors.scorecard import Scorecard, SetScorecard
+from venn.predictors.counts import CategoryCounts, Multiprobabilities
+from venn.predictors.inductive import Inductive
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.merging import blank, checked_unordered
+from venn.scale.cluster import Cluster, client_of
+from venn.show.terminal import Progress
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+ROWS = 1 << 16  # scored at a time: what predictions take in memory does not grow with the block
+WINDOW = 64  # blocks of one tree of merges; two such trees are under way at a time
+FAN = 8  # parts that one task merges
+
+Predictor = TypeVar("Predictor", bound=Inductive[Any])
+Leaf = Callable[[Any, int, Any], Any]
+
+
+class Part(NamedTuple):
+    """What a block of examples leaves behind in a predictor."""
+
+    reader: Any
+    n: int
+    features: int | None
+
+    def merge(self, other: Part) -> Part:
+        """Return what both leave."""
+        if None not in (self.features, other.features) and self.features != other.features:
+            raise ValueError(f"X must have as many features in all blocks, got {self.features} and {other.features}")
+        features = other.features if self.features is None else self.features
+        return Part(self.reader.merge(other.reader), self.n + other.n, features)
+
+
+def calibrate(
+    predictor: Predictor, X: Any, y: Any = None, *, client: Cluster = None, progress: bool | None = None
+) -> Predictor:
+    """Return the predictor calibrated on a collection too, which need not fit in memory.
+
+    The same, to the last bit, as `predictor.learn_many` of all examples at once, by whatever blocks and on whatever
+    number of processes: what blocks leave behind is merged, and merging is exact. This assumes that the scorer gives
+    a row the same score in every block, as a `FrozenScorer` of a linear model does; of others scores may differ in
+    their last bits, which the grid of 1e-6 that scores are compared on hides but for a score next to a grid's edge.
+
+    Parameters
+    ----------
+    predictor : InductiveVenn, InductiveVennAbers or InductiveConformal
+        By a scorer that is not trained, with the schedule `NoTraining()`; it stays as it is.
+    X : dask array, dask DataFrame or iterable of blocks
+        An array (n, d), in chunks of rows. A table with the columns that the scorer was fitted to. Or blocks: pairs
+        (rows, labels), `dask.delayed` objects or functions without arguments that give such a pair; these are made
+        where they are used, and made again if a process dies, so they must give the same pair each time.
+    y : dask array or Series, or str, optional
+        Labels (n,) in as many chunks as X has of rows, each of the same length; or the column of the table that holds
+        them. None where X is an iterable.
+    client : distributed.Client or str, optional
+        Of a Dask cluster, or the address of its scheduler; its processes do the work. `venn.scale.client_of` opens one
+        on this machine. By default this process does the work, a block at a time.
+    progress : bool, optional
+        Show a progress bar on stderr; by default where that is a terminal.
+
+    Returns
+    -------
+    predictor of the same class
+
+    Raises
+    ------
+    TypeError, ValueError
+        The predictor is of another kind or may be trained, X and y are not aligned, or a block holds a bad object or
+        label; the message names the block, as its partition counted from 0.
+    ImportError
+        Dask is needed and missing: pip install 'vennstream[dask]'.
+
+    Notes
+    -----
+    Memory is a block, what it leaves behind, and some such leavings that wait to be merged. A count table is of the
+    size of the taxonomy. A Venn-Abers calibrator takes about 40 bytes for each *distinct* score and class on the grid
+    of 1e-6, so give it scores rounded to three digits where there are very many, and 2^31 - 1 examples at most. A
+    conformal predictor keeps every score: 8 to 16 bytes an example.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from sklearn.svm import LinearSVC
+    >>> from venn.scale import calibrate, score
+    >>> rng = np.random.default_rng(0)
+    >>> def make():
+    ...     X = rng.normal(size=(100, 2))
+    ...     return X, np.where(X[:, 0] > rng.normal(size=100), "yes", "no")
+    >>> model = venn.InductiveVenn(venn.FrozenScorer(LinearSVC().fit(*make())))
+    >>> model = calibrate(model, (make() for _ in range(10)))
+    >>> model.n
+    1000
+    >>> card = score(model, (make() for _ in range(10)))
+    >>> card.n, card.labels_in_band
+    (1000, 0)
+    >>> card.lower < card.upper
+    True
+    """
+    _checked(predictor)
+    checked_unordered(predictor)
+    start = Part(predictor._reader, predictor.n, predictor._features)
+    total = _reduced(predictor, X, y, _calibrated, start, client, progress)
+    both = copy(predictor)
+    both._reader, both.n, both._features = total.reader, total.n, total.features
+    both._asked = None
+    return both
+
+
+def score(
+    predictor: Inductive[Any],
+    X: Any,
+    y: Any = None,
+    *,
+    bins: int | None = None,
+    clip: float = CLIP,
+    client: Cluster = None,
+    progress: bool | None = None,
+) -> Scorecard | SetScorecard:
+    """Return how a predictor's predictions fare over a collection, all from what it knows now; it learns nothing.
+
+    The same, to the last bit, as `score_block` of the whole; see `calibrate` for what that assumes and for the
+    parameters. A worker that dies costs the time of its blocks and changes nothing.
+
+    Parameters
+    ----------
+    predictor : inductive predictor
+    X, y, client, progress
+        As of `calibrate`.
+    bins : int >= 1, optional
+        By default 10 of `Scorecard`, 20 of `SetScorecard`.
+    clip : float in (0, 1), default 1e-15
+        Of the log loss.
+
+    Returns
+    -------
+    Scorecard or SetScorecard
+        The latter of `InductiveConformal`.
+
+    Raises
+    ------
+    TypeError, ValueError, ImportError
+        As by `calibrate`.
+    """
+    _checked(predictor)
+    empty = _card(predictor, bins, clip)
+    card: Scorecard | SetScorecard = _reduced(predictor, X, y, _Scored(bins, clip).leave, empty, client, progress)
+    return card
+
+
+def score_block(
+    predictor: Inductive[Any], X: Any, y: Any, *, bins: int | None = None, clip: float = CLIP
+) -> Scorecard | SetScorecard:
+    """Return how a predictor's predictions fare on one block in memory: what `score` merges.
+
+    Parameters
+    ----------
+    predictor : inductive predictor
+    X : (n, d) finite numbers
+    y : sequence of n labels
+    bins, clip
+        As of `score`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a bad object or label.
+    """
+    _checked(predictor)
+    card, reader = _card(predictor, bins, clip), predictor._reader
+    rows, codes = predictor._examples(X, y)
+    for start in range(0, len(rows), ROWS):
+        part, truth = rows[start : start + ROWS], codes[start : start + ROWS]
+        if isinstance(card, SetScorecard):
+            card.update_many(predictor._p_values(_read(predictor, part), predictor._smoothing.at(predictor.n)), truth)  # type: ignore[attr-defined]
+        elif isinstance(reader, CategoryCounts) and predictor.scorer is not None:
+            block, table = reader.predict_table(predictor._scores(part), truth)
+            which, labels = np.nonzero(table)
+            card.update_many(_rows(block, which), labels, table[which, labels])
+        else:
+            card.update_many(_read(predictor, part), truth)
+    return card
+
+
+def _read(predictor: Inductive[Any], rows: Any) -> Any:
+    return Inductive._predict(predictor, rows)
+
+
+def _rows(block: Multiprobabilities, which: Any) -> Multiprobabilities:
+    known = None if block.category_classes is None else block.category_classes[which]
+    return Multiprobabilities(block.counts[which], block.classes, block.rule, known, block.guaranteed, block.ratios)
+
+
+def _card(predictor: Inductive[Any], bins: int | None, clip: float) -> Scorecard | SetScorecard:
+    if isinstance(predictor, InductiveConformal):
+        return SetScorecard(predictor.classes, bins=20 if bins is None else bins)
+    return Scorecard(predictor.classes, 10 if bins is None else bins, clip)
+
+
+def _checked(predictor: Any) -> None:
+    if not isinstance(predictor, Inductive):
+        raise TypeError(f"predictor must be an inductive predictor, such as InductiveVenn, got {predictor!r}")
+
+
+# ------------------------------------------------------------------------------------ the work on one block
+
+
+def _calibrated(predictor: Any, i: int, block: Any) -> Part:
+    part = blank(predictor)
+    _told(part.learn_many, i, block)
+    return Part(part._reader, part.n, part._features)
+
+
+class _Scored(NamedTuple):
+    bins: int | None
+    clip: float
+
+    def leave(self, predictor: Any, i: int, block: Any) -> Any:
+        return _told(lambda X, y: score_block(predictor, X, y, bins=self.bins, clip=self.clip), i, block)
+
+
+def _told(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
+    """Do the work on a block; what it refuses is said of the partition."""
+    if callable(block):
+        block = block()
+    try:
+        X, y = block if isinstance(block, tuple) else _split(*block)
+        return work(X, y.to_numpy() if hasattr(y, "to_numpy") else y)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"partition {i}: {error}") from error
+
+
+def _split(table: Any, column: str) -> tuple[Any, Any]:
+    """Return a table without the column of labels, and that."""
+    if column not in table.columns:
+        raise ValueError(f"y must be a column of X, got {column!r} for {list(table.columns)!r}")
+    return table.drop(columns=column), table[column]
+
+
+def _merged(parts: Sequence[Any]) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.merge(part)
+    return total
+
+
+# ------------------------------------------------------------------------------------ all blocks
+
+
+def _reduced(predictor: Any, X: Any, y: Any, leaf: Leaf, start: Any, client: Cluster, progress: bool | None) -> Any:
+    """Return `start` merged with what `leaf` makes of every block."""
+    blocks, number = _blocks(X, y)
+    total, done = start, 0
+    with Progress(number, progress) as bar, ExitStack() as stack:
+        if client is None:
+            parts = _here(predictor, blocks, leaf)
+        else:
+            parts = _there(predictor, blocks, leaf, stack.enter_context(client_of(client)))
+        with closing(parts):
+            for part, merged in parts:
+                total, done = total.merge(part), done + merged
+                if bar.due() or done == number:
+                    bar.update(done, "blocks")
+    return total
+
+
+def _here(predictor: Any, blocks: Iterable[Any], leaf: Leaf) -> Generator[tuple[Any, int], None, None]:
+    """Yield what each block leaves, made in this process."""
+    for i, block in enumerate(blocks):
+        yield leaf(predictor, i, _computed(block)), 1
+
+
+def _computed(block: Any) -> Any:
+    """Return a block whose delayed parts are there."""
+    lazy = [hasattr(part, "__dask_graph__") for part in (block if isinstance(block, tuple | list) else (block,))]
+    if not any(lazy):
+        return block
+    from dask.base import compute
+
+    # One thread, for Dask's own would fight over the processors with those of the scorer.
+    return compute(block, scheduler="synchronous")[0]
+
+
+def _there(predictor: Any, blocks: Iterable[Any], leaf: Leaf, client: Client) -> Generator[tuple[Any, int], None, None]:
+    """Yield what windows of blocks leave, made on a cluster and merged there by a tree."""
+    from dask.delayed import delayed
+
+    # Sent to the scheduler once, as a task like any other rather than as scattered data: those are gone with the last
+    # process that holds them, a task is done again.
+    sent = client.submit(_same, predictor, pure=False)
+    numbered = enumerate(blocks)
+    waiting: deque[tuple[Future[Any], int]] = deque()
+    try:
+        while True:
+            window = list(itertools.islice(numbered, WINDOW))
+            if window:
+                do, merge = delayed(leaf, pure=False), delayed(_merged, pure=False)
+                tree = [do(sent, i, block) for i, block in window]
+                while len(tree) > 1:
+                    tree = [merge(tree[at : at + FAN]) for at in range(0, len(tree), FAN)]
+                waiting.append((client.compute(tree[0]), len(window)))
+            if not waiting:
+                return
+            if not window or len(waiting) > 1:
+                future, merged = waiting.popleft()
+                part = future.result()
+                future.release()
+                yield part, merged
+    finally:
+        client.cancel([future for future, _ in waiting])
+
+
+def _same(thing: Any) -> Any:
+    return thing
+
+
+def _blocks(X: Any, y: Any) -> tuple[Iterable[Any], int | None]:
+    """Return the blocks, and how many there are, if that is known."""
+    if not hasattr(X, "__dask_graph__"):
+        if y is not None:
+            raise TypeError(
+                f"y must be left out where X is an iterable of blocks (rows, labels), got {type(y).__name__}; "
+                "examples in memory are learned by predictor.learn_many and scored by score_block"
+            )
+        if isinstance(X, np.ndarray | str) or not isinstance(X, Iterable):
+            raise TypeError(f"X must be a dask collection or an iterable of blocks (rows, labels), got {type(X)!r}")
+        return X, len(X) if isinstance(X, Sized) else None
+    if hasattr(X, "columns"):
+        parts = X.to_delayed()
+        if isinstance(y, str):
+            return [[part, y] for part in parts], len(parts)
+    elif getattr(X, "ndim", 0) == 2:
+        if X.numblocks[1] != 1:
+            raise ValueError(f"X must be in chunks of whole rows, got chunks {X.chunks}: X.rechunk({{1: -1}})")
+        parts = list(X.to_delayed()[:, 0])
+    else:
+        raise TypeError(f"X must be a two-dimensional dask array or a dask DataFrame, got {type(X)!r}")
+    if not hasattr(y, "__dask_graph__") or getattr(y, "ndim", 0) != 1:
+        column = " or the name of a column" if hasattr(X, "columns") else ""
+        raise TypeError(f"y must be a dask array (n,) or Series{column}, got {type(y)!r}")
+    labels = list(np.ravel(np.array(y.to_delayed(), object)))
+    if len(labels) != len(parts):
+        raise ValueError(f"y must be in {len(parts)} chunks, one for each of X, got {len(labels)}")
+    known = [getattr(one, "chunks", None) for one in (X, y)]
+    if None not in known:
+        for i, (rows, own) in enumerate(zip(known[0][0], known[1][0], strict=True)):  # type: ignore[index]
+            if rows == rows and own == own and rows != own:  # NaN: not known
+                raise ValueError(f"partition {i}: y must hold a label for each of {rows} rows of X, got {own}")
+    return list(zip(parts, labels, strict=True)), len(parts)

@@ -1,0 +1,220 @@
+"""Many streams, one for each key, each with a state of its own: sharded over processes that may die or be moved."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from venn.online.archive import write_atomically
+from venn.online.journal import JournalError
+from venn.online.record import Record
+from venn.online.watch import Watch
+from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, key_of
+
+FORMAT, VERSION = "vennstream.shards", 1
+TURN = 100  # messages of one shard before the next has its turn
+END: Any = object()
+
+
+class Shards:
+    """Keyed streams in a folder, divided among a fixed number of shards by a digest of the key.
+
+    Each shard belongs to one process at a time, which holds a lock that dies with it; each key of a shard has a journal
+    of its own, made when the key is first seen. A process that takes a shard over, whether its owner gave it back or
+    died, goes on where it stood, to the last bit.
+
+    Each key's examples are a sequence of their own, and what is guaranteed is guaranteed of each key by itself, if its
+    examples are exchangeable. P-values and martingales of different keys are not merged.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made if there is none. A shard moves to another machine with its folder, or lies on a disk that both have and
+        whose locks (flock) work.
+    make : callable
+        ``make(key)`` gives the predictor or panel of a key as it is before it has learned anything, always with the
+        same parameters: the journal is compared with it.
+    count : int >= 1
+        Number of shards; the folder remembers it, and it cannot be changed.
+    monitor : callable, optional
+        ``monitor(key)`` gives a fresh monitor or a mapping of them, as for `Online`.
+    patience : int >= 1, optional
+        As for `Online`.
+    open : int >= 1, default 64
+        So many keys of a shard are in memory; of the others, those not used for longest, there is only the journal.
+    durable : bool, default False
+    every : int >= 1, default 1000
+        As for `Journal`. Every so many messages the position of a shard's source is written, too.
+
+    Raises
+    ------
+    JournalError
+        The folder holds another number of shards, or something else.
+    TypeError, ValueError
+        A parameter is not what it must be.
+
+    See Also
+    --------
+    venn.Online : one stream; what is valid when labels come late.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> def make(key):
+    ...     return venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = Shards(folder, make, count=16)
+    ...     with shards.own(shards.of("shop-7")) as shard:
+    ...         prediction = shard.ask("shop-7", [0.0], id=1)
+    ...     with shards.own(shards.of("shop-7")) as shard:  # another process, perhaps
+    ...         alarms = shard.answer("shop-7", 1, "no")
+    ...         print(shard.online("shop-7"))
+    Online(TransductiveVenn: 1 asked, 1 answered, 0 pending)
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        make: Callable[[str], Any],
+        count: int,
+        *,
+        monitor: Callable[[str], Any] | None = None,
+        patience: int | None = None,
+        open: int = 64,
+        durable: bool = False,
+        every: int = 1000,
+    ) -> None:
+        for name, function in (("make", make), ("monitor", monitor)):
+            if not (callable(function) or (function is None and name == "monitor")):
+                raise TypeError(f"{name} must be a function of the key, got {function!r}")
+        for name, number in (("count", count), ("open", open), ("every", every)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise ValueError(f"{name} must be an integer >= 1, got {number!r}")
+        self.folder, self.make, self.count = Path(folder), make, count
+        self.monitor, self.patience, self.open = monitor, patience, open
+        self.durable, self.every = durable, every
+        about = self.folder / "shards.json"
+        mine = {"format": FORMAT, "version": VERSION, "count": count}
+        try:
+            found = json.loads(about.read_bytes())
+        except FileNotFoundError:
+            write_atomically(about, [json.dumps(mine).encode()])
+            return
+        except ValueError as error:
+            raise JournalError(f"{about} cannot be read: {error}") from error
+        if found != mine:
+            raise JournalError(f"{about} must say {mine}, as this program does, got {found}")
+
+    def __repr__(self) -> str:
+        return f"Shards({str(self.folder)!r}, {self.count})"
+
+    def of(self, key: str) -> int:
+        """Return the number of the shard that a key belongs to: crc32 of its UTF-8 bytes, modulo `count`.
+
+        Whoever sends messages can compute it in any language.
+        """
+        return zlib.crc32(checked(key).encode()) % self.count
+
+    def own(self, number: int, wait: float = 0.0) -> Shard:
+        """Take a shard; it is given back when the block ends or the process does.
+
+        Parameters
+        ----------
+        number : int from 0 to count - 1
+        wait : float >= 0, default 0
+            Seconds to wait for its owner to let go.
+
+        Raises
+        ------
+        JournalError
+            Another process has it, or this one already.
+        """
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < self.count:
+            raise ValueError(f"number must be an integer from 0 to {self.count - 1}, got {number!r}")
+        until = time.monotonic() + wait
+        while True:
+            try:
+                return Shard(self, number)
+            except Taken:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(min(0.05, wait))
+
+    def record(self, key: str) -> Record:
+        """Return what the journal of a key holds as a `Record`, whoever owns its shard; it never notices.
+
+        Raises
+        ------
+        JournalError
+            There is no such key yet.
+        """
+        with Watch(self.journal(key)) as watch:
+            return watch.record()
+
+    def journal(self, key: str) -> Path:
+        """Return the path of the journal of a key."""
+        return self._shard(self.of(key)) / f"{PREFIX}{quote(key, safe='')}" / "journal.db"
+
+    def _shard(self, number: int) -> Path:
+        return self.folder / f"{number:0{len(str(self.count - 1))}}"
+
+    def serve(
+        self,
+        numbers: Iterable[int],
+        source: Callable[[int], Any],
+        *,
+        key: Callable[[Any], str] = key_of,
+        refused: Refused | None = None,
+        wait: float = 1.0,
+    ) -> Iterator[Event | None]:
+        """Follow the sources of several shards in turn; those that others own are taken over when they become free.
+
+        Parameters
+        ----------
+        numbers : iterable of int
+        source : callable
+            ``source(number)`` gives the source of a shard, see `Shard.follow`.
+        key, refused
+            As for `Shard.follow`.
+        wait : float >= 0, default 1
+            Seconds after which a shard that somebody else owns is tried again.
+
+        Yields
+        ------
+        Event or None
+            None: nothing right now; a moment to stop the loop. It ends when all sources have.
+        """
+        with ExitStack() as all_of_them:
+            free = dict.fromkeys(numbers, 0.0)
+            running: dict[int, tuple[Shard, Iterator[Event | None]]] = {}
+            while free or running:
+                for number in [n for n, again in free.items() if time.monotonic() >= again]:
+                    try:
+                        shard = all_of_them.enter_context(self.own(number))
+                    except Taken:
+                        free[number] = time.monotonic() + wait
+                        continue
+                    del free[number]
+                    opened = source(number)
+                    all_of_them.callback(opened.close)
+                    running[number] = shard, shard.follow(opened, key, refused)
+                for number, (shard, events) in list(running.items()):
+                    for _ in range(TURN):
+                        event = next(events, END)
+                        if event is END:
+                            del running[number]
+                            shard.close()
+                        else:
+                            yield event
+                        if event is None or event is END:
+                            break
+                if not running and free:
+                    time.sleep(min(wait, 0.05))
+                    yield None

@@ -1,0 +1,353 @@
+"""One shard of keyed streams: a journal for each key, a lock, and how far the shard's source has been read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from venn.machines.machine import NotConverged
+from venn.monitors.alarms import Alarm
+from venn.online.archive import write_atomically
+from venn.online.journal import Journal, JournalError
+from venn.online.loop import Online
+
+if TYPE_CHECKING:
+    from venn.scale.keyed import Shards
+
+try:
+    import fcntl
+except ImportError:  # not a Unix: there nothing keeps a second process away
+    fcntl = None  # type: ignore[assignment]
+
+LONGEST = 200  # bytes of a key as a file's name
+PREFIX = "key-"  # so that "." is a key like any other
+REFUSED = (ValueError, TypeError, NotConverged)
+
+Refused = Callable[[Any, Exception], object]
+
+
+class Event(NamedTuple):
+    """What a message has done."""
+
+    shard: int
+    key: str
+    id: int | str
+    prediction: Any  #: of a question; None for an answer
+    alarms: tuple[Alarm, ...]  #: that an answer rang
+
+
+def key_of(message: Any) -> str:
+    """Return the key of a message whose id is "key/id": what stands before the first slash.
+
+    Raises
+    ------
+    ValueError
+        The id is none of this kind.
+
+    Examples
+    --------
+    >>> from streams import Message
+    >>> key_of(Message("shop-7/1042", [1.0], None, position=3))
+    'shop-7'
+    """
+    key, slash, _ = message.id.partition("/") if isinstance(message.id, str) else ("", "", "")
+    if not (key and slash):
+        raise ValueError(f"id must be like 'key/id', got {message.id!r}")
+    return str(key)
+
+
+def checked(key: Any) -> str:
+    """Return a key, or say what is wrong with it."""
+    if not isinstance(key, str):
+        raise TypeError(f"key must be str, got {key!r}")
+    try:
+        length = len(quote(key, safe=""))
+    except UnicodeEncodeError:
+        raise ValueError(f"key must be text that UTF-8 can write, got {key!r}") from None
+    if not 1 <= length <= LONGEST:
+        raise ValueError(f"key must be 1 to {LONGEST} bytes, percent-encoded where no letters and digits, got {key!r}")
+    return key
+
+
+class Taken(JournalError):
+    """A shard belongs to another process."""
+
+
+class Strayed(JournalError):
+    """A source gives other messages than it did."""
+
+
+class Reading(NamedTuple):
+    """A source as it is read from a position on."""
+
+    name: str
+    start: int  #: number of the message at that position, from 1 at the start of the source
+    current: set[str]  #: keys that have heard, since then, all that came before
+
+    def known(self, message: Any, number: int, last: Any) -> bool:
+        """Whether a key knows a message, when the `last` one that it heard stood where its journal says."""
+        if last is None or last[1] <= self.start:
+            return False
+        if message.position == last[0] or number < last[1]:
+            return True
+        raise Strayed(
+            f"{self.name} must give the messages that it gave before, and instead of the one at {last[0]!r} gives one "
+            f"at {message.position!r}"
+        )
+
+
+class Shard:
+    """The keys of one shard, for the process that owns it; `Shards.own` makes it, one thread uses it.
+
+    Attributes
+    ----------
+    number : int
+    folder : Path
+    """
+
+    def __init__(self, shards: Shards, number: int) -> None:
+        self.number, self.folder, self._shards = number, shards._shard(number), shards
+        self._online: OrderedDict[str, Online] = OrderedDict()  # the one used last comes last
+        self._lock: int | None = None
+        self._closed = False
+        self._unwritten = 0  # messages since the positions were written
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._take_lock()
+        try:
+            self._positions: dict[str, list[Any]] = self._read_positions()
+        except BaseException:
+            self._give_lock()
+            raise
+
+    def __repr__(self) -> str:
+        return f"Shard({self.number} of {self._shards!r})"
+
+    def _take_lock(self) -> None:
+        if fcntl is None:
+            return  # type: ignore[unreachable]
+        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise Taken(f"{self.folder} must belong to one process, and another one has it") from None
+        self._lock = lock
+
+    def _give_lock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
+
+    # -------------------------------------------------------------------- keys
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that there are, sorted."""
+        return sorted(unquote(path.name.removeprefix(PREFIX)) for path in self.folder.glob(f"{PREFIX}*"))
+
+    def online(self, key: str) -> Online:
+        """Return the run of a key, opened where it is not; to look at, and good until other keys are used.
+
+        Raises
+        ------
+        JournalError
+            The shard is closed, or the journal cannot be opened.
+        ValueError
+            The key belongs to another shard.
+        """
+        if self._closed:
+            raise JournalError(f"{self!r} is closed: own it again")
+        found = self._online.get(key)
+        if found is not None:
+            self._online.move_to_end(key)
+            return found
+        shards = self._shards
+        if shards.of(key) != self.number:
+            raise ValueError(f"key must be of shard {self.number}, got {key!r}, which is of shard {shards.of(key)}")
+        while len(self._online) >= shards.open:
+            self._let_go(next(iter(self._online)))
+        self._online[key] = online = Online(
+            shards.make(key),
+            None if shards.monitor is None else shards.monitor(key),
+            Journal(shards.journal(key), durable=shards.durable, every=shards.every),
+            patience=shards.patience,
+        )
+        return online
+
+    def _let_go(self, key: str) -> None:
+        """Close the run of a key; what it has learned is on the disk."""
+        with self._online.pop(key) as online:
+            if online.journal is not None:
+                online.journal.sync()
+
+    @contextmanager
+    def _using(self, key: str) -> Iterator[Online]:
+        """Give the run of a key; one that cannot go on is dropped, and opened again from its journal the next time."""
+        online = self.online(key)
+        try:
+            yield online
+        except REFUSED:
+            raise
+        except BaseException:
+            self._drop(key)
+            raise
+
+    def _drop(self, key: str) -> None:
+        self._online.pop(key).close()
+
+    def ask(self, key: str, x: Any, id: int | str | None = None) -> Any:
+        """Predict the label of a key's next object; see `Online.ask`."""
+        with self._using(key) as online:
+            return online.ask(x, id)
+
+    def answer(self, key: str, id: int | str, y: Any) -> tuple[Alarm, ...]:
+        """Reveal the label of a question of this key, and learn it; see `Online.answer`."""
+        with self._using(key) as online:
+            return online.answer(id, y)
+
+    # ------------------------------------------------------------------ sources
+
+    def follow(
+        self, source: Any, key: Callable[[Any], str] = key_of, refused: Refused | None = None
+    ) -> Iterator[Event | None]:
+        """Ask and answer what a source says; nothing is lost, and nothing learned twice, whoever dies.
+
+        What a message does and where it stood in the source are one transaction of its key's journal. The position from
+        which the source is read again is written less often: after a death some messages come again, and each key
+        passes over those that it knows. So the source must give the same messages after a position, as a broker does.
+        Predictions of messages that are passed over are not given again; they stand in the journal.
+
+        Parameters
+        ----------
+        source : Source
+            Of this shard alone, such as a `streams.RedisStream` or a partition of a topic.
+        key : callable, default `key_of`
+            The key of a message, a function of the message alone.
+        refused : callable, optional
+            Told of a message that cannot be (its key is of another shard, its object of another length, its question
+            unknown, ...) and of the error, and then it is passed over. By default the error is raised, and the message
+            comes again after a restart.
+
+        Yields
+        ------
+        Event or None
+            None: nothing right now.
+
+        Raises
+        ------
+        JournalError
+            The source gives other messages than it did, or a journal cannot be written.
+        """
+        name = source.name
+        position, number = before = self._positions.get(name, [None, 0])
+        reading = Reading(name, number, set())
+        for message in source.messages(position):
+            if message is None:
+                yield None
+                continue
+            number += 1
+            event: Event | None = None
+            try:
+                event = self._happen(message, number, reading, key, refused)
+            except REFUSED as error:
+                if refused is None:
+                    raise
+                refused(message, error)
+            except Strayed:
+                self._positions[name], self._unwritten = before, 0  # what was passed over may not have been known
+                raise
+            self._positions[name] = [message.position, number]
+            self._unwritten += 1
+            if self._unwritten >= self._shards.every:
+                self.sync()
+                source.acknowledge(message.position)
+            if event is not None:
+                yield event
+
+    def _happen(
+        self, message: Any, number: int, reading: Reading, key_of: Callable[[Any], str], refused: Refused | None
+    ) -> Event | None:
+        """Let a message happen; None if it did before."""
+        key = key_of(message)
+        with self._using(key) as online:
+            if key not in reading.current:
+                last = online.position(reading.name)
+                if reading.known(message, number, last):
+                    if message.position == last[0]:
+                        reading.current.add(key)
+                    return None
+            failure: Exception | None = None
+            told: tuple[Any, ...] = ()
+            try:
+                with online.transaction():
+                    try:
+                        told = _tell(online, message)
+                    except REFUSED as error:
+                        if refused is None:
+                            raise
+                        failure = error
+                    online.reach(reading.name, [message.position, number])
+            except REFUSED:  # left the transaction, of which nothing counts: this run is of no further use
+                self._drop(key)
+                raise
+            reading.current.add(key)
+        if failure is not None:
+            raise failure
+        return Event(self.number, key, *told)
+
+    def _read_positions(self) -> dict[str, list[Any]]:
+        try:
+            found = json.loads((self.folder / "positions.json").read_bytes())
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise JournalError(f"{self.folder / 'positions.json'} cannot be read: {error}") from error
+        return dict(found)
+
+    def sync(self) -> None:
+        """Let all that has happened reach the disk, and then how far the sources have been read."""
+        for online in self._online.values():
+            if online.journal is not None:
+                online.journal.sync()
+        write_atomically(self.folder / "positions.json", [json.dumps(self._positions).encode()])
+        self._unwritten = 0
+
+    # ------------------------------------------------------------------- ending
+
+    def close(self) -> None:
+        """Close all journals and give the shard back. Harmless when repeated."""
+        if self._closed:
+            return
+        self._closed = True
+        with ExitStack() as rest:  # whatever fails, the rest is done, the lock last
+            rest.callback(self._give_lock)
+            for key in self._online:
+                rest.callback(self._let_go, key)
+            if self._unwritten:
+                self.sync()
+
+    def __enter__(self) -> Shard:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _tell(online: Online, message: Any) -> tuple[int | str, Any, tuple[Alarm, ...]]:
+    """Let a run hear a message: a question, an answer or both. Return the question's id, prediction and alarms."""
+    id, prediction = message.id, None
+    alarms: tuple[Alarm, ...] = ()
+    if message.x is not None:
+        prediction = online.ask(message.x, id)
+        id = online.asked if id is None else id
+    if message.y is not None:
+        alarms = online.answer(id, message.y)
+    return id, prediction, alarms

@@ -1,0 +1,409 @@
+"""Many replays: each of them a pure task, done anywhere, its result kept under a name that says what it depends on."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import traceback
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from venn.online.archive import write_atomically
+from venn.online.panel import Panel
+from venn.online.replay import replay
+from venn.scale.cluster import MISSING, Cluster, client_of
+from venn.scale.digests import digest
+from venn.show.terminal import Progress
+
+if TYPE_CHECKING:
+    import os
+
+    from distributed import Client
+
+FORMAT, VERSION = "vennstream.replay", 1
+AHEAD = 4  # tasks that wait for each thread of the cluster: enough that none is idle, few enough to hold in memory
+TITLE = 60  # characters of a file's name that are for people
+#: What a row says of its own; no parameter may have one of these names.
+FIELDS = frozenset({"examples", "seconds", "guaranteed", "error", "record", "accuracy", "lower", "upper", "width"})
+log = logging.getLogger("venn")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One replay, described so that another process can do it.
+
+    Parameters
+    ----------
+    labels : mapping of str to str, int, float, bool or None
+        What tells the task from others: columns of the table.
+    make : callable
+        Without arguments gives a stream and a predictor or panel that has learned nothing. A function at the top of a
+        module, a class, a `functools.partial` of one; what it depends on are its arguments, and these are numbers,
+        text, arrays, functions, dataclasses, lists and dicts, or objects whose repr says all.
+    steps : int >= 1, optional
+        Stop after so many examples.
+    edition : int, default 0
+        To be raised when a result would come out otherwise though nothing here has changed.
+
+    Attributes
+    ----------
+    digest : str
+        Of all these, and of the text of the functions: a name for the result.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that; a lambda or a function inside another has no name by which it is known again.
+    """
+
+    labels: Mapping[str, str | int | float | bool | None]
+    make: Callable[[], tuple[Iterable[Any], Any]] = field(repr=False)
+    steps: int | None = None
+    edition: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in self.labels.items():
+            if name in FIELDS:
+                raise ValueError(f"labels must leave {', '.join(sorted(FIELDS))} to the results, got {name!r}")
+            if not (value is None or isinstance(value, str | int | float)):
+                raise TypeError(f"labels must be text or numbers, got {value!r} as {name}")
+        if not callable(self.make):
+            raise TypeError(f"make must be callable, got {self.make!r}")
+        if self.steps is not None and (isinstance(self.steps, bool) or not isinstance(self.steps, int)):
+            raise TypeError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
+        assert self.digest  # better refused now than by a worker
+
+    @cached_property
+    def digest(self) -> str:
+        """What the result depends on, in twenty characters."""
+        return digest("make", [dict(self.labels), self.make, self.steps, self.edition])
+
+    @property
+    def name(self) -> str:
+        """Name of the result's files: some words for people, and the digest."""
+        words = "-".join(str(value) for value in self.labels.values() if value is not None)
+        return f"{re.sub('[^A-Za-z0-9._-]+', '_', words)[:TITLE].strip('._-') or 'replay'}-{self.digest}"
+
+
+def grid(
+    *,
+    stream: Mapping[str, Callable[..., Iterable[Any]]],
+    predictor: Mapping[str, Callable[..., Any]],
+    shuffle: Iterable[int | None] = (None,),
+    steps: int | None = None,
+    edition: int = 0,
+    **parameters: Iterable[Any],
+) -> list[Task]:
+    """Return a task for each combination of stream, predictor, shuffle and parameters.
+
+    Parameters
+    ----------
+    stream : mapping of str to callable
+        By the name that the table shows. Called where the task is done, as ``make(shuffle=seed)``, or ``make()`` where
+        the seed is None; gives (x, y) pairs and has `classes`. Such as ``functools.partial(streams.load, "car")``.
+    predictor : mapping of str to callable
+        Called as ``make(classes, **parameters)``; gives a predictor or a `Panel`, which replays several at the price of
+        little more than one.
+    shuffle : iterable of int or None, default (None,)
+        Seeds of the order.
+    steps : int >= 1, optional
+        Stop after so many examples.
+    edition : int, default 0
+        See `Task`.
+    **parameters : iterables
+        Values of the predictors' parameters; every predictor is given all of them.
+
+    Returns
+    -------
+    list of Task
+        Grids add up: ``grid(...) + grid(...)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        See `Task`.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> def sharp(classes, C):
+    ...     return venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(0.5), C, classes))
+    >>> car = partial(streams.load, "car")
+    >>> tasks = grid(stream={"car": car}, predictor={"sharp": sharp}, shuffle=range(3), C=[1, 10])
+    >>> len(tasks)
+    6
+    >>> tasks[0].labels
+    {'stream': 'car', 'predictor': 'sharp', 'shuffle': 0, 'C': 1}
+    """
+    made: dict[str, Any] = {"stream": stream, "predictor": predictor}
+    for name, given in made.items():
+        if not isinstance(given, Mapping) or not all(isinstance(k, str) and callable(v) for k, v in given.items()):
+            raise TypeError(f"{name} must be a mapping of names to functions, got {given!r}")
+    for name, values in {"shuffle": shuffle, **parameters}.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise TypeError(f"{name} must be several values, such as a list, got {values!r}")
+    return [
+        Task(
+            {"stream": a, "predictor": b, "shuffle": seed, **{n: _label(v) for n, v in chosen.items()}},
+            partial(make_both, stream[a], predictor[b], seed, **chosen),
+            steps,
+            edition,
+        )
+        for a, b in product(stream, predictor)
+        for seed, *row in product(list(shuffle), *map(list, parameters.values()))
+        for chosen in [dict(zip(parameters, row, strict=True))]
+    ]
+
+
+def _label(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else repr(value)
+
+
+def make_both(
+    stream: Callable[..., Any], predictor: Callable[..., Any], shuffle: int | None, /, **parameters: Any
+) -> tuple[Iterable[Any], Any]:
+    """Return the stream and the predictor of a task that `grid` has made."""
+    examples = stream() if shuffle is None else stream(shuffle=shuffle)
+    if not hasattr(examples, "classes"):
+        raise TypeError(f"stream must have classes, which the predictor is made for, got {type(examples).__name__}")
+    return examples, predictor(examples.classes, **parameters)
+
+
+def replays(
+    tasks: Iterable[Task],
+    folder: str | os.PathLike[str],
+    *,
+    cluster: Cluster = None,
+    workers: int | None = None,
+    records: bool = True,
+    progress: bool | None = None,
+) -> list[dict[str, Any]]:
+    """Do many replays side by side; what is done is kept, and skipped by the next call.
+
+    The folder is this process's alone: workers need the data and the code, and no shared disk. Each result appears
+    whole or not at all. A task whose worker dies is done again by another; one that fails is kept with its error, stops
+    no other, and is tried again by the next call. So after an interrupt, a power failure, or a task mended, the same
+    call goes on.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        As `grid` makes them.
+    folder : str or path
+        For the results: ``NAME.json`` with the summary, ``NAME.npz`` with the `Record`.
+    cluster : str or distributed.Client, optional
+        Address of a Dask scheduler, or a client. By default processes of this machine, one thread each.
+    workers : int >= 0, optional
+        Processes of the local cluster; by default one for each core. 0: one task after the other in this process,
+        without Dask.
+    records : bool, default True
+        Whether to keep the record of every step, besides the means.
+    progress : bool, optional
+        Whether to show a progress bar on stderr; by default when stderr is a terminal.
+
+    Returns
+    -------
+    list of dict
+        A row for each task, in their order, for each predictor of a panel; `pandas.DataFrame` takes them. A row has
+        the labels of its task (`predictor` is "name/member" for the members of a panel); `examples`, their number;
+        `seconds` of the replay; the means that `Record.means` returns; `guaranteed`; `record`, the file; `error`, the
+        text of what went wrong, or None. A task that failed has one row, without means.
+
+    Raises
+    ------
+    ImportError
+        Without Dask, unless `workers` is 0: pip install 'vennstream[dask]'.
+    TypeError
+        A task is none, or cannot be sent to another process.
+    OSError
+        The folder cannot be written, or the scheduler is gone. What is done is kept.
+
+    Notes
+    -----
+    The digest of a task covers names, arguments and the text of the functions that it names itself. Not what these
+    call, nor the data: after a change there raise `edition`. A second run of a task gives the same bytes of its record,
+    whose `seconds` is 0 for that reason.
+
+    A script that uses the local cluster keeps its own doings under ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> import streams, tempfile, venn
+    >>> def sharp(classes, C):
+    ...     return venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(0.5), C, classes))
+    >>> tasks = grid(stream={"car": partial(streams.load, "car")}, predictor={"sharp": sharp}, steps=30, C=[1, 10])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = replays(tasks, folder, workers=0)
+    ...     again = replays(tasks, folder, workers=0)  # reads
+    >>> [(row["predictor"], row["C"], row["examples"], row["error"]) for row in rows], rows == again
+    ([('sharp', 1, 30, None), ('sharp', 10, 30, None)], True)
+    """
+    tasks = list(tasks)
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise TypeError(f"tasks must be Tasks, as grid() makes them, got {task!r}")
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 0):
+        raise ValueError(f"workers must be an integer >= 0, got {workers!r}")
+    if workers == 0 and cluster is not None:
+        raise ValueError("workers must be left out where a cluster is given, which has its own, got 0")
+    results = Results(folder, records)
+    known = {task.digest: results.read(task) for task in tasks}
+    todo = list({task.digest: task for task in tasks if not known[task.digest]}.values())
+    failed = 0
+    with Progress(len(tasks), progress) as bar:
+        done = len(tasks) - len(todo)
+        bar.count(done, len(tasks), f"{done} done before")
+        for task, outcome in _done(todo, cluster, workers, records) if todo else ():
+            known[task.digest] = results.keep(task, outcome)
+            done, failed = done + 1, failed + (outcome["error"] is not None)
+            bar.count(done, len(tasks), f"replays{f', {failed} failed' if failed else ''}")
+    if failed:
+        first = next(one for task in tasks if (one := known[task.digest])["error"] is not None)
+        log.warning("%d of %d replays failed, the first with %s", failed, len(tasks), first["error"])
+    return [row for task in tasks for row in results.rows(task, known[task.digest])]
+
+
+class Results:
+    """A folder of results, one for each task.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made at once: better refused now than after an hour.
+    records : bool
+        Whether there shall be records too.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], records: bool) -> None:
+        self.folder, self.records = Path(folder), records
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def read(self, task: Task) -> dict[str, Any]:
+        """Return what is kept of a task that was done; empty if it is to be done."""
+        try:
+            found = json.loads((self.folder / f"{task.name}.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (FORMAT, VERSION):
+            return {}
+        if found["error"] is not None or (self.records and not self._record(task).exists()):
+            return {}
+        return found
+
+    def keep(self, task: Task, outcome: dict[str, Any]) -> dict[str, Any]:
+        """Write the outcome of a task; the summary comes last, and says that all is there."""
+        record = outcome.pop("record")
+        if record is not None:
+            record.save(self._record(task))
+        kept = {"format": FORMAT, "version": VERSION, "labels": dict(task.labels), "steps": task.steps, **outcome}
+        write_atomically(self.folder / f"{task.name}.json", [json.dumps(kept, indent=1).encode()])
+        return kept
+
+    def _record(self, task: Task) -> Path:
+        return self.folder / f"{task.name}.npz"
+
+    def rows(self, task: Task, kept: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the table."""
+        labels = dict(task.labels)
+        shared = {"examples": kept["examples"], "seconds": kept["seconds"], "error": kept["error"]}
+        if kept["error"] is not None:
+            yield {**labels, **shared, "record": None}
+            return
+        shared["record"] = str(self._record(task)) if self.records else None
+        for name, means in kept["means"].items():
+            called = labels.get("predictor")
+            member = name if called is None else f"{called}/{name}" if kept["panel"] else called
+            yield {**labels, "predictor": member, **shared, "guaranteed": kept["guaranteed"][name], **means}
+
+
+def run(task: Task, records: bool = True) -> dict[str, Any]:
+    """Do a task, wherever it is; return what came of it, an error instead of raising."""
+    start = time.perf_counter()
+    try:
+        stream, predictor = task.make()
+        record = replay(stream, predictor, progress=False, steps=task.steps)
+    except Exception as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        text = f"{type(error).__name__}: {error}{notes}"
+        return _failure(text, "".join(traceback.format_exception(error)), time.perf_counter() - start)
+    seconds, record.seconds = record.seconds, 0.0  # the file of a second run shall be the same
+    seed = task.labels.get("shuffle")
+    record.shuffle = seed if type(seed) is int else None
+    return {
+        "examples": len(record),
+        "seconds": seconds,
+        "error": None,
+        "panel": isinstance(predictor, Panel),
+        "means": record.means(),
+        "guaranteed": record.guaranteed,
+        "record": record if records else None,
+    }
+
+
+def _failure(text: str, trace: str | None = None, seconds: float = 0.0) -> dict[str, Any]:
+    return {"examples": 0, "seconds": seconds, "error": text, "trace": trace, "record": None}
+
+
+def _done(
+    tasks: Sequence[Task], cluster: Cluster, workers: int | None, records: bool
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    """Yield tasks as they are done, with what came of them."""
+    if workers == 0:
+        for task in tasks:
+            yield task, run(task, records)
+        return
+    _check_sendable(tasks)
+    with client_of(cluster, workers) as client:
+        yield from _scattered(tasks, client, records)
+
+
+def _check_sendable(tasks: Iterable[Task]) -> None:
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise ImportError(MISSING) from error
+    for task in tasks:
+        try:
+            cloudpickle.dumps(task)
+        except Exception as error:
+            raise TypeError(
+                f"tasks must be such that other processes can be sent them, got {task!r}: {error}"
+            ) from error
+
+
+def _scattered(tasks: Sequence[Task], client: Client, records: bool) -> Iterator[tuple[Task, dict[str, Any]]]:
+    from distributed import as_completed
+
+    call = uuid.uuid4().hex[:8]  # two calls have nothing to do with each other
+    rest = iter(tasks)
+    running: dict[str, Task] = {}
+
+    def more(count: int) -> list[Any]:
+        found = []
+        for task in islice(rest, count):
+            key = f"replay-{task.digest}-{call}"
+            running[key] = task
+            found.append(client.submit(run, task, records, key=key))
+        return found
+
+    threads = sum(client.nthreads().values())
+    waiting = as_completed(more(AHEAD * max(1, threads)), loop=client.loop)
+    for future in waiting:
+        task = running.pop(future.key)
+        if future.cancelled():
+            raise OSError("the Dask scheduler has dropped the replays: call again to go on, what is done is kept")
+        error = future.exception()
+        # Not of the replay, whose errors come as results: its workers died of it, or cannot load the code.
+        yield task, future.result() if error is None else _failure(f"{type(error).__name__}: {error}")
+        future.release()
+        for new in more(1):
+            waiting.add(new)
