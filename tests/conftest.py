@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -17,6 +19,19 @@ import venn
 # A run in the background of a script ignores Ctrl-C, and so would every program that a test starts.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session):
+    """Before a whole suite goes to workers, compile what they all need: else each of them would."""
+    config = session.config
+    whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
+    if whole and getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        program = str(Path(__file__).with_name("compile_first.py"))
+        halves = [subprocess.Popen([sys.executable, program, half]) for half in ("hinge", "squares")]
+        for half in halves:
+            assert half.wait() == 0, "compiling what the tests need failed"
+
 
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {

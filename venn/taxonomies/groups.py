@@ -91,7 +91,10 @@ class Grouped(ByTable):
         """Return the labels in the new example's category within its group, under every hypothesis."""
         m = len(table.labels)
         if table.objects.shape[1] < m:
-            raise TypeError(f"table must hold the objects of all {m} columns for {self!r}, got {table.objects.shape}")
+            raise TypeError(
+                f"table must hold the objects of all {m} columns for {self!r}, got {table.objects.shape}: sparse ones "
+                "are not read by feature"
+            )
         beside = self._beside(table.objects[:, :m], table.test)
         return self.taxonomy.count_table(table._replace(weights=np.where(beside, table.weights, 0)))
 

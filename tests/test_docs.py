@@ -1,0 +1,262 @@
+"""What the documentation says can be typed, followed and found: snippets, commands, links, the reference."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+import streams
+import venn
+from venn.cli import main
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.glob("*.md") if path.name != "changelog.md")  # includes ../CHANGELOG.md
+TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", flags=re.S | re.M)
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    return [code for language, code in FENCE.findall(text) if language in languages]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# The lines of other libraries stand in blocks that are called py, which nothing here runs.
+@pytest.mark.parametrize("page", [path.name for path in PAGES if blocks(path.read_text(), "python")])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(blocks((DOCS / page).read_text(), "python"))
+    for module in {"river": "river", "venn.scale": "dask"}.items():
+        if re.search(rf"\bfrom {module[0]}\b", code):
+            pytest.importorskip(module[1])
+    if "tcp://" in code:  # the cluster is the reader's: what is imported must be there, and the rest be Python
+        compile(code, page, "exec")
+        code = "\n".join(re.findall(r"^(?:from|import) .*", code, flags=re.M))
+    if "__main__" in code:  # a program, whose functions processes import; here without the processes
+        (tmp_path / "program.py").write_text(code.replace("workers=2", "workers=0"))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        subprocess.run(
+            [sys.executable, "program.py"], env=environment, check=True, timeout=600, stdout=subprocess.DEVNULL
+        )
+        return
+    # One page replays all of car to show what the whole program is.
+    code = code.replace('streams.load("car", shuffle=0)  #', 'streams.load("car", shuffle=0).take(200)  #')
+    exec(compile(code, page, "exec"), {"__name__": "__main__"})
+    capsys.readouterr()
+
+
+def commands(text: str) -> list[str]:
+    """Return the lines of `venn` and `python` in blocks, fenced or indented, and between backticks."""
+    inside = [line.strip() for code in blocks(text, "sh", "") for line in code.splitlines()]
+    prose = FENCE.sub("", text)
+    inside += [line.strip() for line in prose.splitlines() if line.startswith("    ")]
+    inside += [re.sub(r"\s+", " ", one) for one in re.findall(r"`([^`]+)`", prose)]
+    found = [re.sub(r"^STREAMS_DATA=\S+ ", "", line) for line in inside]
+    return [line for line in found if re.match(r"(venn|python) [a-z./]", line) and "..." not in line]
+
+
+@cache
+def of_venn() -> list[tuple[str, str]]:
+    return [(named(path), line) for path in TEXTS for line in commands(path.read_text()) if line.startswith("venn ")]
+
+
+def test_every_command_line_of_venn_is_understood():
+    assert len(of_venn()) > 20
+    said = [f"{page}: {line}: {wrong}" for page, line in of_venn() if (wrong := misunderstood(line))]
+    assert not said
+
+
+def misunderstood(line: str) -> str | None:
+    """Return what the command line has against a line, without running it."""
+    words = shlex.split(line, comments=True)[1:]
+    context = click.Context(main, info_name="venn")
+    command = main.get_command(context, words[0])
+    if command is None:
+        return f"there is no command {words[0]}"
+    given = [one for one in command.params if isinstance(one, click.Option)]
+    known = {name for one in given for name in (*one.opts, *one.secondary_opts)}
+    options = [word.split("=")[0] for word in words[1:] if word.startswith("--")]
+    if unknown := [option for option in options if option not in {*known, "--help"}]:
+        return f"there is no option {unknown[0]}"
+    if len(words) == 1 or words[-1] in {name for one in given if not one.is_flag for name in one.opts}:
+        return None  # it is spoken of, not typed
+    try:
+        command.make_context(words[0], words[1:], parent=context)
+    except click.exceptions.Exit:
+        return None  # --help
+    except click.ClickException as error:
+        return None if "does not exist" in error.format_message() else error.format_message()
+    return None
+
+
+def test_a_command_line_with_a_slip_is_not_understood():
+    assert misunderstood("venn replay car --shuffel 3")
+    assert misunderstood("venn reply car")
+    assert misunderstood("venn replay car --shuffle three")
+    assert misunderstood("venn replay car   # and a remark") is None
+
+
+def test_every_program_that_is_named_is_there_and_knows_its_options():
+    found = [(named(path), line) for path in (*TEXTS, *EXAMPLES) for line in commands(text_of(path))]
+    lines = [(page, shlex.split(line, comments=True)) for page, line in found if line.startswith("python ")]
+    assert len(lines) > 20
+    wrong = []
+    for page, (_, program, *rest) in lines:
+        if not program.endswith(".py"):
+            continue
+        path = ROOT / program
+        source = path.read_text() if path.is_file() else ""
+        options = [word for word in rest if word.startswith("--")]
+        wrong += [f"{page}: {program}"] * (not source)
+        wrong += [f"{page}: {program} {option}" for option in options if f'"{option}"' not in source]
+    assert not wrong
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a page, or the docstring of a program."""
+    return path.read_text() if path.suffix == ".md" else ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
+def rooms() -> dict[str, list[str]]:
+    """Return the names in the reference, module by module, as often as they are there."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((DOCS / "api").glob("*.rst")):
+        module = ""
+        for line in path.read_text().splitlines():
+            if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+                module = match[1]
+            elif match := re.match(r"   (\w+)$", line):
+                found.setdefault(module, []).append(match[1])
+    return found
+
+
+@pytest.mark.parametrize("module", ["venn", "streams", "venn.scale"])
+def test_every_public_name_is_in_the_reference_once(module):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"there is no {module}")
+    public = {"venn": venn, "streams": streams}.get(module) or importlib.import_module(module)
+    assert sorted(rooms().get(module, [])) == sorted(
+        name for name in public.__all__ if not name.startswith("_") and not inspect.ismodule(getattr(public, name))
+    )
+
+
+def slug(heading: str) -> str:
+    """Return the place in a page that a heading makes."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@cache
+def places(path: Path) -> set[str]:
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", path.read_text()), flags=re.M)}
+
+
+def written_by_the_build(path: Path) -> bool:
+    """Return whether a page is made of an example when the site is built."""
+    made = path.stem == "index" or ROOT / "examples" / f"{path.stem}.py" in EXAMPLES
+    return made and path.parent == DOCS / "gallery"
+
+
+def in_trees(text: str) -> list[str]:
+    """Return the pages that the trees of a page list."""
+    lines = "\n".join(re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.S | re.M)).splitlines()
+    return [match[1] for line in lines if (match := re.fullmatch(r"(?:[^:<].*<)?([\w/]+)>?", line))]
+
+
+def astray(path: Path, text: str) -> list[str]:
+    """Return the links of a text that lead nowhere."""
+    prose = FENCE.sub("", text)
+    wrong = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose) if path.suffix == ".md" else []:
+        file, _, place = target.partition("#")
+        if re.match(r"\w+:", target):
+            wrong += [] if re.fullmatch(r"(https?://[\w.-]+\.\w+(/\S*)?|mailto:\S+@\S+)", target) else [target]
+            continue
+        other = path.parent / file if file else path
+        if not other.is_file() or (place and place not in places(other)):
+            wrong.append(target)
+    roles = re.findall(r"(?:\{doc\}|:doc:)`(?:[^`<]*<)?([^`<>]+)>?`", prose)
+    pages = [(DOCS / name.lstrip("/") if name.startswith("/") else path.parent / name) for name in roles]
+    pages += [path.parent / name for name in in_trees(text)]
+    for page in pages:
+        if not any(page.with_suffix(end).is_file() for end in (".md", ".rst")) and not written_by_the_build(page):
+            wrong.append(str(page))
+    for image in re.findall(r"^(?:# )?\.\. image:: (\S+)", text, flags=re.M):
+        wrong += [] if (DOCS / image.lstrip("/")).is_file() else [image]
+    return wrong
+
+
+@pytest.mark.parametrize("path", [*TEXTS, *sorted(DOCS.glob("api/*.rst")), *EXAMPLES], ids=named)
+def test_every_link_leads_somewhere(path):
+    assert not (wrong := astray(path, path.read_text())), wrong
+
+
+def test_a_link_that_leads_nowhere_is_found():
+    page = DOCS / "guarantees.md"
+    assert astray(page, "[a](nowhere.md) [b](#no-such-place) [c](http:/slip) {doc}`/nowhere`") == [
+        "nowhere.md", "#no-such-place", "http:/slip", str(DOCS / "nowhere"),
+    ]  # fmt: skip
+    assert not astray(page, "[a](index.md) [b](#what-an-alarm-means) [c](https://arxiv.org/x) {doc}`/gallery/iterate`")
+
+
+def test_every_page_is_in_the_tree():
+    listed = {name for path in DOCS.glob("*.md") for name in in_trees(path.read_text())}
+    assert {path.stem for path in DOCS.glob("*.md")} - {"index"} <= listed
+    inner = (DOCS / "api" / "index.rst").read_text()
+    assert all(f"   {path.stem}\n" in inner for path in DOCS.glob("api/*.rst") if path.stem != "index")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=named)
+def test_an_example_opens_with_a_question_that_makes_the_title_of_its_page(path):
+    title, line, empty, *_ = text_of(path).split("\n")
+    assert title.endswith("?")
+    assert line == "=" * len(title)
+    assert not empty
+
+
+def checker():
+    spec = importlib.util.spec_from_file_location("check_site", DOCS / "check_site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_check_of_the_built_site_finds_what_it_is_for(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<link rel="canonical" href="https://else.where/"><p id="here"><a href="b.html#there">b</a>'
+        ' <a href="#here">a</a> <a href="https://arxiv.org/abs/1">x</a> <a href="mailto:a@b.c">y</a>'
+        ' <img src="data:image/png,AA">'
+    )
+    (tmp_path / "b.html").write_text('<h1 id="there">b</h1><a href="a.html">a</a><link rel="stylesheet" href="c.css">')
+    (tmp_path / "c.css").write_text("p { background: url(d.png) }")
+    (tmp_path / "d.png").write_bytes(b"")
+    check = checker()
+    assert check.faults(tmp_path) == []
+    for slip, said in {
+        '<a href="c.html">': "links to c.html, which is not there",
+        '<a href="b.html#nowhere">': "links to b.html#nowhere: no such place",
+        '<a href="http:/slip">': "links to http:/slip, which is no address",
+        '<script src="https://cdn.net/x.js">': "loads https://cdn.net/x.js, of another host",
+        '<link rel="preload" href="//fonts.net/x.woff2">': "loads //fonts.net/x.woff2, of another host",
+        '<style>@import "https://fonts.net/x.css";</style>': "loads https://fonts.net/x.css, of another host",
+        '<p style="background: url(https://x.net/y.png)">': "loads https://x.net/y.png, of another host",
+        '<img srcset="e.png 2x">': "loads e.png, which is not there",
+    }.items():
+        (tmp_path / "z.html").write_text(slip)
+        assert [said in fault for fault in check.faults(tmp_path)] == [True]
+    assert check.faults(tmp_path / "empty") == [f"{tmp_path / 'empty'} holds no page"]
