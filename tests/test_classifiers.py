@@ -13,6 +13,7 @@ import pytest
 import sklearn
 from naive import conformal, least_squares, svm
 from naive import venn as naive
+from scipy.sparse import coo_array, csc_matrix, csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.exceptions import NotFittedError
@@ -453,3 +454,20 @@ def test_weights_are_routed(kind):
     scaled = StandardScaler().fit_transform(X)
     np.testing.assert_array_equal(said(pipe[-1], scaled), said(kind(**SQUARES).fit(scaled, y, w), scaled))
     np.testing.assert_array_equal(said(search.best_estimator_, X), said(kind(**SQUARES).fit(X, y, w), X))
+
+
+def test_sparse_rows_say_what_dense_ones_say():
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, size=(40, 6)) * (rng.random((40, 6)) < 0.3)  # ties, duplicates, empty rows
+    y = rng.choice(["a", "b", "c"], 40)
+    dense = VennClassifier(venn.Linear(), svm=venn.LeastSquaresSVM).fit(X[:20], y[:20]).partial_fit(X[20:30], y[20:30])
+    thin = csr_array(X.astype(float))
+    for form in (csr_array, csc_matrix, coo_array):
+        sparse = clone(dense).fit(form(thin[:20]), y[:20]).partial_fit(form(thin[20:30]), y[20:30])
+        assert (sparse.predict_interval(form(thin[30:])) == dense.predict_interval(X[30:])).all()
+        assert (sparse.predict_interval(X[30:]) == dense.predict_interval(X[30:])).all()
+    sets = [ConformalClassifier(venn.Linear(), seed=3).fit(of[:30], y[:30]).predict_p(of[30:]) for of in (X, thin)]
+    assert (sets[0] == sets[1]).all()
+    kept = venn.NearestCentroid
+    with pytest.raises(TypeError, match="sparse"):
+        VennClassifier(svm=lambda kernel, C, classes: kept(classes), taxonomy=venn.Argmax()).fit(thin[:20], y[:20])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -35,6 +36,11 @@ from venn.taxonomies.scores import number
 _turn = threading.RLock()
 
 
+def _objects(X: Any) -> Iterable[Any]:
+    """Return the rows of X, those of a sparse one as sparse arrays (1, d)."""
+    return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
+
+
 class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers over one predictor that learns one example after the other.
 
@@ -51,6 +57,11 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the predictor over a machine that has learned nothing."""
         raise NotImplementedError
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "predictor_"):
@@ -62,7 +73,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         y : (n,) labels of at least two classes
         sample_weight : (n,) whole numbers >= 0, optional
             An example of weight w is learned w times.
@@ -85,7 +96,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
             One example is X = [x].
         y : (n,) labels
         classes : sequence of at least two labels, optional
@@ -116,9 +127,9 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
         fitted = copy(self)  # a refused call leaves no trace
-        X, y = validate_data(fitted, X, y, dtype=np.float64, order="C", reset=anew)
+        X, y = validate_data(fitted, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
         check_classification_targets(y)
-        weights = example_weights(sample_weight, len(X))
+        weights = example_weights(sample_weight, len(y))
         refuse_fractions(weights, "for Venn and conformal predictors, which count examples")
         present = weights > 0
         X, y, times = X[present], y[present], weights[present].astype(np.int64)
@@ -132,7 +143,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with _turn:
             if not anew and times.sum() > 1:  # a single example that is refused leaves no trace by itself
                 fitted.predictor_ = deepcopy(fitted.predictor_)
-            for x, label, w in zip(X, labels, times.tolist(), strict=True):
+            for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
                 for _ in range(w):
                     fitted.predictor_.learn_one(x, label)
         self.__dict__ = fitted.__dict__
@@ -156,9 +167,9 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
         """Return an array of what is read off the prediction of each object."""
         check_is_fitted(self, "classes_")
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         with _turn:
-            return np.array([read(self.predictor_.predict_one(x)) for x in X])
+            return np.array([read(self.predictor_.predict_one(x)) for x in _objects(X)])
 
 
 class VennClassifier(FromProbabilities, KeepsTheBag):
@@ -249,7 +260,7 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         """
         return settled(self._ask(X, lambda prediction: prediction.proba))
 
@@ -258,7 +269,7 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         """
 
         def ends(prediction: Any) -> Floats:
@@ -273,7 +284,7 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         """
         best: Integers = self._ask(X, lambda prediction: prediction.index)
         return self.classes_[best]
@@ -374,7 +385,7 @@ class ConformalClassifier(KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         """
         values: Floats = self._ask(X, lambda prediction: prediction.p_values)
         return values
@@ -384,7 +395,7 @@ class ConformalClassifier(KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         alpha : float in [0, 1], optional
             In place of that of the classifier.
 
@@ -401,7 +412,7 @@ class ConformalClassifier(KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         """
         p = self.predict_p(X)
         return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
@@ -411,7 +422,7 @@ class ConformalClassifier(KeepsTheBag):
 
         Parameters
         ----------
-        X : (n, d) array or data frame of finite numbers
+        X : (n, d) array, data frame or sparse matrix of finite numbers
         """
         best = self.predict_p(X).argmax(axis=1)
         return self.classes_[best]
