@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -123,6 +124,53 @@ def test_folds_are_merged(c, merge):
     if merge is None:
         ends = np.stack([naive.log_merged(pairs[..., [k, k]]) for k in (0, 1)], axis=2)
         np.testing.assert_allclose(model.predict_interval(new), ends, atol=1e-12)
+
+
+class Forecasts(ClassifierMixin, BaseEstimator):
+    """Probabilities of two classes at the ends of the scale, to the last bit of both, and 0 and 1 in the end."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.turned_ = np.corrcoef(np.ravel(X), y == self.classes_[1])[0, 1] < 0
+        return self
+
+    def predict_proba(self, X):
+        odds = np.exp2(np.ravel(X))
+        with np.errstate(over="ignore", invalid="ignore"):
+            p = np.column_stack([1 / (1 + odds), 1 / (1 + 1 / odds)])
+        return p[:, ::-1] if self.turned_ else p
+
+
+def test_it_does_not_matter_which_class_is_called_0_near_0_and_1():
+    rng = np.random.default_rng(20)
+    far = np.round(rng.normal(0, 40, 120)) + rng.choice([-60, 0, 60], 120)  # odds of 2^60: p is 1 in floating point
+    far[:4] = -1040, 1020, -1040, 1020
+    y = (far / 60 + rng.logistic(size=120) > 0).astype(int)
+    X, turned = far[:, None], VennAbersCalibrator(Forecasts(), cv=ONE_SPLIT)
+    assert (Forecasts().fit(X, y).predict_proba(X)[:, 1] == 1).sum() > 20
+    model = clone(turned).fit(X, y)
+    # The scores are equal to the last bit and of the other sign; but for the order of sums so are the answers.
+    np.testing.assert_allclose(said(model, X)[:, :, 0], said(turned.fit(X, 1 - y), X)[:, ::-1, 0], atol=1e-12)
+    np.testing.assert_allclose(model.predict_interval(X)[:, 1], 1 - turned.predict_interval(X)[:, 1, ::-1], atol=1e-12)
+    np.testing.assert_allclose(model.scores(X)[:, 1], np.clip(far, -1022, 1022) * np.log(2), atol=1e-7)
+    calibration = next(ONE_SPLIT.split(X, y))[1]
+    pairs = by_refits(np.column_stack([-far, far])[calibration], y[calibration], [0, 1], np.column_stack([-far, far]))
+    np.testing.assert_allclose(model.predict_interval(X), pairs, atol=1e-12)
+
+
+@pytest.mark.parametrize("c", [2, 3])
+def test_labels_in_another_order_are_columns_in_another_order(c):
+    rng = np.random.default_rng(21)
+    codes = rng.integers(0, c, 200)
+    X = rng.normal(size=(200, 30)) + 1.2 * codes[:, None]
+    X[:, 0] = np.round(X[:, 0] * 100)
+    others = np.roll(np.arange(c), 1)
+    for scorer in (GaussianNB(), DecisionTreeClassifier(max_depth=3, random_state=0, max_features=1)):
+        model = VennAbersCalibrator(scorer, cv=4)
+        p = said(clone(model).fit(X, codes), X)
+        q = said(clone(model).fit(X, others[codes]), X)[:, others]
+        # Scores differ by what is lost in sums of other orders, some 1e-13, and ties are rounded at 1e-8.
+        np.testing.assert_allclose(p, q, atol=1e-9)
 
 
 def test_svc_s_scores_and_those_of_the_other_adapter():
@@ -426,6 +474,30 @@ def test_one_split_is_valid_and_calibration_in_sample_is_not():
 # ------------------------------------------------------------------------------- a good citizen
 
 
+@pytest.mark.parametrize("cv", ["prefit", 3])
+def test_a_copy_learns_for_itself(cv):
+    X, y = examples(seed=18)
+    model = VennAbersCalibrator(GaussianNB().fit(X, y), cv=cv).fit(X[:30], y[:30])
+    before, n, other = said(model, X), model.n_calibration_, copy.copy(model)
+    np.testing.assert_array_equal(said(other.partial_fit(X[30:], y[30:]), X), said(copy.deepcopy(other), X))
+    assert (model.n_calibration_, other.n_calibration_) == (n, n + 30)
+    np.testing.assert_array_equal(said(model, X), before)
+    assert not hasattr(copy.copy(clone(model)), "classes_")
+
+
+def test_a_fitted_classifier_is_cross_validated_in_a_frozen_estimator():
+    frozen = pytest.importorskip("sklearn.frozen")
+    X, y = examples(n=90, seed=19)
+    inner = GaussianNB().fit(X[:30], y[:30])
+    with pytest.raises(
+        ValueError, match='clones, which are not fitted, give a FrozenEstimator in place of cv="prefit"'
+    ):
+        cross_val_score(VennAbersCalibrator(inner, cv="prefit"), X[30:], y[30:], cv=2, error_score="raise")
+    model = VennAbersCalibrator(frozen.FrozenEstimator(inner))
+    scores = cross_val_score(model, X[30:], y[30:], cv=2, scoring="neg_log_loss", error_score="raise")
+    assert scores.mean() > -0.8
+
+
 def test_grid_search_and_cross_val_score_by_log_loss():
     X, y = examples(n=90, c=3, seed=16)
     model = VennAbersCalibrator(make_pipeline(StandardScaler(), SVC()), cv=3)
@@ -495,6 +567,15 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(name):
         model.set_params(**parameters).fit(X, y)
     model.set_params(**good)
     np.testing.assert_array_equal(said(model, X[:, :1]), before)
+
+
+@pytest.mark.parametrize("labels", [["a", 1], [0, None], np.array(["a", None], object)], ids=["list", "None", "array"])
+def test_labels_of_several_kinds_are_refused(labels):
+    model = VennAbersCalibrator(Remembers(), cv=KFold(2))
+    with pytest.raises(TypeError, match="y must hold labels of one kind, numbers or strings, got"):
+        model.fit([[1.0], [2.0]], labels)
+    with pytest.raises(TypeError, match="classes must hold labels of one kind, numbers or strings, got"):
+        model.partial_fit([[1.0], [2.0]], [0, 1], classes=labels)
 
 
 @pytest.mark.parametrize(

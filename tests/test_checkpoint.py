@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import math
@@ -34,6 +35,8 @@ AFTER = 4
 WITHOUT = {
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
+    "RiverClassifier": "is pickled as river's estimators are; its predictor can be saved by itself",
+    "FromRiver": "holds a model of river's, whose content is not ours to know",
 }
 
 
@@ -129,9 +132,10 @@ def test_values_come_back(name):
 
 
 def test_every_public_class_that_learns_is_covered():
+    classes = [name for name in venn.__all__ if inspect.isclass(getattr(venn, name))]
     learning = [
         name
-        for name in venn.__all__
+        for name in classes
         if any(callable(getattr(getattr(venn, name), method, None)) for method in ("learn_one", "update", "insert"))
         or callable(getattr(getattr(venn, name), "calibrate", None))
     ]

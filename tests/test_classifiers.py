@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import datetime
+import multiprocessing
 import pickle
 import threading
 import time
+import warnings
 
 import joblib
 import numpy as np
@@ -24,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
+from venn.adapters import classifiers
 from venn.adapters.classifiers import ConformalClassifier, VennClassifier
 
 SQUARES = {"kernel": venn.RBF(0.5), "C": 10.0, "svm": venn.LeastSquaresSVM}
@@ -318,6 +323,8 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(kind, name):
     [
         (lambda m, X, y: m.fit(X, y, [0.5] * 20), "sample_weight must hold whole numbers .* got 0.5 at 0"),
         (lambda m, X, y: m.fit(X, y, [-1] * 20), "sample_weight must be >= 0, got -1.0 at 0"),
+        (lambda m, X, y: m.fit(X, y, [10**400] * 20), "sample_weight must hold numbers that a float64 can hold"),
+        (lambda m, X, y: m.partial_fit([[10**400, 0]], y[:1]), "X must hold numbers that a float64 can hold"),
         (lambda m, X, y: m.fit(X, y[:9]), "inconsistent numbers of samples"),
         (lambda m, X, y: m.fit(np.where(X > 0, np.nan, X), y), "contains NaN"),
         (lambda m, X, y: m.partial_fit(X[:, :1], y), "1 features, but .* expecting 2 features"),
@@ -326,7 +333,19 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(kind, name):
         (lambda m, X, y: clone(m).partial_fit(X, y, classes=["bee"]), "classes must be at least 2 classes"),
         (lambda m, X, y: clone(m).partial_fit(X, y, classes="bee"), "classes must be a sequence of labels, got 'bee'"),
     ],
-    ids=["fraction", "negative", "lengths", "NaN", "features", "in mid-batch", "no classes", "one class", "a string"],
+    ids=[
+        "fraction",
+        "negative",
+        "huge weight",
+        "huge",
+        "lengths",
+        "NaN",
+        "features",
+        "in mid-batch",
+        "no classes",
+        "one class",
+        "a string",
+    ],
 )
 @pytest.mark.parametrize("kind", BOTH)
 def test_bad_examples_leave_no_trace(kind, call, message):
@@ -339,7 +358,70 @@ def test_bad_examples_leave_no_trace(kind, call, message):
     np.testing.assert_array_equal(said(model, X), before)
 
 
+DAYS = np.array(["2020-01-01", "NaT"], "M8[ns]")
+DATES = {
+    "dates": (np.column_stack([DAYS, DAYS]), r"datetime64\[ns\]"),
+    "durations": (np.column_stack([DAYS, DAYS]) - DAYS[0], r"timedelta64\[ns\]"),
+    "objects": (np.array([[1.0, pd.NaT], [2.0, 1.0]], object), "NaTType"),
+    "lists": ([[1.0, datetime.date(2020, 1, 1)], [2.0, 1.0]], "date"),
+    "a table": (pd.DataFrame({"a": [1.0, 2.0], "b": DAYS}), r"datetime64\[ns\]"),
+    "objects in a table": (pd.DataFrame({"a": [1.0, 2.0], "b": np.array([1.0, pd.NaT], object)}), "NaTType"),
+}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_are_refused_and_truth_values_are_numbers(name):
+    dates, found = DATES[name]
+    X, y = examples(n=20)
+    model = VennClassifier(**SQUARES).fit(X, y)
+    for call, more in (model.predict, ()), (model.partial_fit, (y[:2],)), (model.fit, (y[:2],)):
+        with pytest.raises(TypeError, match=f"X must hold numbers, got dates or durations, {found}: make numbers"):
+            call(dates, *more)
+    assert model.predictor_.machine.n == 20
+    np.testing.assert_array_equal(said(model, X > 0), said(model, (X > 0).astype(float)))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", 1], [0, None], np.array(["a", None], object), pd.Series([1.5, "a"], dtype=object)],
+    ids=["list", "None", "array", "series"],
+)
+def test_labels_of_several_kinds_are_refused(labels):
+    X, y = examples(n=20)
+    model = VennClassifier(**SQUARES).fit(X, y)
+    with pytest.raises(TypeError, match="y must hold labels of one kind, numbers or strings, got"):
+        model.fit(X[:2], labels)
+    with pytest.raises(TypeError, match="classes must hold labels of one kind, numbers or strings, got"):
+        VennClassifier(**SQUARES).partial_fit(X[:1], y[:1], classes=labels)
+    assert model.predictor_.machine.n == 20
+
+
 # ------------------------------------------------------------------------------- a good citizen
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_copy_learns_for_itself_and_nothing_is_copied_for_one_example(kind, monkeypatch):
+    X, y = examples(n=20)
+    model = kind(**SQUARES).fit(X[:10], y[:10])
+    before, other = said(model, X), copy.copy(model)
+    other.partial_fit(X[10:11], y[10:11]).partial_fit(X[11:], y[11:])
+    assert (model.predictor_.machine.n, other.predictor_.machine.n) == (10, 20)
+    np.testing.assert_array_equal(said(model, X), before)
+    np.testing.assert_array_equal(said(other, X), said(kind(**SQUARES).fit(X, y), X))
+    copies = []
+
+    def counted(value):
+        copies.append(value)
+        return copy.deepcopy(value)
+
+    monkeypatch.setattr(classifiers, "deepcopy", counted)
+    for i in range(10, 15):
+        model.partial_fit(X[[i]], y[[i]])
+    assert len(copies) == 0
+    model.partial_fit(X[15:], y[15:])
+    assert len(copies) == 1
+    model.fit(X, y)
+    assert len(copies) == 1
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -380,6 +462,53 @@ def test_threads_take_turns():
         thread.join()
     for i in range(3):
         np.testing.assert_array_equal(got[i], expected)
+
+
+class Waits(venn.Argmax):
+    """Lets nobody go on, in threads of this name, until it is told to."""
+
+    def __init__(self):
+        self.entered, self.go_on = threading.Event(), threading.Event()
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def count(self, hypotheses):
+        if threading.current_thread().name == "waits":
+            self.entered.set()
+            self.go_on.wait()
+        return super().count(hypotheses)
+
+
+def test_a_waiting_thread_holds_up_no_other_estimator_and_no_forked_child():
+    X, y = examples(n=20)
+    gate, got = Waits(), []
+    model = VennClassifier(**SQUARES, taxonomy=gate).fit(X, y)
+    other, copied = clone(model).fit(X, y), copy.copy(model)
+    holder = threading.Thread(target=model.predict, args=(X,), name="waits", daemon=True)
+    holder.start()
+    try:
+        assert gate.entered.wait(60)
+        asks = [threading.Thread(target=lambda m=m: got.append(m.predict(X)), daemon=True) for m in (other, copied)]
+        for thread in asks:
+            thread.start()
+        for thread in asks:
+            thread.join(60)
+        assert len(got) == 2
+        if "fork" in multiprocessing.get_all_start_methods():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads: that is the question
+                child = multiprocessing.get_context("fork").Process(target=model.predict, args=(X,))
+                child.start()
+            child.join(60)
+            done = child.exitcode
+            if done is None:
+                child.kill()
+            assert done == 0
+    finally:
+        gate.go_on.set()
+        holder.join(60)
+    assert model.predict(X).tolist() == got[0].tolist()
 
 
 def test_grid_search_over_kernels_with_the_log_loss():

@@ -83,6 +83,19 @@ def test_json_has_a_row_for_each_replay_and_predictor(run, fruit):
     assert all(row["examples"] == 24 and row["error"] is None for row in rows)
 
 
+def test_files_of_the_same_name_have_a_line_each(run, fruit, tmp_path):
+    titles = []
+    for seed, name in enumerate(["x", "y"]):
+        fruit(seed)
+        (tmp_path / name).mkdir()
+        (tmp_path / "fruit.csv").rename(tmp_path / name / "fruit.csv")
+        titles.append(f"{name}/fruit.csv")
+    done = run(*titles, "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 1)
+    assert done.exit_code == 0, done.output
+    lines = [line.split()[:2] for line in done.stdout.splitlines() if "deleted" in line]
+    assert lines == [[title, "deleted"] for title in titles]
+
+
 def test_a_scheduler_gets_the_replays_and_the_table_is_the_same(run, fruit):
     distributed = pytest.importorskip("distributed", reason="the package distributed is not installed")
     words = ["fruit.csv", "--label", "fruit", "--predictors", "deleted", "--tune", 0, "--shuffles", 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from pyarrow import feather, parquet  # noqa: E402
 import streams  # noqa: E402
 import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling  # noqa: E402
+from streams.batches import source  # noqa: E402
 from streams.frames import BLOCK, from_frames  # noqa: E402
 from streams.river import from_river  # noqa: E402
 
@@ -115,8 +117,13 @@ def test_other_types_are_refused_with_advice():
     for frame in (pandas.DataFrame({"a": pandas.Categorical([1, 2])}), polars.DataFrame({"a": ["u", "v"]})):
         if isinstance(frame, polars.DataFrame):
             frame = frame.cast(polars.Enum(["u", "v"]))
-        with pytest.raises(TypeError, match=r"got (Categorical|Enum): declare it in a schema"):
+        with pytest.raises(TypeError, match=r"got (Categorical: cast it to a type of numbers|Enum: declare it in a s)"):
             streams.from_arrays(frame, [0, 1])
+    for frame in (pandas.DataFrame({"a": [None, None]}), polars.DataFrame({"a": [None, None]}, {"a": polars.String})):
+        with pytest.raises(TypeError, match="got String: it holds missing values only"):
+            streams.from_arrays(frame, [0, 1])
+    with pytest.raises(TypeError, match="got Int128: cast it to float"):
+        streams.from_arrays(polars.DataFrame({"a": polars.Series([1, 2], dtype=polars.Int128)}), [0, 1])
     objects = pandas.DataFrame({"a": np.array([1, 2.5], dtype=object)})
     with pytest.raises(TypeError, match="column 'a' must hold numbers, got Object: cast it to a type of numbers"):
         streams.from_arrays(objects, [0, 1])
@@ -304,7 +311,7 @@ def test_a_column_that_is_lost_or_new_is_refused(make, declared):
 
 def test_a_column_that_changes_its_type_is_refused(make):
     frames = [make({"a": [1.0], "y": [0]}), make({"a": ["1.0"], "y": [0]})]
-    with pytest.raises(TypeError, match="frames, column 'a' must hold numbers, got String"):
+    with pytest.raises(TypeError, match="frames, batch 1, column 'a' must hold numbers, got String"):
         list(from_frames(frames, "y", classes=[0]))
 
 
@@ -345,6 +352,10 @@ def test_a_scaling_given_beforehand_is_applied(make):
 one = pandas.DataFrame({"a": [1.0], "y": [0]})
 
 
+def twice_named():
+    return pandas.DataFrame([[1.0, 2.0, 0]], columns=["a", "a", "y"])
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -362,6 +373,19 @@ one = pandas.DataFrame({"a": [1.0], "y": [0]})
         (lambda: from_frames({"a": [1]}, "y", classes=[0]), TypeError, "got a dict"),
         (lambda: from_frames(np.zeros((2, 2)), "y", classes=[0]), TypeError, "got a ndarray"),
         (lambda: from_frames([{"a": 1.0}], "y", classes=[0]), TypeError, "got a batch {'a': 1.0}"),
+        (lambda: from_frames(polars.Series([1.0]), "y", classes=[0]), TypeError, "got a Series of one column"),
+        (lambda: from_frames(pyarrow.chunked_array([[1.0]]), "y", classes=[0]), TypeError, "got a ChunkedArray of one"),
+        (lambda: from_frames(twice_named(), "y", classes=[0]), ValueError, "columns must be distinct, got 'a' twice"),
+        (
+            lambda: list(from_frames([one, twice_named()], "y", classes=[0])),
+            ValueError,
+            "batch 1, columns must be",
+        ),
+        (
+            lambda: list(from_frames([one, 3], "y", classes=[0])),
+            TypeError,
+            "batch 1 must be a data frame known",
+        ),
         (lambda: from_frames("rows.csv", "y", classes=[0]), ValueError, "got rows.csv: from_csv reads CSV files"),
         (lambda: from_frames("no/rows.parquet", "y", classes=[0]), FileNotFoundError, "there is no file no/rows"),
     ],
@@ -373,11 +397,137 @@ def test_from_frames_refuses(call, kind, message):
 
 
 def test_a_file_is_not_held_in_memory_whole(tmp_path):
-    columns = {f"x{j}": np.arange(4000.0) for j in range(4)} | {"y": [0, 1] * 2000}
-    parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet", row_group_size=500)
-    sizes = [len(X) for X, _ in from_frames(tmp_path / "rows.parquet", "y", classes=[0, 1]).blocks()]
-    assert max(sizes) <= 500  # a group of rows at a time
-    assert sum(sizes) == 4000
+    n = 5 * BLOCK
+    parquet.write_table(
+        pyarrow.table({"x": np.arange(float(n)), "y": [0] * n}), tmp_path / "x.parquet", row_group_size=500
+    )
+    held = [len(batch) for batch in source(tmp_path / "x.parquet")[0](["x", "y"])]
+    assert max(held) < BLOCK + 500  # groups of rows up to a block
+    assert sum(held) == n
+
+
+def chunked(n, chunk=1):
+    """An Arrow table of many chunks, and its rows."""
+    cells = np.arange(float(n))
+    parts = [cells[i : i + chunk] for i in range(0, n, chunk)]
+    words = [["u" if x % 3 else None for x in part] for part in parts]
+    labels = [[int(x) % 2 for x in part] for part in parts]
+    columns = {"a": pyarrow.chunked_array(parts), "w": words, "y": pyarrow.chunked_array(labels)}
+    columns["w"] = pyarrow.chunked_array([pyarrow.array(part, pyarrow.string()) for part in words])
+    return pyarrow.table(columns), [([x, float(x % 3 > 0), float(x % 3 == 0)], int(x) % 2) for x in cells]
+
+
+def test_small_batches_of_one_schema_are_gathered(tmp_path):
+    table, rows = chunked(BLOCK + 70)
+    parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=64)
+    schema = {"w": Nominal(("u",), missing="?")}
+    for frames in (table, table.to_reader(), tmp_path / "rows.parquet"):
+        stream = from_frames(frames, "y", classes=[0, 1], schema=schema)
+        blocks = list(stream.blocks())
+        assert len(blocks) <= 3
+        X, codes = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        assert list(zip(X.tolist(), codes.tolist(), strict=True)) == rows
+
+
+def test_frames_of_an_iterable_come_as_they_are():
+    """A program may make the next only when it has the rows of this one."""
+    drawn = []
+
+    def batches():
+        for i in range(3):
+            drawn.append(i)
+            yield pyarrow.record_batch({"a": [float(i)], "y": [0]})
+
+    for i, (x, _) in enumerate(from_frames(batches(), "y", classes=[0])):
+        assert x.tolist() == [i]
+        assert drawn == list(range(i + 1))
+
+
+class Opening:
+    """Frames that say how often they are asked for, and whether the first is still held."""
+
+    def __init__(self):
+        self.opened = 0
+
+    def __iter__(self):
+        self.opened += 1
+        for i in range(3):
+            frame = pandas.DataFrame({"a": [float(i)], "y": [0]})
+            self.first = weakref.ref(frame) if i == 0 else self.first
+            yield frame
+            del frame
+
+
+def test_an_iterable_is_opened_once_a_loop_and_its_first_frame_is_let_go():
+    for frames, again in ((opening := Opening(), True), (iter(opening), False)):
+        stream = from_frames(frames, "y", classes=[0])
+        before = opening.opened
+        rows = iter(stream)
+        assert [next(rows)[0].tolist() for _ in range(3)] == [[0.0], [1.0], [2.0]]
+        assert opening.opened == before
+        assert opening.first() is None
+        if again:
+            assert len(taken(stream)) == 3
+            assert opening.opened == before + 1
+
+
+def test_a_reader_that_was_drained_elsewhere_is_no_empty_stream():
+    reader = pyarrow.table({"a": [1.0], "y": [0]}).to_reader()
+    stream = from_frames(reader, "y", classes=[0])
+    reader.read_all()
+    with pytest.raises(ValueError, match="frames must hold at least one batch, got none: was it read elsewhere"):
+        list(stream)
+
+
+def test_missing_values_are_read_alike_in_frames_and_dicts(make):
+    schema = {"w": Nominal(("u",), missing="?"), "n": Numeric(missing="", fill=-1.0)}
+    wanted = [([1.0, 0.0, 2.0], 0), ([0.0, 1.0, -1.0], 1)]
+    frame = make({"w": ["u", None], "n": [2.0, None], "y": [0, 1]})
+    assert taken(from_frames(frame, "y", classes=[0, 1], schema=schema)) == wanted
+    for nothing in (None, np.nan, pandas.NA, pandas.NaT, np.float32("nan")):
+        rows = [({"w": "u", "n": 2.0}, 0), ({"w": nothing, "n": nothing}, 1)]
+        assert taken(from_river(rows, schema=schema)) == wanted
+        objects = pandas.DataFrame({"w": np.array(["u", nothing], object), "n": [2.0, np.nan], "y": [0, 1]})
+        assert taken(from_frames(objects, "y", classes=[0, 1], schema=schema)) == wanted
+    median = {"n": Numeric(missing="", fill="median")}
+    rows = [({"n": value}, 0) for value in (1.0, np.nan, 5.0, None, 3.0)]
+    assert from_river(rows, schema=median).X[:, 0].tolist() == [1.0, 3.0, 5.0, 3.0, 3.0]
+
+
+def test_missing_text_without_a_rule_is_refused_with_one():
+    frame = polars.DataFrame({"w": ["u", None], "y": [0, 1]})
+    for kind, advice in (
+        (Nominal(("u",)), r"drop the row, or declare Nominal\(values, missing='\?'\)"),
+        (Ordinal(("u",)), "drop"),
+    ):
+        with pytest.raises(ValueError, match=f"frames, row 1, column 'w' is missing, got None: {advice}"):
+            list(from_frames(frame, "y", classes=[0, 1], schema={"w": kind}))
+        with pytest.raises(ValueError, match="row 1: x, feature 'w' must be text, got None: drop the row"):
+            from_river([({"w": "u"}, 0), ({"w": None}, 1)], schema={"w": kind})
+
+
+def test_names_that_are_no_text_are_taken_as_text():
+    frame = pandas.DataFrame([[1.0, 2.0, 0], [3.0, 4.0, 1]])
+    for stream in (from_frames([frame, frame], "2", classes=[0, 1]), streams.from_arrays(frame[[0, 1]], frame[2])):
+        assert stream.features == ("0", "1")
+        assert taken(stream)[:2] == [([1.0, 2.0], 0), ([3.0, 4.0], 1)]
+
+
+def test_the_place_of_a_bad_value_is_that_in_its_frame():
+    frame = pandas.DataFrame({"id": ["k"], "y": [0], "a": [np.nan]})
+    with pytest.raises(ValueError, match=r"row 0, column 2 \('a'\)"):
+        list(from_frames(frame, "y", classes=[0], schema={"id": streams.Skip()}))
+
+
+def test_a_truth_value_is_no_number_in_labels():
+    objects = pandas.DataFrame({"a": [1.0, 2.0], "y": np.array([1, True], object)})
+    for labels, row in (([True, False], 0), (objects["y"], 1), (np.array([1, np.True_], object), 1)):
+        with pytest.raises(ValueError, match=rf"row {row}, column 'y' must be one of the classes \(0, 1\), got .*True"):
+            list(from_frames(objects.assign(y=labels), "y", classes=[0, 1]))
+    with pytest.raises(ValueError, match="row 0, .* got 1"):
+        list(from_frames(objects, "y", classes=[False, True]))
+    truths = objects.assign(y=[True, False])
+    assert [y for _, y in from_frames(truths, "y", classes=[False, True])] == [True, False]
 
 
 # A table where a loop or an object is wanted --------------------------------------------------------

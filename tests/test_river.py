@@ -6,6 +6,7 @@ import copy
 import functools
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -277,6 +278,22 @@ def test_class_intervals_are_by_class():
 two = [False, True]
 
 
+class NotAvailable:
+    """Like pandas.NA: what is asked of it has no truth value."""
+
+    def __eq__(self, other):
+        return self
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
+
+    def __bool__(self):
+        raise TypeError
+
+    def __repr__(self):
+        return "NA"
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -319,6 +336,14 @@ def test_refuses_parameters(call, kind, message):
         ({"a": 1.0, "b": 1}, None, ValueError, "y must be a label, got None"),
         ({"a": 1.0, "b": 1}, np.nan, ValueError, "y must be a label, got nan"),
         ({"a": 1.0, "b": 1}, [0], TypeError, "y must be a hashable label, got [0]"),
+        ({"a": 1.0, "b": 1}, NotAvailable(), ValueError, "y must be a label, got NA"),
+        ({"a": 1.0, "b": 1}, True, ValueError, "y must be none that Python takes for the class 1, got True"),
+        (
+            {"a": 1.0, "b": 10**400},
+            0,
+            ValueError,
+            "x must be finite as float64, got a number too large for feature 'b'",
+        ),
     ],
 )
 @pytest.mark.parametrize("make", [counting, counting([0, 1])], ids=["as_they_come", "declared"])
@@ -413,6 +438,40 @@ def test_a_model_of_river_is_not_shown_bad_objects(x, message):
         model.learn_one([0.0, 1.0], "z")
 
 
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ({"a": "u", "b": 1.0}, "x must be such as the model can learn"),
+        ({"b": 1.0, "a": None}, "x must be such as the model can learn"),
+        ({"b": 1.0, "a": np.nan}, "x must be finite, got nan for feature 'a'"),
+        ({"b": 1.0, "a": np.float32("inf")}, "for feature 'a'"),
+        ({"a": 10**400}, "x must be finite, got 1000"),
+    ],
+    ids=["text", "None", "nan", "inf", "huge"],
+)
+@pytest.mark.parametrize("rows", [0, 4])
+def test_a_dict_that_is_refused_leaves_no_trace_in_the_model(x, message, rows):
+    model = FromRiver(preprocessing.StandardScaler() | linear_model.LogisticRegression(), ["p", "q"])
+    for i in range(rows):
+        model.learn_one({"a": float(i)}, "pq"[i % 2])
+    scaler, regression = model.model.steps.values()
+    before = copy.deepcopy((scaler.counts, scaler.means, scaler.vars, regression.weights, regression.intercept))
+    for call in (model.check, model.learn_one):
+        with pytest.raises(ValueError, match=message):
+            call(x, "p")
+    assert (scaler.counts, scaler.means, scaler.vars, regression.weights, regression.intercept) == before
+
+
+def test_text_and_none_go_to_models_that_read_them():
+    told = preprocessing.StatImputer() | preprocessing.OneHotEncoder() | linear_model.LogisticRegression()
+    same = told.clone()
+    model = FromRiver(told, [False, True])
+    for i, x in enumerate([{"a": "u", "b": None}, {"a": "v", "b": None}, {"a": "u", "b": "w"}]):
+        model.learn_one(x, bool(i % 2))
+        same.learn_one(x, bool(i % 2))
+    assert model.predict_one({"a": "u", "b": "w"}).proba[1] == same.predict_proba_one({"a": "u", "b": "w"})[True]
+
+
 class Says(river.base.Classifier):
     """A classifier that says one thing."""
 
@@ -479,6 +538,31 @@ class Endless:
     def __iter__(self):
         while True:
             yield {"a": 1.0}, 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "schema", "message"),
+    [
+        ([({"a": np.nan}, 0)], {"a": Numeric(missing="?", fill="median")}, "feature 'a' has no value to take a median"),
+        ([({"a": 1.0}, 0)], {"z": Numeric(missing="?", fill="median")}, "schema must name features of ('a',), got 'z'"),
+        ([({"a": 1.0}, 0)], {"z": Nominal()}, "schema must name features of ('a',), got 'z'"),
+        ([({"a": 1}, 0)], {"a": Nominal()}, "feature 'a' must be text, as its kind is Nominal"),
+        ([({"a": 1}, 0)], {"a": Nominal(("u",))}, "row 0: x, feature 'a' must be text, got 1: make it text"),
+        ([({"b": "t", "a": 1}, 0)], {"a": Ordinal(("u",))}, "feature 'b' must be a number, got 't': declare it"),
+    ],
+    ids=str,
+)
+def test_from_river_names_what_is_wrong(rows, schema, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        from_river(rows, schema=schema)
+
+
+def test_advice_is_for_the_feature_that_is_wrong():
+    rows = [({"a": 1.0, "b": 1.0}, 0), ({"b": "t", "a": None}, 1)]
+    with pytest.raises(ValueError, match="feature 'a' must be a number, got None: drop the row"):
+        from_river(rows)
+    with pytest.raises(ValueError, match=r"features only, got one for 'z'$"):
+        from_river([rows[0], ({"z": "t", "b": 1.0, "a": 2.0}, 1)])
 
 
 @pytest.mark.parametrize(

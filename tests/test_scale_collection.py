@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -87,6 +89,17 @@ def test_blocks_are_the_whole(name):
     assert card.n == 50
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_what_comes_of_no_block_is_a_new_one(name):
+    model = MODELS[name]()
+    model.learn_many(*rows(50))
+    before = said(model)
+    found = calibrate(model, [])
+    assert said(found) == before
+    found.learn_many(*rows(3, 200))
+    assert said(model) == before != said(found)
+
+
 def test_a_score_of_counts_is_that_of_every_prediction():
     model = calibrate(MODELS["counts"](), [rows(1)])
     X, y = rows(2, 300)
@@ -134,15 +147,59 @@ def said_of(model, X):
         ([(np.full((1, 2), np.nan), ["no"])], None, "partition 0: X must be finite"),
         ([(np.zeros((2, 2)), ["no"])], None, "partition 0: y must hold a label for each of 2 rows"),
         (dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1), "b", "partition 0: y must be a column of X"),
+        ([(pd.DataFrame({"a": [1.0]}), "b")], None, "partition 0: y must be a column of X"),
+        (pd.DataFrame({"a": [1.0]}), None, "X must be a dask collection or an iterable"),
+        ([rows(0), list(rows(1))], None, r"partition 1: X must hold blocks that are tuples .*, got <class 'list'>: \[arr"),
+        (rows(0), None, r"partition 0: X must hold blocks that are tuples .*, got <class 'numpy.ndarray'>: array"),
+        ([None], None, "partition 0: X must hold blocks that are tuples .*: None"),
+        ([lambda: None], None, "partition 0: X must hold blocks that are tuples .*: None"),
+        ([(*rows(0), 1)], None, "partition 0: X must hold blocks that are tuples .*, got <class 'tuple'>"),
+        ([(np.zeros((1, 2)), None)], None, "partition 0: y must be a sequence of 1 labels, got None"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("work", [calibrate, score])
 def test_what_does_not_fit_is_refused(work, X, y, says):
     model = MODELS["counts"]()
     before = said(model)
-    with pytest.raises((TypeError, ValueError), match=says):
+    with pytest.raises((TypeError, ValueError), match=f"^{says}"):
         work(model, X, y)
     assert said(model) == before
+
+
+class Odd(RuntimeError):
+    """An error that cannot be made of a text."""
+
+    def __init__(self, code, text):
+        super().__init__(code, text)
+
+
+def failing(how):
+    """A block that cannot be made."""
+    if how == "json":
+        json.loads("{")
+    elif how == "bytes":
+        b"\xff".decode()
+    elif how == "file":
+        Path("/nowhere/at/all").read_text()
+    raise Odd(7, "no such luck")
+
+
+FAILURES = {
+    "json": (ValueError, "JSONDecodeError: Expecting property name"),
+    "bytes": (UnicodeError, "'utf-8' codec can't decode byte 0xff"),
+    "file": (FileNotFoundError, "No such file or directory: '/nowhere/at/all'"),
+    "own": (RuntimeError, r"Odd: \(7, 'no such luck'\)"),
+}
+
+
+@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("work", [calibrate, score])
+def test_what_a_maker_raises_is_said_of_its_partition(work, how):
+    kind, says = FAILURES[how]
+    for block in (partial(failing, how), dask.delayed(failing)(how)):
+        with pytest.raises(kind, match=f"^partition 1: .*{says}") as caught:
+            work(MODELS["counts"](), [rows(0), block])
+        assert isinstance(caught.value.__cause__, Odd if how == "own" else kind)
 
 
 def test_predictors_that_cannot_be_calibrated_so():
@@ -180,6 +237,28 @@ def test_a_bad_label_names_its_partition_from_a_process_too(client):
     bad = [*[partial(rows, i) for i in range(3)], (np.zeros((1, 2)), ["never"])]
     with pytest.raises(ValueError, match=r"partition 3: .*'never'"):
         calibrate(MODELS["counts"](), bad, client=client)
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_what_a_maker_raises_in_a_process(client, how):
+    kind, says = FAILURES[how]
+    with pytest.raises(kind, match=f"^partition 1: .*{says}"):
+        calibrate(MODELS["counts"](), [partial(rows, 0), partial(failing, how)], client=client)
+
+
+def test_a_block_that_cannot_be_sent_is_named(client):
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match=r"^partition 1: X must hold blocks that pickle takes, .*: cannot pickle"):
+        calibrate(MODELS["counts"](), [rows(0), lambda: lock], client=client)
+
+
+def test_no_block_on_processes_gives_a_new_one(client):
+    model = MODELS["abers"]()
+    model.learn_many(*rows(50))
+    before = said(model)
+    found = calibrate(model, [], client=client)
+    found.learn_many(*rows(3, 200))
+    assert said(model) == before != said(found)
 
 
 def deadly(folder, i):

@@ -362,17 +362,59 @@ def test_the_folder_remembers_its_number_of_shards(tmp_path):
         (lambda s: s.of("\ud800"), ValueError, "key must be text that UTF-8 can write"),
         (lambda s: s.own(4), ValueError, "number must be an integer from 0 to 3, got 4"),
         (lambda s: s.own(True), ValueError, "number must be an integer from 0 to 3, got True"),
+        (lambda s: s.own(0, wait="x"), TypeError, "wait must be a number of seconds >= 0, got 'x'"),
+        (lambda s: s.own(0, wait=-1), ValueError, "wait must be a number of seconds >= 0, got -1"),
         (lambda s: s.record("new"), JournalError, "there is no such file"),
         (lambda s: Shards(s.folder, None, 4), TypeError, "make must be a function of the key, got None"),
         (lambda s: Shards(s.folder, make, 0), ValueError, "count must be an integer >= 1, got 0"),
         (lambda s: Shards(s.folder, make, 4, open=0), ValueError, "open must be an integer >= 1, got 0"),
         (lambda s: Shards(s.folder, make, 4, monitor=3), TypeError, "monitor must be a function of the key, got 3"),
     ],
-    ids=[f"{i}" for i in range(11)],
+    ids=[f"{i}" for i in range(13)],
 )
 def test_what_is_refused(tmp_path, call, error, reason):
     with pytest.raises(error, match=reason):
         call(Shards(tmp_path, make, 4))
+
+
+@pytest.mark.parametrize(
+    "said", ["{", "[1, 2]", '{"list": [1]}', '{"list": 3}', '{"list": [1, "2"]}', '{"list": [1, -1]}']
+)
+def test_damaged_positions_are_told_and_the_shard_is_free_again(tmp_path, said):
+    shards = Shards(tmp_path, make, 2)
+    with shards.own(0):
+        path = tmp_path / "0" / "positions.json"
+    path.write_text(said)
+    with pytest.raises(JournalError, match=r"positions\.json (cannot be read|must say)"):
+        shards.own(0)
+    path.write_text('{"list": [1, 2]}')
+    shards.own(0).close()
+
+
+def test_a_forked_child_neither_keeps_nor_takes_the_lock(tmp_path):
+    shards = Shards(tmp_path, make, np.int64(2), open=np.int32(3))
+    shard = shards.own(np.int64(0))
+    done, goes = os.pipe()
+    stays, end = os.pipe()
+    child = os.fork()
+    if not child:  # closes its copy, and lives on with the lock's own
+        os.close(end)
+        lock = os.dup(shard._lock)
+        shard.close()
+        os.write(goes, b".")
+        os.read(stays, 1)
+        os._exit(lock < 0)
+    os.close(stays)
+    try:
+        assert os.read(done, 1) == b"."
+        with pytest.raises(Taken):
+            shards.own(0)
+        shard.close()
+        shards.own(0).close()
+    finally:
+        for file in (end, done, goes):
+            os.close(file)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_key_of_another_shard_is_refused(tmp_path):

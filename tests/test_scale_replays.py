@@ -10,13 +10,17 @@ import signal
 import subprocess
 import sys
 import textwrap
-from functools import partial
+import threading
+from functools import lru_cache, partial
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
 
 import venn
+from venn.online import archive
+from venn.scale import cluster
 from venn.scale.digests import digest
 from venn.scale.tasks import Results, Task, grid, replays
 
@@ -67,6 +71,18 @@ def both(classes, C=1.0):
 
 def fails(classes, C=1.0):
     raise ValueError(f"C must please me, got {C}")
+
+
+def leaves(classes, C=1.0):
+    raise SystemExit(3)
+
+
+def kills(classes, C=1.0):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def frozen(classes, scorer):
+    return venn.InductiveVennAbers(scorer)
 
 
 def calls(folder):
@@ -171,14 +187,16 @@ def test_a_worker_is_killed_and_nothing_differs(tmp_path):
         (lambda: grid(stream={"few": few}, predictor={"a": sharp}, error=[3]), ValueError, "labels must leave"),
         (lambda: grid(stream={"few": few}, predictor={"a": sharp}, steps=0), ValueError, "steps must be an integer"),
         (lambda: grid(stream={"few": few}, predictor={"a": sharp}, steps="a"), TypeError, "steps must be an integer"),
-        (lambda: grid(stream={"few": few}, predictor={"a": sharp}, C=[object()]), TypeError, "objects whose repr says"),
+        (lambda: grid(stream={"few": few}, predictor={"a": sharp}, C=[threading.Lock()]), TypeError, "pickle can take"),
+        (lambda: Task({"log_loss": 1}, few), ValueError, "labels must leave .* got 'log_loss'"),
+        (lambda: Task({"size_0.05": 1}, few), ValueError, "labels must leave .* got 'size_0.05'"),
         (lambda: replays([3], "."), TypeError, "tasks must be Tasks"),
         (lambda: replays([], ".", workers=-1), ValueError, "workers must be an integer >= 0, got -1"),
         (lambda: replays([], ".", workers=0, cluster="a"), ValueError, "workers must be left out where a cluster"),
         (lambda: Task({"a": [1]}, few), TypeError, "labels must be text or numbers"),
         (lambda: Task({"a": 1}, 3), TypeError, "make must be callable, got 3"),
     ],
-    ids=[f"{i}" for i in range(13)],
+    ids=[f"{i}" for i in range(15)],
 )
 def test_what_is_refused(make, error, reason, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -192,16 +210,11 @@ def test_a_stream_without_classes_is_told(tmp_path):
 
 
 def test_a_task_that_cannot_be_sent_is_refused_before_a_process_starts(tmp_path):
-    class Bound:
-        def __repr__(self):
-            return "Bound()"
-
-        def __reduce__(self):
-            raise TypeError("it is bound to this process")
-
-    Bound.__qualname__ = "Bound"
-    tasks = grid(stream={"few": few}, predictor={"sharp": sharp}, C=[Bound()])
-    with pytest.raises(TypeError, match=r"tasks must be such .* got Task\(.*: it is bound to this process"):
+    bound = FunctionType(few.__code__, {"lock": threading.Lock()}, "bound")  # what it reads goes along, and cannot
+    bound.__module__ = "__main__"
+    bound.__code__ = bound.__code__.replace(co_names=(*bound.__code__.co_names, "lock"))
+    tasks = grid(stream={"few": bound}, predictor={"sharp": sharp})
+    with pytest.raises(TypeError, match=r"tasks must be such .* got Task\(.*: cannot pickle '_thread"):
         replays(tasks, tmp_path)
 
 
@@ -219,6 +232,181 @@ def test_different_things_have_different_digests():
     large = np.zeros(5000)
     large[2500] = 1  # where a repr would leave it out
     assert digest("it", large) != digest("it", np.zeros(5000))
+
+
+def fitted(seed):
+    """Return a scikit-learn classifier: the same for the same seed, and with the same repr for all."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(seed)
+    return LogisticRegression().fit(rng.normal(size=(20, 2)), np.array(CLASSES)[np.arange(20) % 2])
+
+
+def in_series(seed):
+    return pytest.importorskip("pandas").Series([0.0] * 99 + [seed])
+
+
+def in_sparse(seed):
+    return pytest.importorskip("scipy.sparse").csr_array([[1.0 + seed]])
+
+
+def learned(seed):
+    machine = venn.OneVsAllSVM(venn.RBF(1.0), 1.0, CLASSES)
+    for x, y in few(seed):
+        machine.learn_one(x, y)
+    return machine
+
+
+@lru_cache
+def remembered(seed):
+    return seed
+
+
+def holding_itself(seed):
+    found = [seed]
+    found.append(found)
+    return found
+
+
+SEEDED = [
+    fitted, in_series, in_sparse, learned, holding_itself,
+    lambda seed: venn.FrozenScorer(fitted(seed)),
+    lambda seed: np.ma.array([1, 2], mask=[0, seed]),
+    lambda seed: np.array([str(seed), None], object),
+    lambda seed: np.array([(seed, 0.0)], dtype=[("a", "i4"), ("b", "f8")]),
+    lambda seed: np.random.RandomState(seed).normal,
+    lambda seed: np.random.default_rng(seed),
+    lambda seed: venn.OneVsAllSVM(venn.RBF(1.0 + seed), 1.0, CLASSES),
+    lambda seed: [remembered, fails][seed],
+    lambda seed: [(1,), [1]][seed],
+    lambda seed: np.zeros(1, [[("a", "i4")], [("b", "i4")]][seed]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", SEEDED, ids=[f"{i}" for i in range(len(SEEDED))])
+def test_the_content_of_an_object_is_in_its_digest(made):
+    assert digest("it", made(0)) == digest("it", made(0))
+    assert digest("it", made(0)) != digest("it", made(1))
+
+
+def test_a_fitted_scorer_is_no_other_one(tmp_path):
+    """Two scorers of the same repr: each has its own result, under its own name in the table."""
+    tasks = grid(
+        stream={"few": few}, predictor={"frozen": frozen}, scorer=[venn.FrozenScorer(fitted(seed)) for seed in (1, 2)]
+    )
+    rows = replays(tasks, tmp_path, workers=0)
+    alone = [venn.replay(few(), venn.InductiveVennAbers(venn.FrozenScorer(fitted(seed)))) for seed in (1, 2)]
+    assert [row["brier"] for row in rows] == [record.means()["InductiveVennAbers"]["brier"] for record in alone]
+    assert rows[0]["brier"] != rows[1]["brier"]
+    assert [row["scorer"].rpartition(" ")[2] for row in rows] == ["#0", "#1"]
+
+
+PROMPT = """
+    from functools import partial
+    from venn.scale.digests import digest
+    def make(classes, C={default}):
+        return [{what} for one in classes]
+    print(digest("make", make))
+    class Made:
+        pass
+    try:
+        digest("make", Made)
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_functions_typed_at_a_prompt_are_told_apart():
+    found = []
+    for what, default in (("one", 1), ("one", 1), ("two", 1), ("one", 2)):
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        script = textwrap.dedent(PROMPT.format(what=what, default=default))
+        done = subprocess.run(
+            [sys.executable, "-"], input=script, env=environment, capture_output=True, text=True, check=True
+        )
+        assert "must name classes of a file, whose text can be read, got Made" in done.stdout
+        found.append(done.stdout)
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+
+
+def test_iterators_and_arrays_are_lists_of_values(tmp_path):
+    once = grid(stream={"a": few, "b": few}, predictor={"sharp": sharp}, shuffle=iter(range(3)), C=(C for C in (1, 2)))
+    arrays = grid(stream={"a": few, "b": few}, predictor={"sharp": sharp}, shuffle=np.arange(3), C=np.array([1, 2]))
+    lists = grid(stream={"a": few, "b": few}, predictor={"sharp": sharp}, shuffle=[0, 1, 2], C=[1, 2])
+    assert len(lists) == 12
+    assert [task.name for task in once] == [task.name for task in arrays] == [task.name for task in lists]
+    assert json.dumps([dict(task.labels) for task in arrays]) == json.dumps([dict(task.labels) for task in lists])
+    assert type(replays(arrays[:1], tmp_path, workers=0)[0]["C"]) is int
+
+
+def test_damaged_results_are_done_again(tmp_path):
+    (task,) = grid(stream={"few": few}, predictor={"both": both})
+    (row, _) = before = replays([task], tmp_path / "out", workers=0)
+    record, summary = Path(row["record"]), tmp_path / "out" / f"{task.name}.json"
+    right = record.read_bytes()
+    for damaged in (b"xx", right[:-20], right.replace(b"brier", b"brieR"), bytes([*right[:-1], right[-1] ^ 1])):
+        if damaged != right:
+            record.write_bytes(damaged)
+            again = replays([task], tmp_path / "out", workers=0)
+            assert [one | {"seconds": 0} for one in again] == [one | {"seconds": 0} for one in before]
+            assert record.read_bytes() == right
+    kept = json.loads(summary.read_text())
+    for field in ("examples", "seconds", "error", "panel", "means", "guaranteed"):
+        summary.write_text(json.dumps({name: value for name, value in kept.items() if name != field}))
+        assert len(replays([task], tmp_path / "out", workers=0)) == 2
+        assert json.loads(summary.read_text()).keys() == kept.keys()
+
+
+def test_a_replay_that_leaves_stops_no_other(tmp_path):
+    tasks = grid(stream={"few": few}, predictor={"leaves": leaves, "sharp": sharp})
+    assert [row["error"] for row in replays(tasks, tmp_path, workers=0)] == ["SystemExit: 3", None]
+
+
+def test_neighbours_of_a_deadly_replay_may_be_innocent(tmp_path):
+    (row,) = replays(grid(stream={"few": few}, predictor={"kills": kills}), tmp_path, workers=1)
+    assert row["error"].startswith("KilledWorker: ")
+    assert "Or another replay did, which these workers had at the same time" in row["error"]
+
+
+def test_threads_write_one_file_without_harm(tmp_path, monkeypatch):
+    """All have opened their temporary files before the first is renamed."""
+    ready, failed = threading.Barrier(4), []
+    sync = os.fsync
+
+    def together(file):
+        if not os.path.isdir(f"/proc/self/fd/{file}") and not ready.broken:
+            ready.wait(timeout=10)
+        sync(file)
+
+    def write(content):
+        try:
+            archive.write_atomically(tmp_path / "it", [content] * 100)
+        except OSError as error:
+            failed.append(error)
+
+    monkeypatch.setattr(os, "fsync", together)
+    contents = [bytes([place]) * 1000 for place in range(4)]
+    threads = [threading.Thread(target=write, args=[content]) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert (tmp_path / "it").read_bytes() in [content * 100 for content in contents]
+    assert [path.name for path in tmp_path.iterdir()] == ["it"]
+
+
+def test_no_scheduler_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    with pytest.raises(OSError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1': Timed out"):
+        replays(grid(stream={"few": few}, predictor={"sharp": sharp}), tmp_path, cluster="tcp://127.0.0.1:1")
+
+
+def test_cores_where_the_system_does_not_tell(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert cluster._cores() == 7
 
 
 def test_the_digest_of_a_script_is_the_same_in_every_process_and_another_when_its_functions_change(tmp_path):
