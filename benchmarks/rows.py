@@ -3,8 +3,9 @@
     python benchmarks/rows.py
 
 200 000 rows of 10 numbers and a label, handed out as (x, y) in a loop that only counts them: by `streams.from_frames`,
-from frames of pandas and polars, an Arrow table and a Parquet file; by `from_arrays`, the frame read whole; by what
-comes to mind first, `iterrows`, and one `to_numpy` for each row (of 5 000 rows, for they are slow). Also rows as dicts,
+from frames of pandas and polars, an Arrow table (also one in chunks of a row each) and a Parquet file; by
+`from_arrays`, the frame read whole; by what comes to mind first, `iterrows`, and one
+`to_numpy` for each row (of 5 000 rows, for they are slow). Also rows as dicts,
 by `streams.from_river`, against the dicts alone, and sparse rows of 20 000 features. Prints one JSON line of
 microseconds of the processor a row, and ratios to pandas by blocks.
 """
@@ -76,6 +77,8 @@ def main():
             name: microseconds(ROWS, lambda source=source: from_frames(source, "y", classes=CLASSES))
             for name, source in blocks.items()
         }
+        cut = pyarrow.concat_tables([arrow.slice(i, 1) for i in range(FEW)])
+        figures["arrow_of_chunks_of_a_row"] = microseconds(FEW, lambda: from_frames(cut, "y", classes=CLASSES))
     figures["from_arrays"] = microseconds(ROWS, lambda: streams.from_arrays(frame[names], frame["y"]))
     figures["iterrows"] = microseconds(FEW, lambda: by_iterrows(few), 1)
     figures["to_numpy_each"] = microseconds(FEW, lambda: by_to_numpy(few), 1)

@@ -23,6 +23,47 @@ MISSING = ("", "?")
 """Texts that stand for a missing value; the schema of a column says what to do with them."""
 
 
+def is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, NaT or pandas.NA: what stands for a missing value where values are no text.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+    except ValueError:  # nor has an array, which is there
+        return False
+
+
+def is_finite(number: Any) -> bool:
+    """Whether a number is finite as float64.
+
+    Examples
+    --------
+    >>> is_finite(1.5), is_finite(10**400)
+    (True, False)
+    """
+    try:
+        return isfinite(number)
+    except OverflowError:  # an integer
+        return False
+
+
+def label_key(label: Label) -> tuple[bool, Label]:
+    """Return what to look a label up by: by the label alone, Python takes True for 1.
+
+    Examples
+    --------
+    >>> label_key(True) == label_key(1)
+    False
+    """
+    return isinstance(label, bool | np.bool_), label
+
+
 @dataclass(frozen=True)
 class Numeric:
     """A column of finite numbers: one feature.
@@ -423,7 +464,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _finite_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
 
 
 def _distinct_texts(values: object) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streams.example import MISSING, Floats, Kind, Label, Nominal, Numeric, Scaling, Skip
+from streams.example import MISSING, Floats, Kind, Label, Nominal, Numeric, Scaling, Skip, label_key
 from streams.tables import distinct_names, label_set, python_label
 
 Identity = int | str
@@ -114,8 +114,7 @@ class Decoder:
         self._plain = not form.schema
         self._kinds: tuple[Kind, ...] = ()
         self._found: list[dict[str, int]] = []
-        # By type too: True is no 1, though Python's dictionaries take one for the other.
-        self._labels = {} if form.classes is None else {(isinstance(k, bool), k): k for k in form.classes}
+        self._labels = {} if form.classes is None else {label_key(k): k for k in form.classes}
         self._texts = {} if form.classes is None else {str(k): k for k in form.classes}
         if form.features is not None:
             self.name(tuple(form.features))
@@ -198,7 +197,7 @@ class Decoder:
             raise ValueError(f"y must be finite, got {y!r}")
         if self._form.classes is not None:
             try:
-                return self._labels[isinstance(y, bool), y]
+                return self._labels[label_key(y)]
             except KeyError:
                 raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(y)}") from None
         return _unicode("y", y) if isinstance(y, str) else y

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streams.example import Kind, Label, Nominal, Numeric, Scaling, Stream
+from streams.example import Kind, Label, Nominal, Numeric, Ordinal, Scaling, Stream, is_finite, is_missing
 from streams.form import Decoder, Form
 from streams.sources import labelled
 from streams.tables import distinct_names, python_label
@@ -40,7 +40,8 @@ def from_river(
     features : sequence of distinct str, optional
         Their order; by default that of the first row. Names that are no text are shown as text.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
-        As in `from_csv`: text is a Nominal or an Ordinal, and None is missing where a Numeric has a `fill`.
+        As in `from_csv`: text is a Nominal or an Ordinal. None, NaN, NaT and pandas.NA are read as the `missing` text
+        of the kind: a Numeric fills them, for a Nominal it is a value. Kinds without one refuse them.
     name : str, optional
         By default the name of river's class, or "rows".
     shuffle : int, optional
@@ -78,7 +79,9 @@ def from_river(
     if features is None:
         features = list(rows[0])
     names = distinct_names("features", features)
-    kinds = {feature: _settled(feature, kind, rows) for feature, kind in (schema or {}).items()}
+    kinds = {
+        feature: _settled(feature, kind, rows) if feature in names else kind for feature, kind in (schema or {}).items()
+    }
     decoder = Decoder(Form(names, None, kinds))
     encoded = [
         column for feature in names for column in kinds.get(feature, Numeric()).encode(feature, np.zeros(1), {})[0]
@@ -88,7 +91,7 @@ def from_river(
         try:
             X[i] = decoder.point(_filled(row, kinds))
         except ValueError as error:
-            raise ValueError(f"row {i}: {error}{_advice(row, kinds)}") from None
+            raise ValueError(f"row {i}: {error}{_advice(str(error), row, kinds)}") from None
     own = type(dataset).__module__.partition(".")[0] == "river"
     title = name or (type(dataset).__name__ if own else "rows")
     return labelled(X, labels, classes, distinct_names("features", encoded), title, shuffle, scale)
@@ -129,33 +132,42 @@ def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
     values = [row.get(feature) for row in rows]
     if isinstance(kind, Nominal) and kind.values is None:
         texts = {value for value in values if isinstance(value, str)}
-        return Nominal(tuple(sorted(texts)), kind.missing) if texts else kind
+        if not texts and kind.missing is None:
+            raise ValueError(f"feature {feature!r} must be text, as its kind is Nominal, got none: make it text")
+        return Nominal(tuple(sorted(texts)) or (str(kind.missing),), kind.missing)
     if isinstance(kind, Numeric) and kind.fill == "median":
-        known = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-        if known:
-            return Numeric(kind.missing, float(np.median(known)))
+        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        known = [float(value) for value in numbers if is_finite(value)]  # what is not is missing, or refused later
+        if not known:
+            raise ValueError(
+                f"feature {feature!r} has no value to take a median of: give fill a number or declare Skip()"
+            )
+        return Numeric(kind.missing, float(np.median(known)))
     settled: Kind = kind
     return settled
 
 
 def _filled(row: Row, kinds: Mapping[str, Kind]) -> Row:
-    """Return the row with the text that stands for a missing value in the place of None."""
+    """Return the row with the text that stands for a missing value in the place of what is missing."""
     missing = {
         feature: kind.missing
         for feature, kind in kinds.items()
-        if isinstance(kind, Numeric | Nominal) and kind.missing is not None and row.get(feature, 0) is None
+        if isinstance(kind, Numeric | Nominal) and kind.missing is not None and is_missing(row.get(feature, 0))
     }
     return {**row, **missing} if missing else row
 
 
-def _advice(row: Row, kinds: Mapping[str, Kind]) -> str:
-    """Return what to do about the first value that is no number, if that is what is wrong."""
-    for feature, value in row.items():
-        if feature not in kinds:
-            if isinstance(value, str):
-                return ": declare it in the schema as Nominal(), Ordinal(values) or Skip()"
-            if isinstance(value, bool):
-                return ": make it 0 and 1, if that is meant"
-            if value is None:
-                return ": drop the row, or declare Numeric(missing='', fill=...)"
-    return ""
+def _advice(error: str, row: Row, kinds: Mapping[str, Kind]) -> str:
+    """Return what to do about the value that the error names, if it names one."""
+    feature = next((name for name in row if error.startswith(f"x, feature {name!r} must be ")), None)
+    if feature is None:
+        return ""
+    value, kind = row[feature], kinds.get(feature, Numeric())
+    if is_missing(value):
+        declared = {Numeric: ", or declare Numeric(missing='', fill=...)", Nominal: ", or declare Nominal(missing='?')"}
+        return f": drop the row{declared.get(type(kind), '')}"
+    if isinstance(kind, Nominal | Ordinal):
+        return "" if isinstance(value, str) else ": make it text"
+    if isinstance(value, str):
+        return ": declare it in the schema as Nominal(), Ordinal(values) or Skip()"
+    return ": make it 0 and 1, if that is meant" if isinstance(value, bool) else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Hashable, Iterable, Mapping, MappingView, Sequence, Set
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from streams import sparse
-from streams.example import Floats, Kind, Label, Objects, Scaling, Stream
-from streams.frames import columns_of, eager, read_numbers
+from streams.batches import columns_of, eager
+from streams.example import Floats, Kind, Label, Objects, Scaling, Stream, is_finite, is_missing, label_key
+from streams.frames import read_numbers
 from streams.tables import Table, distinct_names, label_set, python_label, read_csv, sort_labels
 
 
@@ -98,11 +100,16 @@ def labelled(
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
     known = label_set(classes) if classes is not None else sort_labels(set(labels))
-    code = {label: k for k, label in enumerate(known)}
-    for i, label in enumerate(labels):
-        if label not in code:
-            raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}")
-    codes = np.array([code[label] for label in labels], dtype=np.int64)
+    code = {label_key(label): k for k, label in enumerate(known)}
+    try:
+        codes = np.array([code[label_key(label)] for label in labels], dtype=np.int64)
+    except KeyError:
+        i, label = next((i, label) for i, label in enumerate(labels) if label_key(label) not in code)
+        if label in known:
+            raise ValueError(
+                f"y must not mix truth values with numbers, as True == 1, got {label!r} at row {i}"
+            ) from None
+        raise ValueError(f"y must hold labels of classes {known!r}, got {label!r} at row {i}") from None
     return finish(Table(X, codes, known, features), name, shuffle, scale)
 
 
@@ -201,7 +208,7 @@ def _column_names(X: Any) -> list[str] | None:
 def _table(X: Any, columns: list[str]) -> Floats:
     """Return the numbers of a data frame (n, d); iterating it would give its column names."""
     distinct_names("features", columns)  # narwhals says it less well
-    frame = eager(X)
+    frame = eager(X, "X")
     if 0 in frame.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
     return read_numbers(frame, columns)
@@ -226,6 +233,8 @@ def _matrix(X: Any) -> Floats:
         raise ValueError(f"X must hold at least one example and one feature, got shape {values.shape}")
     if values.dtype.kind == "b":
         raise TypeError("X must hold numbers, got booleans: X.astype(float) makes them 0 and 1, if that is meant")
+    if isinstance(X, list | tuple) and values.dtype.kind in "iuf":
+        _refuse_booleans(X)
     if values.dtype.kind not in "iuf":
         values = np.asarray(X, dtype=object)  # the cells as they were: numpy makes text of numbers beside text
         for (i, j), cell in np.ndenumerate(values):
@@ -234,15 +243,29 @@ def _matrix(X: Any) -> Floats:
                     f"X must hold numbers, got {cell!r} at row {i}, column {j}: encode or drop the "
                     "column, or write a CSV file and declare the column in the schema of from_csv"
                 )
+            if not is_finite(cell):
+                raise ValueError(f"X must be finite as float64, got {reprlib.repr(cell)} at row {i}, column {j}")
     with np.errstate(over="ignore"):
         return np.array(values, dtype=np.float64, order="C")
+
+
+def _refuse_booleans(rows: Sequence[Any]) -> None:
+    """Refuse the truth values that numpy makes numbers of where numbers stand beside them."""
+    for i, row in enumerate(rows):
+        kinds = {row.dtype.type} if isinstance(row, np.ndarray) and row.dtype.kind in "iufb" else set(map(type, row))
+        if kinds & {bool, np.bool_}:
+            cells = enumerate(row)
+            j, cell = next((j, cell) for j, cell in cells if isinstance(cell, bool | np.bool_))
+            raise TypeError(
+                f"X must hold numbers, got {cell!r} at row {i}, column {j}: make it 0 and 1, if that is meant"
+            )
 
 
 def _labels(y: Any) -> list[Label]:
     """Return the labels as Python objects."""
     if columns := columns_of(y):
         raise ValueError(f"y must be 1-D, got a data frame: pass one column, as in y[{str(columns[0])!r}]")
-    if isinstance(y, str | bytes | Mapping) or not isinstance(y, Iterable):
+    if isinstance(y, str | bytes | Mapping | Set | MappingView) or not isinstance(y, Iterable):
         raise TypeError(f"y must be a 1-D sequence of labels, got {y!r}")
     values: Any = y
     for as_list in ("to_pylist", "to_list"):  # Arrow, then pandas, polars and narwhals: Python objects of every type
@@ -255,14 +278,6 @@ def _labels(y: Any) -> list[Label]:
     for i, label in enumerate(labels):
         if not isinstance(label, Hashable):
             raise TypeError(f"y must be 1-D and hold hashable labels, got {label!r} at row {i}")
-        if label is None or not _equals_itself(label):
+        if is_missing(label):
             raise ValueError(f"y must have no missing label, got {label!r} at row {i}")
     return labels
-
-
-def _equals_itself(label: Hashable) -> bool:
-    """Return False for NaN, NaT and pandas.NA, the last of which has no truth value."""
-    try:
-        return bool(label == label)
-    except TypeError:
-        return False

@@ -524,7 +524,7 @@ def test_a_truth_value_is_no_number_in_labels():
     for labels, row in (([True, False], 0), (objects["y"], 1), (np.array([1, np.True_], object), 1)):
         with pytest.raises(ValueError, match=rf"row {row}, column 'y' must be one of the classes \(0, 1\), got .*True"):
             list(from_frames(objects.assign(y=labels), "y", classes=[0, 1]))
-    with pytest.raises(ValueError, match="row 0, .* got 1"):
+    with pytest.raises(ValueError, match=r"row 0, .* got 1"):
         list(from_frames(objects, "y", classes=[False, True]))
     truths = objects.assign(y=[True, False])
     assert [y for _, y in from_frames(truths, "y", classes=[False, True])] == [True, False]

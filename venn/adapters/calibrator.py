@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
+from copy import deepcopy
 from numbers import Real
 from typing import Any, Self
 
@@ -21,8 +21,11 @@ from venn.adapters.checks import (
     declared_classes,
     example_weights,
     label_codes,
+    odds_of_each,
     refuse_fractions,
+    refuse_mixtures,
     settled,
+    twin,
 )
 from venn.adapters.cross_fitting import Abers, Fold, disjoint_splits, rows_of
 from venn.calibrators.merges import Merge
@@ -42,19 +45,25 @@ try:
 except ImportError:  # scikit-learn < 1.6
     get_tags = None
 
-STEP = 2.0**-26  # relative: scores that differ by less are ties
+STEP = 2.0**-26  # scores that differ by less are ties: decision values relative to their size, log odds absolutely
 
 
 class Responses(FrozenScorer):
     """Scores of whatever objects a fitted estimator takes: rows of numbers, of a table, texts.
 
     The estimator checks the objects itself. In a block its last bits may differ from those of a row alone, and
-    Venn-Abers goes by the order of scores: they are rounded, so that what should be a tie is one.
+    Venn-Abers goes by the order of scores: they are rounded, so that what should be a tie is one. Of probabilities
+    they are the log odds of each class against all others, so that it does not matter which class is called 0.
     """
 
     def __init__(self, estimator: Any, classes: Sequence[Label] | None) -> None:
         if not any(callable(getattr(estimator, method, None)) for method in METHODS):
             raise TypeError(f"estimator must have {' or '.join(METHODS)}, got {estimator!r}")
+        if getattr(estimator, "classes_", None) is None:
+            raise ValueError(
+                f"estimator must be a fitted classifier, with classes_, got {estimator!r}: where scikit-learn makes "
+                'clones, which are not fitted, give a FrozenEstimator in place of cv="prefit"'
+            )
         super().__init__(estimator, classes)
 
     def _linear_map(self) -> None:
@@ -63,6 +72,8 @@ class Responses(FrozenScorer):
     def __call__(self, X: Any) -> Floats:
         """Return (n, c) rounded scores."""
         scores = self._score(np.asarray(getattr(self._estimator, self._method)(X), np.float64))
+        if self._method == "predict_proba":
+            return np.rint(odds_of_each(scores) / STEP) * STEP + 0.0
         digits, exponents = np.frexp(scores)
         rounded: Floats = np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
         return rounded
@@ -96,10 +107,12 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     ----------
     estimator : classifier
         With `decision_function` or `predict_proba`, of which the first is preferred: its scores do not run into 0 or 1.
+        Of probabilities the scores are log odds, log p_k less the log of the sum of the others.
         Pipelines, searches and what takes texts or tables are fine. Not trained itself, but copies of it.
     cv : int, splitter, iterable of (training, calibration) indices, or "prefit", default 5
         As in `sklearn.model_selection.cross_val_score`. An example may calibrate in several folds, and counts in
-        each of them, or in none. Not looked at where the estimator is a `FrozenEstimator`.
+        each of them, or in none. Not looked at where the estimator is a `FrozenEstimator`, which is what to give where
+        scikit-learn makes clones, as `cross_val_score` does: with "prefit" a clone's estimator is not fitted.
     merge : merge object, default LogMerge()
         Makes one probability of p0 and p1.
 
@@ -125,6 +138,11 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     that of a `Pipeline`, is trained on so many copies. With metadata routing enabled the estimator gets what it asked
     for: weights that are to train only may come under a name of their own, by
     `estimator.set_fit_request(sample_weight="training_weight")`.
+
+    A parameter that is set after `fit`, such as `merge`, has no effect until the next `fit`.
+
+    A splitter that wants groups gets them with metadata routing enabled only; without it `fit` hands everything to the
+    estimator, and the splits may be given themselves: `cv=list(GroupKFold(5).split(X, y, groups))`.
 
     Scores are compared to about 8 digits. `decision_function` is the logarithm of the odds of `predict_proba`; what the
     classifier itself says is `scores`. No probability is 0 or 1.
@@ -181,6 +199,12 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=fit).add(splitter=self.cv, method_mapping=split)
+
+    def __copy__(self) -> Self:
+        other: Self = twin(self)
+        if hasattr(self, "_answers"):  # `partial_fit` adds to them
+            other._answers = deepcopy(self._answers)
+        return other
 
     # ----------------------------------------------------------------- learning
 
@@ -247,7 +271,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         return self
 
     def _become(self, X: Any, y: Any, classes: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
-        fitted = copy(self)  # a refused call leaves no trace
+        fitted = twin(self)  # a refused call leaves no trace
         X, y, weights = self._examples(X, y, sample_weight)
         given = [] if classes is None else [classes]
         if isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit"):
@@ -272,6 +296,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
                 f"X must be objects, rows of numbers or what the estimator takes, got the number {X[0]!r} "
                 "as the first: one object x is X = [x]"
             )
+        refuse_mixtures("y", y)
         X, y = indexable(X, y)
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
@@ -354,7 +379,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     def scores(self, X: Any) -> Floats:
         """Return (n, c) scores by the classifier, before calibration; of several folds their mean.
 
-        Of two classes a single decision value f becomes -f and f.
+        Of two classes a single decision value f becomes -f and f; probabilities become log odds.
 
         Parameters
         ----------

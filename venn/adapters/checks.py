@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from numbers import Number
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import validation
 from sklearn.utils.validation import check_array
 
 from venn._compiled.hulls import LIMIT
 from venn.prediction import TIE, Floats, Label
 
-try:
-    from sklearn.utils.validation import validate_data as validate_data
-except ImportError:  # scikit-learn < 1.6
+DATES = (date, timedelta, np.datetime64, np.timedelta64)  # pandas' own are subclasses, and so is its NaT
 
-    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-        """Do what the function of later versions does."""
-        return estimator._validate_data(X, y, **checks)
+
+def refuse_dates(X: Any) -> None:
+    """Raise where X holds dates or durations: cast to numbers, NaT would be one among them, and so would the unit."""
+    if issparse(X):
+        return
+    try:
+        types = list(X.dtypes) if hasattr(X, "dtypes") else [np.asarray(X).dtype]
+    except (TypeError, ValueError):
+        return  # neither a table nor an array, which the checks that follow will say
+    found = [str(t) for t in types if getattr(t, "kind", "") in ("m", "M") or getattr(t, "is_temporal", bool)()]
+    if any(getattr(t, "kind", "") == "O" for t in types):
+        found += [type(value).__name__ for value in np.asarray(X, object).flat if isinstance(value, DATES)]
+    if found:
+        raise TypeError(
+            f"X must hold numbers, got dates or durations, {found[0]}: make numbers of them first, such as days since "
+            "a date that is fixed beforehand, (X - start) / np.timedelta64(1, 'D')"
+        )
+
+
+def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+    """Return X, and y if there is one, as scikit-learn's function of that name does; refuse what it would cast."""
+    refuse_dates(X)
+    try:
+        if hasattr(validation, "validate_data"):
+            return validation.validate_data(estimator, X, y, **checks)
+        return estimator._validate_data(X, y, **checks)  # scikit-learn < 1.6
+    except OverflowError as error:
+        raise ValueError(f"X must hold numbers that a float64 can hold, got one that is too large: {error}") from None
 
 
 def example_weights(sample_weight: Any, n: int) -> Floats:
     """Return (n,) weights, 1 each by default, or say what is wrong with them."""
     if sample_weight is None:
         return np.ones(n)
-    w: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    try:
+        w: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    except OverflowError as error:
+        raise ValueError(f"sample_weight must hold numbers that a float64 can hold: {error}") from None
     if w.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), one weight for each example, got {w.shape}")
     if (w < 0).any():
@@ -44,6 +74,18 @@ def refuse_fractions(w: Floats, advice: str) -> None:
         raise ValueError(f"sample_weight must sum to at most {LIMIT} for Venn methods, got {w.sum():g}")
 
 
+def refuse_mixtures(name: str, labels: Any) -> None:
+    """Raise where labels are not of one kind: they have no order, or numpy would make strings of numbers."""
+    if not isinstance(labels, list | tuple) and getattr(labels, "dtype", None) != np.dtype(object):
+        return
+    kinds = {}
+    for label in labels if isinstance(labels, list | tuple) else np.asarray(labels, object).flat:
+        kind = next((kind for kind in (str, Number) if isinstance(label, kind)), type(label))
+        kinds[Number if kind is np.bool_ else kind] = type(label).__name__
+    if len(kinds) > 1:
+        raise TypeError(f"{name} must hold labels of one kind, numbers or strings, got {sorted(kinds.values())}")
+
+
 def label_codes(classes: Any, y: Any) -> Any:
     """Return (n,) positions of labels among the (c,) sorted classes, or say which is not one of them."""
     codes: dict[Label, int] = {label: k for k, label in enumerate(classes.tolist())}
@@ -59,6 +101,8 @@ def label_codes(classes: Any, y: Any) -> Any:
 
 def declared_classes(classes: Any, *others: Any) -> Any:
     """Return the labels of all these sequences, distinct and in sorted order, or say what is wrong with them."""
+    for labels in (classes, *others):
+        refuse_mixtures("classes", labels)
     parts = [np.asarray(part) for part in (classes, *others)]
     if any(part.ndim != 1 for part in parts):
         raise ValueError(f"classes must be a sequence of labels, got {classes!r}")
@@ -67,6 +111,13 @@ def declared_classes(classes: Any, *others: Any) -> Any:
             f"classes must be labels of one kind, numbers or strings, got {[part.dtype for part in parts]}"
         )
     return np.unique(np.concatenate(parts))
+
+
+def twin(estimator: Any) -> Any:
+    """Return a shallow copy, made without `__copy__` and `__setstate__`, which copy what was learned."""
+    other = object.__new__(type(estimator))
+    other.__dict__ = dict(estimator.__dict__)
+    return other
 
 
 def settled(p: Floats) -> Floats:
@@ -83,6 +134,19 @@ def log_odds(p: Floats) -> Floats:
     if p.shape[1] == 2:
         return np.log1p((p[:, 1] - p[:, 0]) / p[:, 0])
     odds: Floats = np.log(p) - np.log1p(-p)
+    return odds
+
+
+def odds_of_each(p: Floats) -> Floats:
+    """Return (n, c) log p_k less the log of the sum of all others, finite: what is near 1 is told apart as near 0 is.
+
+    The sum is not 1 - p_k, of which nothing is left near 1. Probabilities below 2^-1022 count as that.
+    """
+    none = np.zeros((len(p), 1))
+    before = np.cumsum(np.hstack([none, p[:, :-1]]), axis=1)
+    after = np.cumsum(np.hstack([none, p[:, :0:-1]]), axis=1)[:, ::-1]
+    least = np.finfo(np.float64).tiny
+    odds: Floats = np.log(np.maximum(p, least)) - np.log(np.maximum(before + after, least))
     return odds
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,7 +21,9 @@ from venn.adapters.checks import (
     example_weights,
     label_codes,
     refuse_fractions,
+    refuse_mixtures,
     settled,
+    twin,
     validate_data,
 )
 from venn.machines.kernels import RBF, Kernel
@@ -32,8 +36,17 @@ from venn.predictors.transductive import TransductiveVenn
 from venn.taxonomies import Taxonomy
 from venn.taxonomies.scores import number
 
-# A machine solves each question in buffers of its own, so threads that share an estimator take turns.
-_turn = threading.RLock()
+# A machine solves each question in buffers of its own, so threads that share an estimator take turns. The locks are
+# kept apart from the estimators, which are pickled and copied. A forked child starts without: the threads of its parent
+# that hold some are not there to let go.
+_turns: WeakKeyDictionary[Any, threading.RLock] = WeakKeyDictionary()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_turns.clear)
+
+
+def _turn(estimator: Any) -> threading.RLock:
+    """Return the lock of an estimator."""
+    return _turns.setdefault(estimator, threading.RLock())
 
 
 def _objects(X: Any) -> Iterable[Any]:
@@ -76,7 +89,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, d) array, data frame or sparse matrix of finite numbers
         y : (n,) labels of at least two classes
         sample_weight : (n,) whole numbers >= 0, optional
-            An example of weight w is learned w times.
+            An example of weight w is learned w times. With any weight other than 1 nothing is proved: see the class.
 
         Returns
         -------
@@ -102,7 +115,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes : sequence of at least two labels, optional
             All that may ever come; asked for in the first call, unless there was a `fit`.
         sample_weight : (n,) whole numbers >= 0, optional
-            An example of weight w is learned w times.
+            An example of weight w is learned w times. With any weight other than 1 nothing is proved: see the class.
 
         Returns
         -------
@@ -126,28 +139,33 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learn(X, y, sample_weight, first, classes)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
-        fitted = copy(self)  # a refused call leaves no trace
-        X, y = validate_data(fitted, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
+        with _turn(self):
+            fitted: Self = twin(self)  # a refused call leaves no trace
+            fitted._take_in(X, y, sample_weight, anew, classes)
+            self.__dict__ = fitted.__dict__
+        return self
+
+    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> None:
+        """Learn in place, but for `predictor_`, which is another one after more than one example."""
+        refuse_mixtures("y", y)  # before numpy makes strings of numbers
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
         check_classification_targets(y)
         weights = example_weights(sample_weight, len(y))
         refuse_fractions(weights, "for Venn and conformal predictors, which count examples")
         present = weights > 0
         X, y, times = X[present], y[present], weights[present].astype(np.int64)
         if anew:
-            fitted._start(y, classes)
+            self._start(y, classes)
         elif classes is not None and declared_classes(classes).tolist() != self.classes_.tolist():
             raise ValueError(
                 f"classes must be those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
             )
-        labels = fitted.classes_[label_codes(fitted.classes_, y)].tolist()
-        with _turn:
-            if not anew and times.sum() > 1:  # a single example that is refused leaves no trace by itself
-                fitted.predictor_ = deepcopy(fitted.predictor_)
-            for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
-                for _ in range(w):
-                    fitted.predictor_.learn_one(x, label)
-        self.__dict__ = fitted.__dict__
-        return self
+        labels = self.classes_[label_codes(self.classes_, y)].tolist()
+        if not anew and times.sum() > 1:  # a single example that is refused leaves no trace by itself
+            self.predictor_ = deepcopy(self.predictor_)
+        for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
+            for _ in range(w):
+                self.predictor_.learn_one(x, label)
 
     def _start(self, y: Any, classes: Any) -> None:
         """Make the predictor, for the classes declared or, if none are, those of the examples."""
@@ -168,7 +186,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return an array of what is read off the prediction of each object."""
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
-        with _turn:
+        with _turn(self):
             return np.array([read(self.predictor_.predict_one(x)) for x in _objects(X)])
 
 
@@ -189,7 +207,7 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
     ----------
     kernel : Kernel, optional
         By default `RBF(1 / d)` for d features: it looks at no example, so that it keeps the guarantee. Scale the
-        features beforehand.
+        features beforehand, by numbers that are fixed before the data are seen: see Notes.
     C : float > 0, default 1
     svm : callable, optional
         Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which costs about a
@@ -216,6 +234,13 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
 
     All examples stay, in memory that grows with the square of their number; a question costs about what learning
     an example does. For more than some thousands use `VennAbersCalibrator` or `ProbabilitySVC`.
+
+    Three things void the guarantee. An example learned w times is not exchangeable with the new one, so that weights
+    must be 1, or 0 where that was decided without a look at the examples. A scaler that was fitted to the training
+    examples, as in a pipeline, treats them and the new one unlike: scale by numbers known beforehand, such as the
+    ranges of the instruments. And where `fit` takes the classes from y, a new one may come, which has no row: the
+    guarantee holds up to the chance of a label outside `classes_`, and in full where `partial_fit` declared all that
+    can come.
 
     No method but `fit` and `partial_fit` learns.
 
@@ -298,14 +323,15 @@ class ConformalClassifier(KeepsTheBag):
 
     What is proved, for examples and objects that are exchangeable: the set of an object misses its label with
     probability alpha, by smoothed p-values exactly, by others at most. Objects that are asked about between two updates
-    share one bag and one random number, so that their errors are not independent; errors are, where each object is
-    learned after it was asked about. There is no `predict_proba`: p-values are no probabilities of the labels.
+    share one bag and one random number, so that their errors are not independent; by smoothed p-values, and by those
+    only, errors are, where each object is learned after it was asked about. There is no `predict_proba`: p-values are
+    no probabilities of the labels.
 
     Parameters
     ----------
     kernel : Kernel, optional
         By default `RBF(1 / d)` for d features: it looks at no example, so that it keeps the guarantee. Scale the
-        features beforehand.
+        features beforehand, by numbers that are fixed before the data are seen: see Notes.
     C : float > 0, default 1
     svm : callable, optional
         Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which costs about a
@@ -335,6 +361,13 @@ class ConformalClassifier(KeepsTheBag):
     -----
     All examples stay, in memory that grows with the square of their number; a question costs about what learning
     an example does. For more than some thousands use `InductiveConformal`.
+
+    Three things void the guarantee. An example learned w times is not exchangeable with the new one, so that weights
+    must be 1, or 0 where that was decided without a look at the examples. A scaler that was fitted to the training
+    examples, as in a pipeline, treats them and the new one unlike: scale by numbers known beforehand, such as the
+    ranges of the instruments. And where `fit` takes the classes from y, a new one may come, which is in no set: the
+    guarantee holds up to the chance of a label outside `classes_`, and in full where `partial_fit` declared all that
+    can come.
 
     No method but `fit` and `partial_fit` learns.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -154,13 +155,20 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         """
         names = self._names_for(x)
         point = self._point(x, names)
-        label = _label(y)
+        label = self._checked(y)
         if self._make is None:
             assert self._model is not None
             self._model.learn_one(point, label)
         else:
             self._learn(point, label)
         self._names = names
+
+    def _checked(self, y: Any) -> Label:
+        label = _label(y)
+        same = next((known for known in self._known if known == label), label)
+        if isinstance(same, bool) != isinstance(label, bool):  # to a dict they are one
+            raise ValueError(f"y must be none that Python takes for the class {same!r}, got {y!r}")
+        return label
 
     def _learn(self, point: Floats, label: Label) -> None:
         if label not in self._known:
@@ -300,7 +308,11 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
                     "make it 0 and 1, if that is meant" if isinstance(value, bool | np.bool_) else "encode it first"
                 )
                 raise TypeError(f"x must hold numbers, got {value!r} for feature {name!r}: {advice}")
-        point = np.array(values, np.float64)
+        try:
+            point = np.array(values, np.float64)
+        except OverflowError:
+            name = next(name for name, value in zip(names, values, strict=True) if not finite(value))
+            raise ValueError(f"x must be finite as float64, got a number too large for feature {name!r}") from None
         if not np.isfinite(point).all():
             j = int(np.flatnonzero(~np.isfinite(point))[0])
             raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}")
@@ -337,10 +349,22 @@ def _label(y: Any) -> Label:
     label: Label = y.item() if isinstance(y, np.generic) else y
     if not isinstance(label, Hashable):
         raise TypeError(f"y must be a hashable label, got {y!r}")
-    if label is None or label != label:
+    try:
+        missing = label is None or bool(label != label)
+    except TypeError:  # pandas.NA has no truth value
+        missing = True
+    if missing:
         raise ValueError(f"y must be a label, got {y!r}")
     return label
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def finite(number: Any) -> bool:
+    """Whether a number is finite as float64."""
+    try:
+        return isfinite(number)
+    except OverflowError:  # an integer
+        return False

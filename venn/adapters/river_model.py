@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from venn.adapters.river import base, checked_names
+from venn.adapters.river import base, checked_names, finite
 from venn.prediction import Forecast, Label, class_codes
+
+NUMBER = int, float, np.number
 
 
 class FromRiver:
@@ -25,7 +28,7 @@ class FromRiver:
         binary models take any other label for one of these.
     features : sequence of distinct names, optional
         Names of the values of an object, for the dicts that river wants. By default x0, x1, ... Objects that are
-        dicts go to the model as they are.
+        dicts go to the model as they are, once their numbers are found finite.
 
     Raises
     ------
@@ -37,6 +40,9 @@ class FromRiver:
     -----
     A model that knows no class yet says nothing; the forecast is then uniform. Classes that it has not seen have
     probability 0: log loss is infinite when one of them comes, as it is for the model itself.
+
+    A dict may hold text or None, which river has models for. The first value of a kind in a feature, text after
+    numbers say, is first learned by a copy of the model: what that cannot learn is refused, and nothing is learned.
 
     Examples
     --------
@@ -64,6 +70,7 @@ class FromRiver:
         self.classes: tuple[Label, ...] = tuple(self._codes)
         self.model = model
         self.features = features
+        self._read: set[tuple[Hashable, type]] = set()
         self._names = None if features is None else checked_names(features)
         multiclass = bool(getattr(model, "_multiclass", False))
         if not multiclass and len(self.classes) > 2:
@@ -79,6 +86,9 @@ class FromRiver:
 
     def _row(self, x: Any) -> dict[Any, Any]:
         if isinstance(x, Mapping):
+            for name, value in x.items():
+                if isinstance(value, NUMBER) and not finite(value):
+                    raise ValueError(f"x must be finite, got {value!r} for feature {name!r}")
             return dict(x)
         values = np.asarray(x)
         if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
@@ -110,14 +120,25 @@ class FromRiver:
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise before the model is told, and learn nothing."""
-        self._row(x)
-        self._code(y)
+        self._checked(x, y)
+
+    def _checked(self, x: Any, y: Label) -> tuple[dict[Any, Any], Label, set[tuple[Hashable, type]]]:
+        """Return what the model is told, and which kinds of value are new to it."""
+        row, key = self._row(x), self._keys[self._code(y)]
+        new = {(name, float if isinstance(value, NUMBER) else type(value)) for name, value in row.items()} - self._read
+        # A pipeline that fails at one value has learned those before it; of numbers alone none does.
+        if new and any(kind is not float for _, kind in new | self._read):
+            try:
+                copy.deepcopy(self.model).learn_one(row, key)
+            except Exception as error:
+                raise ValueError(f"x must be such as the model can learn, got {x!r}: {error}") from error
+        return row, key, new
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example."""
-        row = self._row(x)
-        key = self._keys[self._code(y)]
+        row, key, new = self._checked(x, y)
         self.model.learn_one(row, key)
+        self._read |= new
         if self._names is None and not isinstance(x, Mapping):
             self._names = tuple(row)
 
