@@ -149,7 +149,7 @@ def said_of(model, X):
         (dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1), "b", "partition 0: y must be a column of X"),
         ([(pd.DataFrame({"a": [1.0]}), "b")], None, "partition 0: y must be a column of X"),
         (pd.DataFrame({"a": [1.0]}), None, "X must be a dask collection or an iterable"),
-        ([rows(0), list(rows(1))], None, r"partition 1: X must hold blocks that are tuples .*, got <class 'list'>: \[arr"),
+        ([rows(0), list(rows(1))], None, r"partition 1: X must hold blocks .*, got <class 'list'>: \[arr"),
         (rows(0), None, r"partition 0: X must hold blocks that are tuples .*, got <class 'numpy.ndarray'>: array"),
         ([None], None, "partition 0: X must hold blocks that are tuples .*: None"),
         ([lambda: None], None, "partition 0: X must hold blocks that are tuples .*: None"),

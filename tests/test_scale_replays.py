@@ -13,7 +13,6 @@ import textwrap
 import threading
 from functools import lru_cache, partial
 from pathlib import Path
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from venn.scale.digests import digest
 from venn.scale.tasks import Results, Task, grid, replays
 
 pytest.importorskip("distributed", reason="the package distributed is not installed")
+dask = pytest.importorskip("dask", reason="the package dask is not installed")
 HERE = Path(__file__).parent
 CLASSES = ("no", "yes")
 
@@ -210,10 +210,9 @@ def test_a_stream_without_classes_is_told(tmp_path):
 
 
 def test_a_task_that_cannot_be_sent_is_refused_before_a_process_starts(tmp_path):
-    bound = FunctionType(few.__code__, {"lock": threading.Lock()}, "bound")  # what it reads goes along, and cannot
-    bound.__module__ = "__main__"
-    bound.__code__ = bound.__code__.replace(co_names=(*bound.__code__.co_names, "lock"))
-    tasks = grid(stream={"few": bound}, predictor={"sharp": sharp})
+    space = {"__name__": "__main__", "lock": threading.Lock()}
+    exec("def bound(shuffle=0):\n    return lock", space)  # what it reads goes along, and cannot
+    tasks = grid(stream={"few": space["bound"]}, predictor={"sharp": sharp})
     with pytest.raises(TypeError, match=r"tasks must be such .* got Task\(.*: cannot pickle '_thread"):
         replays(tasks, tmp_path)
 
@@ -345,12 +344,12 @@ def test_damaged_results_are_done_again(tmp_path):
     (row, _) = before = replays([task], tmp_path / "out", workers=0)
     record, summary = Path(row["record"]), tmp_path / "out" / f"{task.name}.json"
     right = record.read_bytes()
-    for damaged in (b"xx", right[:-20], right.replace(b"brier", b"brieR"), bytes([*right[:-1], right[-1] ^ 1])):
-        if damaged != right:
-            record.write_bytes(damaged)
-            again = replays([task], tmp_path / "out", workers=0)
-            assert [one | {"seconds": 0} for one in again] == [one | {"seconds": 0} for one in before]
-            assert record.read_bytes() == right
+    inside = right.index(b'"crc32"')
+    for damaged in (b"xx", right[:-20], right[:inside] + b"?" + right[inside + 1 :]):
+        record.write_bytes(damaged)
+        again = replays([task], tmp_path / "out", workers=0)
+        assert [one | {"seconds": 0} for one in again] == [one | {"seconds": 0} for one in before]
+        assert record.read_bytes() == right
     kept = json.loads(summary.read_text())
     for field in ("examples", "seconds", "error", "panel", "means", "guaranteed"):
         summary.write_text(json.dumps({name: value for name, value in kept.items() if name != field}))
@@ -364,7 +363,8 @@ def test_a_replay_that_leaves_stops_no_other(tmp_path):
 
 
 def test_neighbours_of_a_deadly_replay_may_be_innocent(tmp_path):
-    (row,) = replays(grid(stream={"few": few}, predictor={"kills": kills}), tmp_path, workers=1)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        (row,) = replays(grid(stream={"few": few}, predictor={"kills": kills}), tmp_path, workers=1)
     assert row["error"].startswith("KilledWorker: ")
     assert "Or another replay did, which these workers had at the same time" in row["error"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -81,15 +81,16 @@ def compare(
             for one in data:  # better refused now than by each replay
                 chosen.open(one, None)
         quiet = replace(chosen, no_progress=True)
+        titles = _titles(data)
         tasks = [
             Task(
-                {"data": _title(one), "shuffle": seed},
+                {"data": title, "shuffle": seed},
                 partial(
                     opened, one, seed, predictors=predictors, chosen=quiet, content=_content(one), version=__version__
                 ),
                 steps=chosen.steps,
             )
-            for one in data
+            for one, title in zip(data, titles, strict=True)
             for seed in range(shuffles)
         ]
         rows = replays(
@@ -145,9 +146,10 @@ def _content(data: str) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _title(data: str) -> str:
-    path = Path(data)
-    return path.stem if path.suffix else data
+def _titles(data: Sequence[str]) -> Sequence[str]:
+    """Return what the table calls the data sets: files by their stems, or as they were given where two are the same."""
+    stems = [Path(one).stem if Path(one).suffix else one for one in data]
+    return stems if len(set(stems)) == len(stems) else data
 
 
 def table(rows: Iterable[Mapping[str, Any]], shuffles: int) -> str:

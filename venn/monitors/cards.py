@@ -9,16 +9,14 @@ import numpy as np
 
 from venn.monitors.running import Running, State, held_count, held_sum, mergeable
 from venn.monitors.sums import rounded, terms
-from venn.prediction import Integers, Label
+from venn.prediction import Integers, Label, class_codes
 
 
 class Card(Running):
     """Base of scorecards: numbers that are counted and numbers that are added up, all whole, by name."""
 
     def __init__(self, classes: Sequence[Label], parameters: dict[str, Any], counts: State, sums: State) -> None:
-        self.classes = tuple(classes)
-        if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
-            raise ValueError(f"classes must be at least two labels, each once, got {classes!r}")
+        self.classes = plain_labels(classes)
         self._parameters = {"classes": self.classes} | parameters
         self._counts: dict[str, list[int]] = {name: [0] * size for name, size in counts.items()}
         self._sums: dict[str, list[int]] = {name: [0] * size for name, size in sums.items()}  # in units
@@ -94,6 +92,11 @@ class Card(Running):
                 raise ValueError(f"state[{kind!r}] must hold lists {sorted(own)} as those of {self!r}, got {given!r}")
             taken[kind] = {name: [read(name, one) for one in values] for name, values in given.items()}
         self._counts, self._sums = taken["counts"], taken["sums"]
+
+
+def plain_labels(classes: Sequence[Label]) -> tuple[Label, ...]:
+    """Return labels as Python has them, whose reprs and JSON are the same wherever they come from; or refuse them."""
+    return tuple(label.item() if isinstance(label, np.generic) else label for label in class_codes(classes))
 
 
 def added(one: Sequence[int], other: Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.bins import WidthBins
 from venn.monitors.calibration import CLIP, MeanLogLoss
-from venn.monitors.cards import Card
+from venn.monitors.cards import Card, plain_labels
 from venn.monitors.efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.monitor import LEVELS
 from venn.monitors.running import count, probability
@@ -29,6 +29,9 @@ class Scorecard(Card):
     Everything is a sum over the predictions, kept without rounding and rounded once when it is read. So scorecards
     of parts of a collection merge to that of the whole, exactly. What depends on the order of a stream, such as
     martingales and alarms, is not here: it has no merge.
+
+    To keep one, write its `state` as JSON; `restore` of a fresh one takes it back. `venn.save`, for what goes on
+    learning, refuses scorecards.
 
     A description of what happened. Where calibration examples and those scored are exchangeable, each single
     prediction is valid; frequencies over a collection that shares one calibration set differ from the bands by what
@@ -68,7 +71,8 @@ class Scorecard(Card):
 
     def __init__(self, classes: Sequence[Label], bins: int = 10, clip: float = CLIP) -> None:
         self.clip = probability("clip", clip)
-        b, c = count("bins", bins, 1), len(tuple(classes))
+        classes = plain_labels(classes)
+        b, c = count("bins", bins, 1), len(classes)
         self._cuts = WidthBins(b).cuts(np.empty(0))
         counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
         summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
@@ -292,8 +296,9 @@ def _outside(rate: float, lower: float, upper: float) -> float:
 class SetScorecard(Card):
     """How many prediction sets fared: errors and sizes at several levels, the criteria of efficiency, p-values.
 
-    As `Scorecard`, sums that merge exactly. Blocks of `predict_many` break ties by one random number for all objects:
-    each p-value is uniform, those of one block are not independent, and less so the more ties there are.
+    As `Scorecard`, sums that merge exactly, kept by `state` and `restore`. Blocks of `predict_many` break ties by one
+    random number for all objects: each p-value is uniform, those of one block are not independent, and less so the
+    more ties there are.
 
     Parameters
     ----------

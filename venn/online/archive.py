@@ -6,6 +6,7 @@ import io
 import json
 import os
 import struct
+import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -202,7 +203,7 @@ def _described(content: Bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], me
 def write_atomically(path: Path, content: list[Bytes]) -> None:
     """Write a file that is there whole or not at all, whatever happens; a folder that is missing is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "wb") as file:
             for piece in content:

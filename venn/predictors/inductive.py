@@ -198,8 +198,9 @@ class Inductive(Generic[Block]):
         Parameters
         ----------
         other : of the same class
-            With the same scorer and the same parameters. Both by `NoTraining()`, which treats all examples alike:
-            by other schedules it hangs on the number of the examples before which of them train or calibrate.
+            With the same parameters and the same scorer: that, a copy, or one that has been saved and loaded, compared
+            by content. Both by `NoTraining()`, which treats all examples alike: by other schedules it hangs on the
+            number of the examples before which of them train or calibrate.
 
         Raises
         ------

@@ -17,6 +17,8 @@ THREADS = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 
+PATIENCE = 10  # seconds for a scheduler to answer
+
 Cluster: TypeAlias = "str | Client | None"
 
 
@@ -73,10 +75,17 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
         with _connected(cluster) as client:
             yield client
     elif cluster is None:
-        with _local(workers or len(os.sched_getaffinity(0))) as client:
+        with _local(workers or _cores()) as client:
             yield client
     else:
         raise TypeError(f"cluster must be the address of a scheduler, a distributed.Client or None, got {cluster!r}")
+
+
+def _cores() -> int:
+    """Return how many cores this process may use, or where the system does not tell, how many there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -84,7 +93,7 @@ def _connected(address: str) -> Iterator[Client]:
     import distributed
 
     try:
-        client = distributed.Client(address, set_as_default=False)
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise OSError(f"no Dask scheduler answers at {address!r}: {error}") from error
     with client:

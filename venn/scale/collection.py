@@ -6,7 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence, Sized
 from contextlib import ExitStack, closing
-from copy import copy
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.predictors.counts import CategoryCounts, Multiprobabilities
 from venn.predictors.inductive import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.merging import blank, checked_unordered
+from venn.predictors.merging import blank
 from venn.scale.cluster import Cluster, client_of
 from venn.show.terminal import Progress
 
@@ -61,9 +61,10 @@ def calibrate(
     predictor : InductiveVenn, InductiveVennAbers or InductiveConformal
         By a scorer that is not trained, with the schedule `NoTraining()`; it stays as it is.
     X : dask array, dask DataFrame or iterable of blocks
-        An array (n, d), in chunks of rows. A table with the columns that the scorer was fitted to. Or blocks: pairs
-        (rows, labels), `dask.delayed` objects or functions without arguments that give such a pair; these are made
-        where they are used, and made again if a process dies, so they must give the same pair each time.
+        An array (n, d), in chunks of rows. A table with the columns that the scorer was fitted to. Or blocks: tuples
+        (rows, labels), `dask.delayed` objects or functions without arguments that give such a tuple; these are made
+        where they are used, and made again if a process dies, so they must give the same each time. In place of its
+        labels a table may have the name of the column that holds them.
     y : dask array or Series, or str, optional
         Labels (n,) in as many chunks as X has of rows, each of the same length; or the column of the table that holds
         them. None where X is an iterable.
@@ -81,7 +82,10 @@ def calibrate(
     ------
     TypeError, ValueError
         The predictor is of another kind or may be trained, X and y are not aligned, or a block holds a bad object or
-        label; the message names the block, as its partition counted from 0.
+        label, or cannot be sent to the cluster; the message names the block, as its partition counted from 0.
+    Exception
+        What a function or a `dask.delayed` object raises: of the same built-in type, or the nearest that is made of a
+        text, the partition in the message. On a cluster that of a `dask.delayed` object comes as it was raised.
     ImportError
         Dask is needed and missing: pip install 'vennstream[dask]'.
 
@@ -112,12 +116,9 @@ def calibrate(
     True
     """
     _checked(predictor)
-    checked_unordered(predictor)
-    start = Part(predictor._reader, predictor.n, predictor._features)
-    total = _reduced(predictor, X, y, _calibrated, start, client, progress)
-    both = copy(predictor)
-    both._reader, both.n, both._features = total.reader, total.n, total.features
-    both._asked = None
+    both = predictor.merge(blank(predictor))  # a new one, even if there is no block
+    start = Part(both._reader, both.n, both._features)
+    both._reader, both.n, both._features = _reduced(predictor, X, y, _calibrated, start, client, progress)
     return both
 
 
@@ -234,14 +235,31 @@ class _Scored(NamedTuple):
 
 
 def _told(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
-    """Do the work on a block; what it refuses is said of the partition."""
-    if callable(block):
-        block = block()
+    """Make a block and do the work on it; what is wrong there is said of the partition."""
     try:
-        X, y = block if isinstance(block, tuple) else _split(*block)
+        block = _computed(block)
+        if callable(block):
+            block = block()
+        if not isinstance(block, tuple) or len(block) != 2:
+            raise TypeError(f"X must hold blocks that are tuples (rows, labels), got {type(block)!r}: {short(block)}")
+        X, y = block
+        if isinstance(y, str) and hasattr(X, "columns"):
+            X, y = _split(X, y)
         return work(X, y.to_numpy() if hasattr(y, "to_numpy") else y)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"partition {i}: {error}") from error
+    except Exception as error:
+        raise _of_partition(i, error) from error
+
+
+def _of_partition(i: int, error: Exception) -> Exception:
+    """Return an error that names the partition, of the same built-in type or the nearest that is made of a text."""
+    text = str(error) if type(error).__module__ == "builtins" else f"{type(error).__name__}: {error}"
+    for kind in type(error).__mro__:
+        if kind.__module__ == "builtins":
+            try:
+                return kind(f"partition {i}: {text}")  # type: ignore[no-any-return]
+            except TypeError:  # such as UnicodeDecodeError, made of five things
+                continue
+    raise AssertionError("an exception is an Exception")
 
 
 def _split(table: Any, column: str) -> tuple[Any, Any]:
@@ -281,13 +299,12 @@ def _reduced(predictor: Any, X: Any, y: Any, leaf: Leaf, start: Any, client: Clu
 def _here(predictor: Any, blocks: Iterable[Any], leaf: Leaf) -> Generator[tuple[Any, int], None, None]:
     """Yield what each block leaves, made in this process."""
     for i, block in enumerate(blocks):
-        yield leaf(predictor, i, _computed(block)), 1
+        yield leaf(predictor, i, block), 1
 
 
 def _computed(block: Any) -> Any:
     """Return a block whose delayed parts are there."""
-    lazy = [hasattr(part, "__dask_graph__") for part in (block if isinstance(block, tuple | list) else (block,))]
-    if not any(lazy):
+    if not any(hasattr(part, "__dask_graph__") for part in (block if isinstance(block, tuple) else (block,))):
         return block
     from dask.base import compute
 
@@ -312,7 +329,7 @@ def _there(predictor: Any, blocks: Iterable[Any], leaf: Leaf, client: Client) ->
                 tree = [do(sent, i, block) for i, block in window]
                 while len(tree) > 1:
                     tree = [merge(tree[at : at + FAN]) for at in range(0, len(tree), FAN)]
-                waiting.append((client.compute(tree[0]), len(window)))
+                waiting.append((_submitted(client, tree[0], window), len(window)))
             if not waiting:
                 return
             if not window or len(waiting) > 1:
@@ -328,6 +345,25 @@ def _same(thing: Any) -> Any:
     return thing
 
 
+def _submitted(client: Client, tree: Any, window: list[tuple[int, Any]]) -> Future[Any]:
+    """Send the work on a window of blocks to the cluster; if that cannot be, say which block is why."""
+    try:
+        future: Future[Any] = client.compute(tree)
+    except Exception:
+        import cloudpickle  # what Dask sends things by
+
+        for i, block in window:
+            try:
+                cloudpickle.dumps(block)
+            except Exception as error:
+                raise TypeError(
+                    f"partition {i}: X must hold blocks that pickle takes, to be sent to a cluster, got "
+                    f"{short(block)}: {error}"
+                ) from error
+        raise
+    return future
+
+
 def _blocks(X: Any, y: Any) -> tuple[Iterable[Any], int | None]:
     """Return the blocks, and how many there are, if that is known."""
     if not hasattr(X, "__dask_graph__"):
@@ -336,13 +372,13 @@ def _blocks(X: Any, y: Any) -> tuple[Iterable[Any], int | None]:
                 f"y must be left out where X is an iterable of blocks (rows, labels), got {type(y).__name__}; "
                 "examples in memory are learned by predictor.learn_many and scored by score_block"
             )
-        if isinstance(X, np.ndarray | str) or not isinstance(X, Iterable):
+        if isinstance(X, np.ndarray | str) or hasattr(X, "columns") or not isinstance(X, Iterable):
             raise TypeError(f"X must be a dask collection or an iterable of blocks (rows, labels), got {type(X)!r}")
         return X, len(X) if isinstance(X, Sized) else None
     if hasattr(X, "columns"):
         parts = X.to_delayed()
         if isinstance(y, str):
-            return [[part, y] for part in parts], len(parts)
+            return [(part, y) for part in parts], len(parts)
     elif getattr(X, "ndim", 0) == 2:
         if X.numblocks[1] != 1:
             raise ValueError(f"X must be in chunks of whole rows, got chunks {X.chunks}: X.rechunk({{1: -1}})")

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 from venn.online.archive import write_atomically
 from venn.online.journal import JournalError
 from venn.online.record import Record
@@ -23,12 +25,19 @@ TURN = 100  # messages of one shard before the next has its turn
 END: Any = object()
 
 
+def _at_least_one(name: str, number: Any) -> int:
+    """Return an integer, of numpy's perhaps, as Python's."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {number!r}")
+    return int(number)
+
+
 class Shards:
     """Keyed streams in a folder, divided among a fixed number of shards by a digest of the key.
 
-    Each shard belongs to one process at a time, which holds a lock that dies with it; each key of a shard has a journal
-    of its own, made when the key is first seen. A process that takes a shard over, whether its owner gave it back or
-    died, goes on where it stood, to the last bit.
+    Each shard belongs to one process at a time, which holds a lock that dies with it, unless a forked child, which
+    shares the lock, lives on. Each key of a shard has a journal of its own, made when the key is first seen. A process
+    that takes a shard over, whether its owner gave it back or died, goes on where it stood, to the last bit.
 
     Each key's examples are a sequence of their own, and what is guaranteed is guaranteed of each key by itself, if its
     examples are exchangeable. P-values and martingales of different keys are not merged.
@@ -94,9 +103,9 @@ class Shards:
         for name, function in (("make", make), ("monitor", monitor)):
             if not (callable(function) or (function is None and name == "monitor")):
                 raise TypeError(f"{name} must be a function of the key, got {function!r}")
-        for name, number in (("count", count), ("open", open), ("every", every)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {number!r}")
+        count, open, every = (
+            _at_least_one(name, number) for name, number in (("count", count), ("open", open), ("every", every))
+        )
         self.folder, self.make, self.count = Path(folder), make, count
         self.monitor, self.patience, self.open = monitor, patience, open
         self.durable, self.every = durable, every
@@ -134,14 +143,20 @@ class Shards:
         Raises
         ------
         JournalError
-            Another process has it, or this one already.
+            Another process has it, or this one already; or how far it has come cannot be read.
+        TypeError, ValueError
+            A parameter is not that.
         """
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < self.count:
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < self.count:
             raise ValueError(f"number must be an integer from 0 to {self.count - 1}, got {number!r}")
+        if isinstance(wait, bool) or not isinstance(wait, int | float | np.number):
+            raise TypeError(f"wait must be a number of seconds >= 0, got {wait!r}")
+        if not wait >= 0:
+            raise ValueError(f"wait must be a number of seconds >= 0, got {wait!r}")
         until = time.monotonic() + wait
         while True:
             try:
-                return Shard(self, number)
+                return Shard(self, int(number))
             except Taken:
                 if time.monotonic() >= until:
                     raise

@@ -115,6 +115,7 @@ class Shard:
         self.number, self.folder, self._shards = number, shards._shard(number), shards
         self._online: OrderedDict[str, Online] = OrderedDict()  # the one used last comes last
         self._lock: int | None = None
+        self._owner = os.getpid()
         self._closed = False
         self._unwritten = 0  # messages since the positions were written
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -141,6 +142,10 @@ class Shard:
 
     def _give_lock(self) -> None:
         if self._lock is not None:
+            # A forked child has the same lock. Closing alone would leave it to the child; the child's own copy of this
+            # object must not take it from the owner.
+            if os.getpid() == self._owner:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
         self._lock = None
 
@@ -302,13 +307,16 @@ class Shard:
         return Event(self.number, key, *told)
 
     def _read_positions(self) -> dict[str, list[Any]]:
+        path = self.folder / "positions.json"
         try:
-            found = json.loads((self.folder / "positions.json").read_bytes())
+            found = json.loads(path.read_bytes())
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise JournalError(f"{self.folder / 'positions.json'} cannot be read: {error}") from error
-        return dict(found)
+            raise JournalError(f"{path} cannot be read: {error}") from error
+        if not isinstance(found, dict) or not all(_is_place(place) for place in found.values()):
+            raise JournalError(f"{path} must say [position, number of messages] of each source, got {str(found)[:200]}")
+        return found
 
     def sync(self) -> None:
         """Let all that has happened reach the disk, and then how far the sources have been read."""
@@ -339,6 +347,10 @@ class Shard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _is_place(found: Any) -> bool:
+    return isinstance(found, list) and len(found) == 2 and type(found[1]) is int and found[1] >= 0
 
 
 def _tell(online: Online, message: Any) -> tuple[int | str, Any, tuple[Alarm, ...]]:

@@ -15,8 +15,11 @@ from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from venn.online.archive import write_atomically
 from venn.online.panel import Panel
+from venn.online.record import Record
 from venn.online.replay import replay
 from venn.scale.cluster import MISSING, Cluster, client_of
 from venn.scale.digests import digest
@@ -31,7 +34,12 @@ FORMAT, VERSION = "vennstream.replay", 1
 AHEAD = 4  # tasks that wait for each thread of the cluster: enough that none is idle, few enough to hold in memory
 TITLE = 60  # characters of a file's name that are for people
 #: What a row says of its own; no parameter may have one of these names.
-FIELDS = frozenset({"examples", "seconds", "guaranteed", "error", "record", "accuracy", "lower", "upper", "width"})
+FIELDS = frozenset({
+    "examples", "seconds", "guaranteed", "error", "record",
+    "accuracy", "lower", "upper", "width", "log_loss", "brier", "credibility", "confidence",
+})  # fmt: skip
+LEVELS = re.compile(r"(error|size)_[0-9.]+")  # so are the means of prediction sets called
+BESIDE = " Or another replay did, which these workers had at the same time: replays(tasks, folder) does them again."
 log = logging.getLogger("venn")
 
 
@@ -46,7 +54,7 @@ class Task:
     make : callable
         Without arguments gives a stream and a predictor or panel that has learned nothing. A function at the top of a
         module, a class, a `functools.partial` of one; what it depends on are its arguments, and these are numbers,
-        text, arrays, functions, dataclasses, lists and dicts, or objects whose repr says all.
+        text, arrays, functions, lists and dicts, or objects that pickle can take apart, of which the content counts.
     steps : int >= 1, optional
         Stop after so many examples.
     edition : int, default 0
@@ -60,7 +68,8 @@ class Task:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that; a lambda or a function inside another has no name by which it is known again.
+        A parameter is not that; a lambda or a function inside another has no name by which it is known again; an
+        object has no content that pickle could tell.
     """
 
     labels: Mapping[str, str | int | float | bool | None]
@@ -69,10 +78,11 @@ class Task:
     edition: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", {name: _plain(value) for name, value in self.labels.items()})
         for name, value in self.labels.items():
-            if name in FIELDS:
+            if name in FIELDS or LEVELS.fullmatch(name):
                 raise ValueError(f"labels must leave {', '.join(sorted(FIELDS))} to the results, got {name!r}")
-            if not (value is None or isinstance(value, str | int | float)):
+            if not _may_be_label(value):
                 raise TypeError(f"labels must be text or numbers, got {value!r} as {name}")
         if not callable(self.make):
             raise TypeError(f"make must be callable, got {self.make!r}")
@@ -151,21 +161,38 @@ def grid(
     for name, values in {"shuffle": shuffle, **parameters}.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise TypeError(f"{name} must be several values, such as a list, got {values!r}")
+    seeds = [_plain(seed) for seed in shuffle]  # once: it may be an iterator
+    columns = {name: [_plain(value) for value in values] for name, values in parameters.items()}
+    called = {name: _labels(values) for name, values in columns.items()}
     return [
         Task(
-            {"stream": a, "predictor": b, "shuffle": seed, **{n: _label(v) for n, v in chosen.items()}},
-            partial(make_both, stream[a], predictor[b], seed, **chosen),
+            {"stream": a, "predictor": b, "shuffle": seed, **{name: called[name][i] for name, i in places.items()}},
+            partial(make_both, stream[a], predictor[b], seed, **{name: columns[name][i] for name, i in places.items()}),
             steps,
             edition,
         )
         for a, b in product(stream, predictor)
-        for seed, *row in product(list(shuffle), *map(list, parameters.values()))
-        for chosen in [dict(zip(parameters, row, strict=True))]
+        for seed, *row in product(seeds, *(range(len(values)) for values in columns.values()))
+        for places in [dict(zip(columns, row, strict=True))]
     ]
 
 
-def _label(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float) else repr(value)
+def _plain(value: Any) -> Any:
+    """Return numpy's numbers and text as Python's."""
+    return value.item() if isinstance(value, np.bool_ | np.integer | np.floating | np.str_) else value
+
+
+def _labels(values: Sequence[Any]) -> list[Any]:
+    """Return what the table calls values: plain ones themselves, others by their repr, numbered if not unique."""
+    texts = [None if _may_be_label(one) else re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) for one in values]
+    return [
+        value if text is None else f"{text} #{place}" if texts.count(text) > 1 else text
+        for place, (value, text) in enumerate(zip(values, texts, strict=True))
+    ]
+
+
+def _may_be_label(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
 
 
 def make_both(
@@ -295,8 +322,13 @@ class Results:
             return {}
         if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (FORMAT, VERSION):
             return {}
-        if found["error"] is not None or (self.records and not self._record(task).exists()):
+        if not _is_whole(found) or found["error"] is not None:
             return {}
+        if self.records:
+            try:
+                Record.load(self._record(task))
+            except (OSError, ValueError):  # not there, or damaged
+                return {}
         return found
 
     def keep(self, task: Task, outcome: dict[str, Any]) -> dict[str, Any]:
@@ -325,13 +357,25 @@ class Results:
             yield {**labels, "predictor": member, **shared, "guaranteed": kept["guaranteed"][name], **means}
 
 
+def _is_whole(found: dict[str, Any]) -> bool:
+    """Whether a summary has all that `Results.rows` reads."""
+    means, guaranteed = found.get("means"), found.get("guaranteed")
+    return (
+        {"examples", "seconds", "error", "panel"} <= found.keys()
+        and isinstance(means, dict)
+        and all(isinstance(one, dict) for one in means.values())
+        and isinstance(guaranteed, dict)
+        and means.keys() == guaranteed.keys()
+    )
+
+
 def run(task: Task, records: bool = True) -> dict[str, Any]:
     """Do a task, wherever it is; return what came of it, an error instead of raising."""
     start = time.perf_counter()
     try:
         stream, predictor = task.make()
         record = replay(stream, predictor, progress=False, steps=task.steps)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # also one that wants to leave: the process is not its own
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         text = f"{type(error).__name__}: {error}{notes}"
         return _failure(text, "".join(traceback.format_exception(error)), time.perf_counter() - start)
@@ -381,7 +425,7 @@ def _check_sendable(tasks: Iterable[Task]) -> None:
 
 
 def _scattered(tasks: Sequence[Task], client: Client, records: bool) -> Iterator[tuple[Task, dict[str, Any]]]:
-    from distributed import as_completed
+    from distributed import KilledWorker, as_completed
 
     call = uuid.uuid4().hex[:8]  # two calls have nothing to do with each other
     rest = iter(tasks)
@@ -403,7 +447,8 @@ def _scattered(tasks: Sequence[Task], client: Client, records: bool) -> Iterator
             raise OSError("the Dask scheduler has dropped the replays: call again to go on, what is done is kept")
         error = future.exception()
         # Not of the replay, whose errors come as results: its workers died of it, or cannot load the code.
-        yield task, future.result() if error is None else _failure(f"{type(error).__name__}: {error}")
+        innocent = BESIDE if isinstance(error, KilledWorker) else ""
+        yield task, future.result() if error is None else _failure(f"{type(error).__name__}: {error}{innocent}")
         future.release()
         for new in more(1):
             waiting.add(new)
