@@ -210,8 +210,8 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
         features beforehand, by numbers that are fixed before the data are seen: see Notes.
     C : float > 0, default 1
     svm : callable, optional
-        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which costs about a
-        fifth and deletes exactly; `KernelLogisticRegression`; or a function of yours.
+        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
+        several times as fast and deletes exactly; `KernelLogisticRegression`; or a function of yours.
     taxonomy : Taxonomy, optional
         As in `TransductiveVenn`: by default `Deleted(AdaptiveMarginBins())`.
     rule : Rule, optional
@@ -334,8 +334,8 @@ class ConformalClassifier(KeepsTheBag):
         features beforehand, by numbers that are fixed before the data are seen: see Notes.
     C : float > 0, default 1
     svm : callable, optional
-        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which costs about a
-        fifth and deletes exactly; `KernelLogisticRegression`; or a function of yours.
+        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
+        several times as fast and deletes exactly; `KernelLogisticRegression`; or a function of yours.
     measure : Measure, optional
         Of nonconformity, as in `Conformal`: by default `Margin()`.
     alpha : float in [0, 1], default 0.1

@@ -14,7 +14,7 @@ import click
 
 import streams
 from venn import __version__
-from venn.cli.setting import PREDICTORS, USUAL, Learning, learning, names, one_line_errors
+from venn.cli.setting import USUAL, Learning, learning, one_line_errors, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -31,13 +31,7 @@ RESULTS = Path("runs", "compare")
     metavar="INTEGER",
     help="Orders of each data set: seeds 0, 1, ...  [default: 3]",
 )
-@click.option(
-    "--predictors",
-    type=names,
-    default=USUAL,
-    metavar="NAMES",
-    help=f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {USUAL}]",
-)
+@read_by(USUAL, USUAL)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
-from venn.cli.setting import PREDICTORS, Learning, learning, names, one_line_errors, positive, seed
+from venn.cli.setting import Learning, learning, one_line_errors, positive, read_by, seed
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.online.record import Record
@@ -49,13 +49,7 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     metavar="SEED",
     help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
 )
-@click.option(
-    "--predictors",
-    type=names,
-    metavar="NAMES",
-    help=f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {','.join(FEW)}; beyond {MOST_TRANSDUCTIVE} "
-    f"examples {','.join(MANY)}]",
-)
+@read_by(None, f"{','.join(FEW)}; beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}")
 @click.option("--speed", type=positive, metavar="NUMBER", help="Examples a second.  [default: as fast as it goes]")
 @click.option(
     "--level", type=float, default=0.01, callback=_level, metavar="NUMBER",

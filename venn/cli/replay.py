@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from venn.cli.setting import PREDICTORS, USUAL, Learning, learning, names, one_line_errors, seed
+from venn.cli.setting import USUAL, Learning, learning, one_line_errors, read_by, seed
 from venn.cli.words import plain_words
 from venn.machines.tuning import Tuning
 from venn.online.record import Record
@@ -26,13 +26,7 @@ from venn.online.replay import replay as run
     metavar="SEED",
     help="Seed of the order; none keeps the file's order.  [default: 0]",
 )
-@click.option(
-    "--predictors",
-    type=names,
-    default=USUAL,
-    metavar="NAMES",
-    help=f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {USUAL}]",
-)
+@read_by(USUAL, USUAL)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -115,6 +115,12 @@ def names(text: str) -> list[str]:
     return found
 
 
+def read_by(default: str | None, shown: str) -> Callable[[Command], Command]:
+    """Return the option that names predictors; `shown` is what its help says of the default."""
+    text = f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {shown}]"
+    return click.option("--predictors", type=names, default=default, metavar="NAMES", help=text)
+
+
 LEARNING = (
     click.option("--kernel", type=click.Choice(["rbf", "linear", "poly"]), default="rbf", help="[default: rbf]"),
     click.option(
