@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -159,3 +160,10 @@ def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monke
     with pytest.raises(ValueError, match=r"fruit\.csv must be the same file everywhere"):
         compare.opened("fruit.csv", 0, predictors=["venn"], chosen=chosen, content="0", version="0.0")
     assert "car" in {info.name for info in streams.datasets()}
+
+
+def test_without_dask_one_line_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)  # its import then fails
+    done = run("car", "--steps", 25, "--shuffles", 1, "--workers", 1, "--no-progress")
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1] == "Error: venn.scale needs Dask: pip install 'vennstream[dask]'"

@@ -87,13 +87,16 @@ def compare(
             for one, title in zip(data, titles, strict=True)
             for seed in range(shuffles)
         ]
-        rows = replays(
-            tasks,
-            out,
-            cluster=cluster,
-            workers=0 if cluster is None and workers is None else workers,
-            progress=chosen.progress,
-        )
+        try:
+            rows = replays(
+                tasks,
+                out,
+                cluster=cluster,
+                workers=0 if cluster is None and workers is None else workers,
+                progress=chosen.progress,
+            )
+        except ImportError as error:  # which says what brings Dask
+            raise click.ClickException(str(error)) from error
     failed = [row for row in rows if row["error"] is not None]
     if as_json:
         click.echo(json.dumps({"rows": rows}, allow_nan=False))
