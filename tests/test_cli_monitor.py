@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import streams
 from venn import cli
+from venn.cli import monitor as monitor_command
 from venn.cli.interrupt import Interrupt
 from venn.online.record import Record
 from venn.prediction import Forecast
@@ -40,7 +41,6 @@ def flipped(tmp_path):
     return path
 
 
-MODULE = sys.modules["venn.cli.monitor"]  # the package's attribute of this name is the command
 FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1")
 
 
@@ -198,11 +198,11 @@ def test_ctrl_c_while_waiting_and_a_second_one(run, monkeypatch):
         return sleep
 
     arguments = ("monitor", "car", "--predictors", "venn", "--speed", "1e-300")  # far slower than any one sleep
-    monkeypatch.setattr(MODULE, "sleep", interrupting(1))
+    monkeypatch.setattr(monitor_command, "sleep", interrupting(1))
     result = run(*arguments)
     assert result.exit_code == 130
     assert "car: step 1 of 1728\nvenn: accuracy" in result.stdout
-    monkeypatch.setattr(MODULE, "sleep", interrupting(2))
+    monkeypatch.setattr(monitor_command, "sleep", interrupting(2))
     result = run(*arguments)
     assert result.exit_code == 1
     assert "Aborted!" in result.stderr
@@ -215,9 +215,9 @@ def test_a_slow_step_is_not_followed_by_a_rush(monkeypatch):
         naps.append(seconds)
         now[0] += seconds
 
-    monkeypatch.setattr(MODULE, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(MODULE, "sleep", sleep)
-    pace, interrupt = MODULE.Pace(2), Interrupt()
+    monkeypatch.setattr(monitor_command, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(monitor_command, "sleep", sleep)
+    pace, interrupt = monitor_command.Pace(2), Interrupt()
     starts = []
     for step in range(8):
         starts.append(now[0])
@@ -270,9 +270,14 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     assert calls == ["point"]
 
 
-def test_commands_import_what_they_need(tmp_path):
-    """Rich and matplotlib take a while; `venn --help` needs neither."""
-    slow = ("rich", "matplotlib", "sklearn", "scipy.stats")
-    code = f"import sys, venn.cli; print(*(m for m in {slow} if m in sys.modules))"
+@pytest.mark.parametrize(
+    ("imported", "slow"),
+    [
+        ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
+        ("venn.cli.run, venn.cli.monitor, venn.cli.report", ("rich", "matplotlib", "sklearn", "scipy.stats")),
+    ],
+)
+def test_commands_import_what_they_need(imported, slow):
+    code = f"import sys, {imported}; print(*(m for m in {slow} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.split() == []

@@ -22,11 +22,11 @@ from run_cases import CLASSES, LIVING, OPTIONS, Life, counts, events, left, line
 import streams
 import venn
 from venn import cli
+from venn.cli import service
 from venn.cli.output import Output, prediction_line
 from venn.cli.setting import PREDICTORS
 from venn.online.loop import Online
 
-SERVICE = sys.modules["venn.cli.service"]
 N = 160
 
 
@@ -397,7 +397,7 @@ def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
         now[0] += 1
         return now[0]
 
-    monkeypatch.setattr(SERVICE, "time", clock)
+    monkeypatch.setattr(service, "time", clock)
     wanted = ['{"id": 1, "x": [0, 0]}', '{"id": 2, "x": [0, 1]}', '{"id": 1, "y": "no"}', '{"id": 2, "y": "no"}']
     (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
     # A transaction a message; the clock is read once for each and once more for each question.

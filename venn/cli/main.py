@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-import streams
 from venn import __version__
-from venn.cli.compare import compare
-from venn.cli.monitor import monitor
-from venn.cli.replay import replay
-from venn.cli.report import report
-from venn.cli.run import run
-from venn.cli.serve import metrics
+
+COMMANDS = {  # name: the module it stands in; asking for a version or for one command imports no other
+    "replay": "replay", "compare": "compare", "monitor": "monitor", "run": "run", "report": "report", "metrics": "serve",
+}  # fmt: skip
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted([*COMMANDS, *self.commands])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name in COMMANDS and name not in self.commands:
+            self.add_command(getattr(import_module(f"venn.cli.{COMMANDS[name]}"), name))
+        return self.commands.get(name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="venn")
 def main() -> None:
     """Online Venn and conformal prediction over exact incremental support vector machines."""
 
 
-main.add_command(replay)
-main.add_command(compare)
-main.add_command(monitor)
-main.add_command(run)
-main.add_command(report)
-main.add_command(metrics)
-
-
 @main.command()
 def datasets() -> None:
     """List the named data sets and where each would come from."""
+    import streams
+
     head = ("name", "rows", "features", "classes", "where")
     rows = [
         (info.name, str(info.rows), str(info.features), str(info.classes), str(info.where))

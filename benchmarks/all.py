@@ -1,0 +1,362 @@
+"""What do all the benchmarks say today, and what has moved since the figures that are kept?
+
+    STREAMS_DATA=folder python benchmarks/all.py                    # all, three times each; about half an hour
+    python benchmarks/all.py --only abers,panel --repeat 5          # some
+    python benchmarks/all.py --keep --markdown docs/benchmarks.md   # these figures are kept from now on
+
+Every benchmark of this folder runs in a process of its own, in turn, with settings that take at most a minute or
+two; where more is needed to repeat a figure of the documentation, its script says how. Of each, some figures stand
+in the table: the median over the repetitions, the spread (smallest and largest), a ratio where the script measures
+one, and the median that was kept in `benchmarks/kept.json` with how far it moved. A figure has *moved* when it lies
+more than 10 % off and the two spreads do not overlap. A benchmark that fails stands in the table with its last line,
+and the exit status is 1. Nobody else should be on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).parent
+KEPT = HERE / "kept.json"
+STUDIES = ("quality", "which_predictor", "peers")  # hours or a page of their own
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a benchmark's JSON line: where it stands there, and what it is."""
+
+    path: str
+    unit: str
+    more: bool = False
+    "Whether more is better."
+
+    def read(self, lines):
+        """Return it from the lines that a run printed, each with a number in front of its path: `0.rows.2.n`."""
+        value = lines
+        for part in self.path.split("."):
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A command, without `python benchmarks/`, and what is read from what it prints."""
+
+    command: str
+    figures: tuple[Figure, ...]
+
+    @property
+    def name(self):
+        return self.command.split(".py", maxsplit=1)[0]
+
+
+def figures(*rows):
+    """Return figures from (path, unit); a unit that begins with + is one of which more is better."""
+    return tuple(Figure(path, unit.lstrip("+"), unit.startswith("+")) for path, unit in rows)
+
+
+def hinge(more):
+    """Return the benchmark of the hinge-loss machine on one set."""
+    ratios = [
+        (f"0.ratio_{name}", f"+times as fast as {name}") for name in "ABC" if not (name == "C" and "5000" in more)
+    ]
+    return Benchmark(
+        f"transductive.py {more} --samples 6", figures(("0.ours_seconds", "s the replay"), *ratios)
+    )  # fmt: skip
+
+
+def squares(more):
+    """Return the benchmark of the least-squares machine on one set."""
+    return Benchmark(
+        f"least_squares.py {more} --samples 6 --no-hinge",
+        figures(
+            ("0.machine_seconds", "s the replay, machine alone"), ("0.ours_seconds", "s with deleted scores"),
+            ("0.abers_seconds", "s with Venn-Abers"), ("0.ratio_refit", "+times as fast as refitting"),
+            ("0.ours_over_floor", "times reading the factor"),
+        ),
+    )  # fmt: skip
+
+
+SCALERS = ("Platt", "isotonic", "beta calibration", "temperature")
+FRAMES = ("pandas", "polars", "arrow", "parquet")
+BENCHMARKS = (
+    hinge("--data car --gamma 0.1 --C 10"),
+    hinge("--data wine_red --gamma 0.1 --C 1"),
+    hinge("--data car --gamma 0.2 --C 100"),
+    hinge("--data gaussians-5000 --gamma 0.05 --C 1 --baselines AB --repeat 1"),
+    squares("--data car --gamma 0.5 --C 10"),
+    squares("--data wine_red --gamma 0.1 --C 1"),
+    Benchmark(
+        "logistic.py --steps 600",
+        figures(("0.step_ms", "ms a step"), ("0.ratio_refit", "+times as fast as refitting")),
+    ),
+    Benchmark(
+        "reweigh.py --steps 600",
+        figures(
+            ("0.reweigh_seconds", "s a change"), ("0.ratio_relearn", "+times as fast as learning anew"),
+            ("0.ratio_refit", "+times as fast as SVC"),
+        ),
+    ),
+    Benchmark(
+        "window.py --machine squares --steps 4000",
+        figures(
+            ("0.machine_steps_a_second", "+steps a second, machine"),
+            ("0.venn_steps_a_second", "+steps a second, Venn"),
+            ("0.ratio", "+times as fast as KernelRidge"),
+        ),
+    ),
+    Benchmark(
+        "window.py --machine hinge --steps 2000",
+        figures(("0.machine_steps_a_second", "+steps a second, machine"), ("0.ratio", "+times as fast as SVC")),
+    ),
+    Benchmark(
+        "abers.py --rounds 15 --longest 3",
+        figures(
+            *((f"0.rows.{i}.us_a_step", f"µs a step at 1e{i + 3}") for i in range(4)),
+            ("0.rows.1.ratio_two_refits", "+times as fast as two refits at 1e4"),
+            ("0.rows.1.ratio_package", "+times as fast as the package at 1e4"),
+            ("0.last_vs_first", "times as long at 1e6 as at 1e3"),
+        ),
+    ),
+    Benchmark(
+        "inductive.py --rbf 20000",
+        figures(
+            ("0.linear.examples_a_second", "+examples a second, blocks"),
+            ("0.linear.one_by_one_a_second", "+examples a second, one by one"),
+            ("0.linear.ratio_scored_first", "+times as fast as by hand, scored first"),
+            ("0.rbf.ratio_scored_first", "+the same, RBF scorer"),
+            ("1.examples_a_second", "+examples a second, conformal"),
+        ),
+    ),
+    Benchmark(
+        "counting.py",
+        figures(
+            ("0.rows.2.examples_a_second", "+examples a second, 2 classes"),
+            ("0.rows.5.examples_a_second", "+examples a second, 4 classes"),
+            ("0.rows.8.examples_a_second", "+examples a second, 10 classes"),
+            ("0.rows.5.ratio_numpy", "+times as fast as numpy, 4 classes"),
+            ("0.rows.5.times_a_copy", "times a copy, 4 classes"),
+        ),
+    ),
+    Benchmark(
+        "panel.py --repeat 3",
+        figures(("0.panel_seconds", "s, five predictors"), ("0.ratio", "times Venn alone")),
+    ),
+    Benchmark(
+        "scalers.py --n 1000",
+        figures(
+            *((f"0.{name}.microseconds", f"µs a step, {name}") for name in SCALERS),
+            *((f"0.{name}.ratio", f"+times as fast as refitting, {name}") for name in SCALERS),
+        ),
+    ),
+    Benchmark(
+        "monitor.py --steps 100000",
+        figures(
+            *((f"0.us_an_update.{kind}", f"µs an update, {kind}")
+              for kind in ("Multiprobability", "PredictionSet", "Forecast", "ClassIntervals")),
+            ("0.us_by_hand", "µs, windowed means by numpy"),
+        ),
+    ),
+    Benchmark(
+        "online.py --blocks 5",
+        figures(
+            ("0.steps_a_second.memory", "+steps a second, in memory"),
+            ("0.steps_a_second.journal", "+steps a second, journaled"),
+            ("0.slower_than_memory.journal", "times a step in memory, journaled"),
+            ("0.slower_than_memory.transactions", "times a step in memory, transactions of 64"),
+            ("0.bytes_a_step", "bytes a step of the journal"),
+        ),
+    ),
+    Benchmark(
+        "page.py --steps 100000",
+        figures(("0.first look", "ms the first look"), ("0.page", "ms the page"), ("0.update", "ms an update")),
+    ),
+    Benchmark(
+        "rows.py",
+        figures(
+            *((f"0.microseconds_a_row.{name}", f"µs a row, {name}") for name in FRAMES),
+            ("0.ratio_to_pandas_by_blocks.iterrows", "+times as fast as iterrows"),
+        ),
+    ),
+    Benchmark(
+        "sparse.py --n 600",
+        figures(("0.linear.times_faster", "+times as fast as dense, linear"),
+                ("0.linear.times_less_memory", "+times less memory, linear")),
+    ),
+    Benchmark(
+        "pairs.py --sample 2000",
+        figures(("0.us_a_row", "µs a row"), ("0.ratio_svc", "+times as fast as SVC")),
+    ),
+    Benchmark(
+        "bootstrap.py --data wisconsin",
+        figures(
+            ("0.ours_seconds", "s"), ("0.ratio_linear", "+times as fast as LinearSVC"),
+            ("0.ratio_svc", "+times as fast as SVC"),
+        ),
+    ),
+    Benchmark(
+        "collection.py --rows 4000000",
+        figures(
+            ("0.runs.here.rows_per_second", "+rows a second, here"),
+            ("0.runs.2 workers.rows_per_second", "+rows a second, 2 workers"),
+        ),
+    ),
+    Benchmark(
+        "replays.py --replays 100",
+        figures(("0.loop_seconds", "s, a loop"), ("0.ratio", "+times as fast on 2 workers")),
+    ),
+    Benchmark(
+        "footprint.py",
+        figures(
+            ("0.import_ms", "ms, import venn"), ("0.command_ms", "ms, venn --version"),
+            ("0.first_replay_s.cold", "s, the first replay, compiling"),
+            ("0.first_replay_s.cached", "s, the first replay, cached"),
+            ("0.bytes_an_example.OneVsAllSVM.1000", "bytes an example, hinge, n = 1000"),
+            ("0.bytes_an_example.LeastSquaresSVM.1000", "bytes an example, squares, n = 1000"),
+            ("0.bytes_an_example.InductiveVenn.100000", "bytes an example, inductive Venn"),
+            ("0.bytes_an_example.VennAbers.100000", "bytes an example, inductive Venn-Abers"),
+        ),
+    ),
+)  # fmt: skip
+
+
+def run(benchmark):
+    """Run it once; return the objects of its JSON lines."""
+    script, *more = benchmark.command.split()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, HERE / script, *more], capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def machine():
+    """Return what the figures were measured on and with."""
+    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return {
+        "date": datetime.date.today().isoformat(),
+        "processor": models[0].split(":")[1].strip() if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in PACKAGES},
+    }
+
+
+def moved(values, old):
+    """Return how a figure moved from what was kept, and whether by more than its spread and 10 %."""
+    change = statistics.median(values) / statistics.median(old) - 1
+    apart = max(values) < min(old) or min(values) > max(old)
+    return change, abs(change) > 0.1 and apart
+
+
+def shown(value):
+    """Return a number in at most four digits."""
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def rows(found, kept):
+    """Yield (benchmark, unit, median, spread, kept median, moved) as words, in the order of BENCHMARKS."""
+    for benchmark in BENCHMARKS:
+        if benchmark.command not in found:
+            continue
+        measured = found[benchmark.command]
+        if isinstance(measured, str):
+            yield benchmark.command, f"failed: {measured}", "", "", "", ""
+            continue
+        before = kept.get("figures", {}).get(benchmark.command, {})
+        for figure in benchmark.figures:
+            values = measured.get(figure.path)
+            if not values:
+                continue
+            old, change = before.get(figure.path), ""
+            if old:
+                relative, far = moved(values, old)
+                verdict = ("better" if (relative > 0) == figure.more else "worse") if far else ""
+                change = f"{relative:+.0%} {verdict}".strip()
+            yield (
+                benchmark.command, figure.unit, shown(statistics.median(values)),
+                f"{shown(min(values))} to {shown(max(values))}" if len(values) > 1 else "",
+                shown(statistics.median(old)) if old else "", change,
+            )  # fmt: skip
+
+
+def markdown(found, kept, on):
+    """Return the page of the documentation."""
+    packages = ", ".join(f"{name} {on[name]}" for name in PACKAGES)
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `python benchmarks/all.py --keep --markdown docs/benchmarks.md`: each benchmark in its own process,",
+        "one thread, compilation excluded except where it is what is measured. What each compares with stands in its",
+        "docstring.",
+        f"Measured on {on['date']}: {on['processor']}, {on['cores']} cores, Python {on['python']}, {packages}.",
+        "*Moved* is against the figures kept before.",
+        "",
+        "| benchmark | figure | median | spread | kept | moved |",
+        "|---|---|---|---|---|---|",
+    ]
+    last = None
+    for command, *cells in rows(found, kept):
+        first = f"`{command}`" if command != last else ""
+        lines.append(f"| {first} | " + " | ".join(cells) + " |")
+        last = command
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="NAMES", help="those whose command holds one of these, by commas")
+    parser.add_argument("--repeat", type=int, default=3, help="times that each runs")
+    parser.add_argument("--keep", action="store_true", help="keep these figures in benchmarks/kept.json")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there as well")
+    args = parser.parse_args()
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    wanted = [one for one in BENCHMARKS if any(word in one.command for word in args.only.split(","))]
+    found, on, console = {}, machine(), Console(stderr=True)
+    for i, benchmark in enumerate(wanted):
+        measured = {figure.path: [] for figure in benchmark.figures}
+        for repetition in range(args.repeat):
+            with console.status(f"{i + 1} of {len(wanted)}: {benchmark.command}, {repetition + 1} of {args.repeat}"):
+                try:
+                    lines = run(benchmark)
+                    for figure in benchmark.figures:
+                        value = figure.read(lines)
+                        if value is not None:
+                            measured[figure.path].append(value)
+                except (RuntimeError, KeyError, IndexError) as error:
+                    measured = f"{type(error).__name__}: {error}"
+                    break
+        found[benchmark.command] = measured
+        console.print(f"{benchmark.command}: {'failed' if isinstance(measured, str) else 'done'}", highlight=False)
+    table = Table("benchmark", "figure", "median", "spread", "kept", "moved")
+    last = None
+    for command, *cells in rows(found, kept):
+        table.add_row(command if command != last else "", *cells)
+        last = command
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    if args.markdown is not None:
+        args.markdown.write_text(markdown(found, kept, on))
+    if args.keep:
+        good = {command: measured for command, measured in found.items() if isinstance(measured, dict)}
+        KEPT.write_text(json.dumps({"on": on, "figures": {**kept.get("figures", {}), **good}}, indent=1) + "\n")
+    sys.exit(any(isinstance(measured, str) for measured in found.values()))
+
+
+if __name__ == "__main__":
+    main()
