@@ -9,7 +9,8 @@ two; where more is needed to repeat a figure of the documentation, its script sa
 in the table: the median over the repetitions, the spread (smallest and largest), a ratio where the script measures
 one, and the median that was kept in `benchmarks/kept.json` with how far it moved. A figure has *moved* when it lies
 more than 10 % off and the two spreads do not overlap. A benchmark that fails stands in the table with its last line,
-and the exit status is 1. Nobody else should be on the machine.
+and the exit status is 1. Studies of hours, which have a page of their own, are left out: `quality.py`,
+`which_predictor.py`, `peers.py`. Nobody else should be on the machine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 KEPT = HERE / "kept.json"
-STUDIES = ("quality", "which_predictor", "peers")  # hours or a page of their own
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -92,6 +92,7 @@ def squares(more):
 
 
 SCALERS = ("Platt", "isotonic", "beta calibration", "temperature")
+FLOORS = ("squares", "classwise", "hinge", "abers", "counting", "panel", "journal")
 FRAMES = ("pandas", "polars", "arrow", "parquet")
 BENCHMARKS = (
     hinge("--data car --gamma 0.1 --C 10"),
@@ -218,6 +219,10 @@ BENCHMARKS = (
     Benchmark(
         "replays.py --replays 100",
         figures(("0.loop_seconds", "s, a loop"), ("0.ratio", "+times as fast on 2 workers")),
+    ),
+    Benchmark(
+        "floors.py --repeat 1",
+        figures(*((f"0.{name}.times_floor", f"times its floor, {name}") for name in FLOORS)),
     ),
     Benchmark(
         "footprint.py",

@@ -13,7 +13,8 @@ import math
 
 import streams
 import venn
-from venn.monitors.calibration import ece, log_loss
+from venn.monitors.calibration import ece
+from venn.monitors.losses import log_loss
 from venn.predictors.protected import BrierLoss, LogLoss, Protected
 
 stream = streams.load("pima", shuffle=0)

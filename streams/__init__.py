@@ -17,7 +17,7 @@ probabilities are known; `flip_labels`, `change_point` and `label_shift` break a
 
 from streams.catalogue import DatasetInfo
 from streams.datasets import datasets, load
-from streams.example import Nominal, Numeric, Ordinal, Scaling, Skip, Stream
+from streams.example import Scaling, Stream
 from streams.form import Form, to_json
 from streams.frames import FrameStream, from_frames
 from streams.kafka_topic import KafkaTopic
@@ -26,6 +26,7 @@ from streams.lines import CSVRows, JSONLines
 from streams.messages import BadMessage, Message, MessagesLost, Source, Tally
 from streams.redis_stream import RedisStream
 from streams.river import from_river
+from streams.schema import Nominal, Numeric, Ordinal, Skip
 from streams.sources import from_arrays, from_csv
 from streams.synthetic import Synthetic, change_point, flip_labels, gaussians, label_shift
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from streams.example import Kind, Nominal, Numeric, Skip
 from streams.files import DataFile, Progress
+from streams.schema import Kind, Nominal, Numeric, Skip
 from streams.tables import Table, read_csv
 
 Where = Literal["generated", "packaged", "local", "cached", "download"]

@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 
 from streams.catalogue import PUBLISHED, DatasetInfo, Published
-from streams.example import Label, Scaling, Stream
+from streams.checks import Label
+from streams.example import Scaling, Stream
 from streams.files import Progress
 from streams.sources import finish
 from streams.tables import Table

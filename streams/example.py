@@ -1,233 +1,16 @@
-"""What an example is: the schema of a table's columns, the scaling of its features, the stream of rows."""
+"""What an example is to a stream: the scaling of its features, and the rows of a table one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from streams import sparse
-
-Label = Hashable
-Floats = NDArray[np.float64]
-Objects = Any
-"""(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
-Integers = NDArray[np.int64]
-Encoded = tuple[list[str], Floats]
-
-MISSING = ("", "?")
-"""Texts that stand for a missing value; the schema of a column says what to do with them."""
-
-
-def is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, NaT or pandas.NA: what stands for a missing value where values are no text.
-
-    Examples
-    --------
-    >>> is_missing(None), is_missing(float("nan")), is_missing("")
-    (True, True, False)
-    """
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
-        return True
-    except ValueError:  # nor has an array, which is there
-        return False
-
-
-def is_finite(number: Any) -> bool:
-    """Whether a number is finite as float64.
-
-    Examples
-    --------
-    >>> is_finite(1.5), is_finite(10**400)
-    (True, False)
-    """
-    try:
-        return isfinite(number)
-    except OverflowError:  # an integer
-        return False
-
-
-def label_key(label: Label) -> tuple[bool, Label]:
-    """Return what to look a label up by: by the label alone, Python takes True for 1.
-
-    Examples
-    --------
-    >>> label_key(True) == label_key(1)
-    False
-    """
-    return isinstance(label, bool | np.bool_), label
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A column of finite numbers: one feature.
-
-    Parameters
-    ----------
-    missing : str, optional
-        Text that stands for a missing value, for instance "?". Without it a missing value is an error.
-    fill : finite float or "median", optional
-        What a missing value becomes, required with `missing`: a number given beforehand, or the
-        median of the known values of the whole stream. Both treat all examples alike (see `Scaling`).
-
-    Raises
-    ------
-    ValueError
-        When only one of the two is given, or `fill` is not a finite number.
-
-    Examples
-    --------
-    >>> Numeric(missing="?", fill="median")
-    Numeric(missing='?', fill='median')
-    """
-
-    missing: str | None = None
-    fill: float | Literal["median"] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.missing is None) != (self.fill is None):
-            raise ValueError(
-                f"missing and fill must be given together, got missing={self.missing!r}, fill={self.fill!r}"
-            )
-        if self.fill not in (None, "median") and not _finite_number(self.fill):
-            raise ValueError(f'fill must be a finite number or "median", got {self.fill!r}')
-
-    def read(self, text: str, found: dict[str, int]) -> float:
-        """Return the number that `text` shows; NaN for a declared missing value."""
-        if text == self.missing:
-            return float("nan")
-        if text in MISSING:
-            raise ValueError(
-                f"is missing, got {text!r}: declare Numeric(missing={text!r}, fill='median' or a number), or Skip()"
-            )
-        try:
-            # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
-            value = float(text) if text.isascii() and "_" not in text else None
-        except ValueError:
-            value = None
-        if value is None:
-            raise ValueError(
-                f"must be a number, got {text!r}: declare the column as Nominal(), Ordinal(values), Skip() "
-                f"or Numeric(missing={text!r}, fill=...)"
-            )
-        if not isfinite(value):
-            raise ValueError(f"must be a finite number, got {text!r}")
-        return value
-
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return the feature's name and its values (n, 1), missing ones filled."""
-        if self.missing is not None:
-            unknown = np.isnan(column)
-            if unknown.all() and self.fill == "median":
-                raise ValueError("has no value to take a median of; give fill a number or declare Skip()")
-            if unknown.any():
-                fill = np.median(column[~unknown]) if self.fill == "median" else np.float64(self.fill)
-                column = np.where(unknown, fill, column)
-        return [name], column[:, None]
-
-
-@dataclass(frozen=True)
-class Nominal:
-    """A column of names without order: one 0/1 feature for each value (one-hot).
-
-    Parameters
-    ----------
-    values : sequence of distinct str, optional
-        The values that may occur, in feature order. Without it they are the values of the whole
-        stream, sorted: a symmetric function of the stream, so nothing leaks (see `Scaling`).
-    missing : str, optional
-        Text of a missing value that counts as a value of its own, for instance "?". Not needed
-        where `values` already holds it. Otherwise a missing value is an error.
-
-    Examples
-    --------
-    >>> Nominal(("red", "green"))
-    Nominal(values=('red', 'green'), missing=None)
-    """
-
-    values: tuple[str, ...] | None = None
-    missing: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.values is not None:
-            values = _distinct_texts(self.values)
-            own = () if self.missing is None or self.missing in values else (self.missing,)
-            object.__setattr__(self, "values", values + own)
-
-    def read(self, text: str, found: dict[str, int]) -> float:
-        """Return the code of `text` in `found`, which numbers the values as they appear."""
-        code = found.get(text)
-        if code is None:
-            _check_value(text, self.values, self.missing)
-            code = found[text] = len(found)
-        return code
-
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return the names "column=value" and the 0/1 features (n, values)."""
-        values = self.values if self.values is not None else tuple(sorted(found))
-        codes = np.array([found.get(value, -1) for value in values])
-        return [f"{name}={value}" for value in values], (column[:, None] == codes).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class Ordinal:
-    """A column of names in order: one feature, 0 for the first value, 1 for the second, ...
-
-    Parameters
-    ----------
-    values : sequence of distinct str
-        The values in their natural order.
-
-    Examples
-    --------
-    >>> Ordinal(("low", "med", "high"))
-    Ordinal(values=('low', 'med', 'high'))
-    """
-
-    values: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _distinct_texts(self.values))
-
-    def read(self, text: str, found: dict[str, int]) -> float:
-        """Return the rank of `text`; `found` remembers the ranks already looked up."""
-        rank = found.get(text)
-        if rank is None:
-            _check_value(text, self.values, None)
-            rank = found[text] = self.values.index(text)
-        return rank
-
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return the feature's name and the ranks (n, 1)."""
-        return [name], column[:, None]
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A column that is no feature; whatever stands in it is ignored.
-
-    Examples
-    --------
-    >>> Skip()
-    Skip()
-    """
-
-    def read(self, text: str, found: dict[str, int]) -> float:
-        """Return 0 for any text."""
-        return 0.0
-
-    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
-        """Return no feature."""
-        return [], np.empty((len(column), 0))
-
-
-Kind = Numeric | Nominal | Ordinal | Skip
+from streams.checks import Floats, Integers, Label, Objects, whole_number
 
 
 @dataclass(frozen=True, init=False)
@@ -263,7 +46,13 @@ class Scaling:
 
     def __init__(self, mean: ArrayLike, deviation: ArrayLike) -> None:
         for name, given in (("mean", mean), ("deviation", deviation)):
-            values = np.asarray(given, dtype=np.float64)
+            try:
+                if np.asarray(given).dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
+                    raise TypeError
+                values = np.asarray(given, dtype=np.float64)
+            except (TypeError, ValueError, OverflowError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"{name} must be a 1-D array of finite numbers, got {given!r}") from None
             if values.ndim != 1 or not np.isfinite(values).all():
                 raise ValueError(f"{name} must be a 1-D array of finite numbers, got {given!r}")
             object.__setattr__(self, name, tuple(values.tolist()))
@@ -444,15 +233,6 @@ class Stream:
         )
 
 
-def whole_number(name: str, value: object, least: int) -> int:
-    """Return `value` as int, or raise unless it is an integer >= least."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
-
-
 def _rebuild(*state: Any) -> Stream:
     *arguments, steps = state
     return Stream(*arguments, _steps=steps)
@@ -461,27 +241,3 @@ def _rebuild(*state: Any) -> Stream:
 def _count(number: int, noun: str) -> str:
     plural = {"class": "classes"}.get(noun, noun + "s")
     return f"{number} {noun if number == 1 else plural}"
-
-
-def _finite_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
-
-
-def _distinct_texts(values: object) -> tuple[str, ...]:
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise TypeError(f"values must be a sequence of str, got {values!r}")
-    strange = [value for value in values if not isinstance(value, str)]
-    if strange:
-        raise TypeError(f"values must be str, as a CSV file holds text, got {strange[0]!r}")
-    if not values or len(set(values)) < len(values):
-        raise ValueError(f"values must be distinct and at least one, got {tuple(values)!r}")
-    return tuple(values)
-
-
-def _check_value(text: str, values: tuple[str, ...] | None, missing: str | None) -> None:
-    if text == missing or (values is not None and text in values):
-        return
-    if text in MISSING:
-        raise ValueError(f"is missing, got {text!r}: to count it as a value of its own, declare it in the schema")
-    if values is not None:
-        raise ValueError(f"must be one of the declared values {values!r}, got {text!r}")

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from streams.example import MISSING, Floats, Kind, Label, Nominal, Numeric, Scaling, Skip, label_key
-from streams.tables import distinct_names, label_set, python_label
+from streams.checks import Floats, Label, distinct_names, label_key, label_set, python_label
+from streams.example import Scaling
+from streams.schema import MISSING, Kind, Nominal, Numeric, Skip
 
 Identity = int | str
 Parts = tuple[Identity | None, Floats | None, Label | None]

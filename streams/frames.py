@@ -11,9 +11,10 @@ import numpy as np
 from streams.batches import BLOCK as BLOCK
 from streams.batches import columns_of as columns_of
 from streams.batches import eager, source
-from streams.example import Floats, Integers, Kind, Label, Nominal, Numeric, Scaling, Skip, is_missing, label_key
+from streams.checks import Floats, Integers, Label, distinct_names, is_missing, label_key, label_set
+from streams.example import Scaling
 from streams.form import Form
-from streams.tables import distinct_names, label_set
+from streams.schema import Kind, Nominal, Numeric, Skip
 
 
 def read_numbers(frame: Any, features: Sequence[str]) -> Floats:
@@ -252,32 +253,31 @@ class _Reader:
 
     def check(self, frame: Any, where: str) -> None:
         """Refuse a narwhals frame whose columns are of other types than declared."""
-        place = _places(frame)
+        place, types = _places(frame), list(frame.schema.values())
         for feature, kind, _ in self._columns:
             if isinstance(kind, Numeric):
-                _check_number(frame[:, place[feature]], f"{where}, column {feature!r}")
+                _check_number(types[place[feature]], frame, place[feature], f"{where}, column {feature!r}")
 
     def read(self, frame: Any, name: str, row: int, size: int) -> Iterator[Floats]:
         """Yield the encoded rows of a checked frame, `size` at a time; its first row has the number `row`."""
         place = _places(frame)
-        used = [place[feature] for feature, _, _ in self._columns]
-        frame = frame[:, used]
-        columns = [frame[:, j] for j in range(len(used))]
+        frame = frame[:, [place[feature] for feature, _, _ in self._columns]]
         for start in range(0, len(frame), size):
-            part = slice(start, start + size)
-            values = frame[part].to_numpy() if self._plain else None
+            part = frame[start : start + size]
+            values = part.to_numpy() if self._plain else None
             if values is None or values.dtype.kind not in "iuf":
-                X = self._each([series[part] for series in columns], name, row + start)
+                X = self._each(part, name, row + start)
             else:
                 X = np.array(values, np.float64, order="C")
             if not np.isfinite(X).all():
-                self._refuse(X, name, row + start, [series[part] for series in columns], place)
+                self._refuse(X, name, row + start, part, place)
             yield X
 
-    def _each(self, columns: list[Any], name: str, row: int) -> Floats:
+    def _each(self, frame: Any, name: str, row: int) -> Floats:
         """Return the encoded rows, column by column."""
         blocks: list[Floats] = []
-        for (feature, kind, found), series in zip(self._columns, columns, strict=True):
+        for j, (feature, kind, found) in enumerate(self._columns):
+            series = frame[:, j]
             if isinstance(kind, Numeric):
                 column = np.asarray(series.to_numpy(), np.float64)
             else:
@@ -287,11 +287,11 @@ class _Reader:
             blocks.append(kind.encode(feature, column, found)[1])
         return np.hstack(blocks)
 
-    def _refuse(self, X: Floats, name: str, row: int, columns: list[Any], place: Mapping[str, int]) -> None:
+    def _refuse(self, X: Floats, name: str, row: int, frame: Any, place: Mapping[str, int]) -> None:
         i, j = np.argwhere(~np.isfinite(X))[0].tolist()
         feature = self.encoded[j]  # numeric, so it has its column's name
         k = [name for name, _, _ in self._columns].index(feature)
-        shown = "a missing value" if columns[k].is_null()[i] else f"{X[i, j]}"
+        shown = "a missing value" if frame[:, k].is_null()[i] else f"{X[i, j]}"
         raise ValueError(
             f"{name} must be finite, got {shown} at row {row + i}, column {place[feature]} ({feature!r}): "
             "drop the row, or fill it by a fixed rule"
@@ -318,11 +318,12 @@ def _code(cell: Any, kind: Kind, found: dict[str, int], where: str) -> float:
         raise ValueError(f"{where} {error}") from None
 
 
-def _check_number(series: Any, where: str) -> None:
-    dtype = series.dtype
+def _check_number(dtype: Any, frame: Any, j: int, where: str) -> None:
+    """Refuse column j of a frame, of this type, unless it holds numbers."""
     kind = str(dtype).split("(")[0]
     if dtype.is_float() or (dtype.is_integer() and "128" not in kind):
         return
+    series = frame[:, j]
     kinds = "declare it in a schema as Nominal(values), Ordinal(values) or Skip()"
     known = series.drop_nulls().head(1).to_list()
     if not known and len(series):

@@ -9,9 +9,9 @@ from collections.abc import Generator, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from streams.example import Label
+from streams.checks import Label
 from streams.form import Form, Identity, Parts, to_json
-from streams.messages import Message, MessagesLost, Position, Reader, Told, logger
+from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 NEW_PARTITIONS = 60.0
 """Seconds between two questions whether a topic has grown."""
@@ -38,7 +38,7 @@ class KafkaTopic(Reader):
     form, bad, wait, name
         As for `JSONLines`.
     lost : callable, optional
-        Told when messages are gone from the broker before they were read (`MessagesLost`); it goes on with the
+        ErrorHandler when messages are gone from the broker before they were read (`MessagesLost`); it goes on with the
         oldest that are there. By default it is raised.
 
     Raises
@@ -64,8 +64,8 @@ class KafkaTopic(Reader):
         group: str | None = None,
         config: Mapping[str, Any] | None = None,
         form: Form | None = None,
-        bad: Told | None = None,
-        lost: Told | None = None,
+        bad: ErrorHandler | None = None,
+        lost: ErrorHandler | None = None,
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:

@@ -6,12 +6,11 @@ import heapq
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
-from math import isfinite
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from streams.example import Floats, Label, whole_number
+from streams.checks import Floats, Label, real_number, whole_number
 from streams.frames import columns_of
 from streams.messages import Message, Position, Reader
 
@@ -124,7 +123,7 @@ class RandomDelay:
 
     def __post_init__(self) -> None:
         # numpy draws no geometric number beyond 2^63; no stream waits for a millionth of that.
-        object.__setattr__(self, "mean", _number("mean", self.mean, 1e12))
+        object.__setattr__(self, "mean", real_number("mean", self.mean, 0, 1e12))
         object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
     def delays(self) -> Iterator[int | None]:
@@ -161,7 +160,7 @@ class Lazy:
     teacher: Teacher = Immediate()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", _number("share", self.share, 1))
+        object.__setattr__(self, "share", real_number("share", self.share, 0, 1))
         object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
         _check_teacher(self.teacher)
 
@@ -287,11 +286,3 @@ def teach(stream: Iterable[tuple[Floats, Label]], teacher: Teacher) -> Lessons:
 def _check_teacher(teacher: object) -> None:
     if isinstance(teacher, type) or not callable(getattr(teacher, "delays", None)):
         raise TypeError(f"teacher must be Immediate(), Delayed(steps) or another with delays(), got {teacher!r}")
-
-
-def _number(name: str, value: object, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number from 0 to {most:g}, got {value!r}")
-    if not (isfinite(value) and 0 <= value <= most):
-        raise ValueError(f"{name} must be a number from 0 to {most:g}, got {value!r}")
-    return float(value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import os
 
-from streams.example import Skip
+from streams.checks import distinct_names
 from streams.form import Form, Parts, check_id, utf8
-from streams.messages import Told
-from streams.tables import distinct_names
+from streams.messages import ErrorHandler
+from streams.schema import Skip
+from streams.tables import check_delimiter
 from streams.tailing import LineReader
 
 
@@ -35,10 +36,10 @@ class JSONLines(LineReader):
         True: wait for more at the end of a file. False: end there; a last line without an end counts.
         Standard input ends when its writer does.
     bad : callable, optional
-        Told of every line that is no message (`BadMessage`), which is then skipped, for instance `Tally()`.
+        ErrorHandler of every line that is no message (`BadMessage`), which is then skipped, for instance `Tally()`.
         By default it is raised.
     lost : callable, optional
-        Told when lines may be gone before they were read (`MessagesLost`); the file is then read from its
+        ErrorHandler when lines may be gone before they were read (`MessagesLost`); the file is then read from its
         start. By default it is raised.
     wait : float > 0, default 1
         Seconds without a line until None comes.
@@ -74,8 +75,8 @@ class JSONLines(LineReader):
         *,
         form: Form | None = None,
         follow: bool = True,
-        bad: Told | None = None,
-        lost: Told | None = None,
+        bad: ErrorHandler | None = None,
+        lost: ErrorHandler | None = None,
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:
@@ -134,8 +135,8 @@ class CSVRows(LineReader):
         delimiter: str = ",",
         form: Form | None = None,
         follow: bool = True,
-        bad: Told | None = None,
-        lost: Told | None = None,
+        bad: ErrorHandler | None = None,
+        lost: ErrorHandler | None = None,
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:
@@ -145,8 +146,7 @@ class CSVRows(LineReader):
                 raise TypeError(f"{parameter} must be the name of a column, or None, got {column!r}")
         if label is not None and label == id:
             raise ValueError(f"id must be another column than label, got {id!r} for both")
-        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-            raise ValueError(f'delimiter must be one character, neither " nor a line end, got {delimiter!r}')
+        check_delimiter(delimiter)
         self.label, self.id, self.delimiter = label, id, delimiter
         self._columns: list[str] = []
 

@@ -9,7 +9,7 @@ from math import isfinite
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
-from streams.example import Floats, Label, whole_number
+from streams.checks import Floats, Label, whole_number
 from streams.form import Decoder, Form, Identity, Parts
 
 Position = str | int
@@ -168,7 +168,7 @@ class Tally:
         return f"Tally(limit={self.limit})"
 
 
-Told = Callable[[Exception], object]
+ErrorHandler = Callable[[Exception], object]
 
 
 class Reader(ABC):
@@ -179,12 +179,14 @@ class Reader(ABC):
     name : str
     form : Form, optional
     bad, lost : callable, optional
-        Told of a `BadMessage`, of `MessagesLost`; returns and the source goes on, or raises. None raises.
+        ErrorHandler of a `BadMessage`, of `MessagesLost`; returns and the source goes on, or raises. None raises.
     wait : float > 0
         Seconds without a message until None comes.
     """
 
-    def __init__(self, name: str, form: Form | None, bad: Told | None, lost: Told | None, wait: float) -> None:
+    def __init__(
+        self, name: str, form: Form | None, bad: ErrorHandler | None, lost: ErrorHandler | None, wait: float
+    ) -> None:
         if not isinstance(name, str):
             raise TypeError(f"name must be str, got {name!r}")
         if not name:

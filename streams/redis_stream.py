@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from streams.example import Label
+from streams.checks import Label
 from streams.form import Form, Identity, Parts, check_id, to_json, utf8
-from streams.messages import Message, MessagesLost, Position, Reader, Told, logger
+from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 BATCH = 500
 """Entries in one answer."""
@@ -73,7 +73,7 @@ class RedisStream(Reader):
     form, bad, wait, name
         As for `JSONLines`.
     lost : callable, optional
-        Told when the server has trimmed, deleted or forgotten entries that were not read (`MessagesLost`); it
+        ErrorHandler when the server has trimmed, deleted or forgotten entries that were not read (`MessagesLost`); it
         goes on with what is there. By default it is raised. Trimming is noticed from Redis 7 on, which counts
         the entries ever added; an entry taken out with XDEL before it was read is noticed only where those
         before it are gone too.
@@ -102,8 +102,8 @@ class RedisStream(Reader):
         stream: str,
         *,
         form: Form | None = None,
-        bad: Told | None = None,
-        lost: Told | None = None,
+        bad: ErrorHandler | None = None,
+        lost: ErrorHandler | None = None,
         wait: float = 1.0,
         name: str | None = None,
     ) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from streams.example import Kind, Label, Nominal, Numeric, Ordinal, Scaling, Stream, is_finite, is_missing
+from streams.checks import Label, distinct_names, is_finite, is_missing, python_label
+from streams.example import Scaling, Stream
 from streams.form import Decoder, Form
+from streams.schema import Kind, Nominal, Numeric, Ordinal
 from streams.sources import labelled
-from streams.tables import distinct_names, python_label
 
 Row = dict[str, Any]
 
@@ -75,6 +76,8 @@ def from_river(
     Ordinal(values) or Skip()
     """
     _check(dataset)
+    if schema is not None and not isinstance(schema, Mapping):
+        raise TypeError(f"schema must be a mapping from feature to kind, got {schema!r}")
     rows, labels = _read(dataset)
     if features is None:
         features = list(rows[0])

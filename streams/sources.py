@@ -13,9 +13,22 @@ import numpy as np
 
 from streams import sparse
 from streams.batches import columns_of, eager
-from streams.example import Floats, Kind, Label, Objects, Scaling, Stream, is_finite, is_missing, label_key
+from streams.checks import (
+    Floats,
+    Label,
+    Objects,
+    distinct_names,
+    is_finite,
+    is_missing,
+    label_key,
+    label_set,
+    python_label,
+    sort_labels,
+)
+from streams.example import Scaling, Stream
 from streams.frames import read_numbers
-from streams.tables import Table, distinct_names, label_set, python_label, read_csv, sort_labels
+from streams.schema import Kind
+from streams.tables import Table, read_csv
 
 
 def from_arrays(

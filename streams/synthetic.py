@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from streams.example import Floats, Integers, Label, Scaling, Stream, whole_number
+from streams.checks import Floats, Integers, Label, real_number, whole_number
+from streams.example import Scaling, Stream
 from streams.sparse import stacked
 
 # Others draw from numpy.random.default_rng(seed) too, with the same seed as likely as not. A stream made of the
@@ -110,7 +110,7 @@ def gaussians(
     """
     n, classes = whole_number("n", n, 1), whole_number("classes", classes, 2)
     features, seed = whole_number("features", features, 2), whole_number("seed", seed, 0)
-    spread, turn = _real("spread", spread), _real("turn", turn)
+    spread, turn = real_number("spread", spread), real_number("turn", turn)
     if spread <= 0:
         raise ValueError(f"spread must be positive, got {spread!r}")
     share = _shares(proportions if proportions is not None else [1.0] * classes, tuple(range(classes)))
@@ -288,17 +288,8 @@ def _shares(proportions: Any, classes: tuple[Label, ...]) -> Floats:
         values = list(proportions)
     if len(values) != len(classes):
         raise ValueError(f"proportions must hold one number for each of {len(classes)} classes, got {len(values)}")
-    share = np.array([_real("proportions", value) for value in values])
+    share = np.array([real_number("proportions", value) for value in values])
     if (share < 0).any() or not share.sum() > 0 or not isfinite(share.sum()):
         raise ValueError(f"proportions must be nonnegative with a positive sum, got {proportions!r}")
     normed: Floats = share / share.sum()
     return normed
-
-
-def _real(name: str, value: Any) -> float:
-    """Return a finite number, or say what is wrong with it."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a finite number, got {value!r}")
-    if not isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return float(value)

@@ -7,7 +7,7 @@ import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -16,7 +16,8 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.example import MISSING, Floats, Integers, Kind, Label, Numeric
+from streams.checks import Floats, Integers, Label, distinct_names, label_set, sort_labels
+from streams.schema import MISSING, Kind, Numeric
 
 
 class Rows(Protocol):
@@ -46,8 +47,7 @@ def read_csv(
     delimiter: str,
 ) -> Table:
     """Return the encoded table of a CSV file; parameters as in `from_csv`."""
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f'delimiter must be one character, neither " nor a line end, got {delimiter!r}')
+    check_delimiter(delimiter)
     declared = label_set(classes) if classes is not None else None
     for k in declared or ():
         if not isinstance(k, str):
@@ -56,7 +56,7 @@ def read_csv(
     def read(fast: bool) -> tuple[list[_Column], Floats]:
         with _opened(path) as lines:
             rows = csv.reader(lines, delimiter=delimiter)
-            columns = _columns(path, _header(path, rows), label, schema or {}, declared)
+            columns = _columns(path, _header(path, rows), label, {} if schema is None else schema, declared)
             return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns)
 
     try:
@@ -85,6 +85,12 @@ def read_csv(
     if not features:
         raise ValueError(f"{path} has no feature: every column but the label is skipped")
     return Table(np.hstack(blocks), codes, known, distinct_names("features", features))
+
+
+def check_delimiter(delimiter: Any) -> None:
+    """Raise ValueError unless fields may be told apart by it."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(f'delimiter must be one character, neither " nor a line end, got {delimiter!r}')
 
 
 class _NotParsed(Exception):
@@ -173,6 +179,8 @@ def _columns(
         label = names[label]
     if label not in names:
         raise ValueError(f"label must be a column of {path}, got {label!r}; it has {_some(names)}")
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"schema must be a mapping from column to kind, got {schema!r}")
     for column, kind in schema.items():
         if column not in names:
             raise ValueError(f"schema names a column {column!r} that {path} lacks; it has {_some(names)}")
@@ -235,57 +243,3 @@ def _field(path: Path, row: int, column: _Column, text: str) -> float:
         return column.read(text)
     except ValueError as error:
         raise ValueError(f"{path}, row {row}, column {column.name!r} {error}") from None
-
-
-def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
-    """Return the labels in sorted order: by value where every one is a number or the text of one.
-
-    Examples
-    --------
-    >>> sort_labels({"10", "9"}), sort_labels({"b", "10", "9"})
-    (('9', '10'), ('10', '9', 'b'))
-    """
-    try:
-        value = {label: float(label) for label in labels if isinstance(label, str)}
-    except ValueError:
-        value = {}
-    if len(value) == len(labels) and all(map(isfinite, value.values())):
-        return tuple(sorted(value, key=lambda text: (value[text], text)))
-    try:
-        return tuple(sorted(labels))  # type: ignore[type-var]
-    except TypeError:
-        some = sorted(map(repr, labels))[:5]
-        raise TypeError(f"classes must be declared, since these labels have no order: {', '.join(some)}") from None
-
-
-def label_set(classes: Any) -> tuple[Label, ...]:
-    """Return the declared classes as a tuple of distinct Python objects."""
-    if isinstance(classes, str | bytes | Set | Mapping) or not isinstance(classes, Iterable):
-        raise TypeError(f"classes must be a sequence of labels, in class order, got {classes!r}")
-    labels = tuple(python_label(label) for label in classes)
-    for label in labels:
-        if not isinstance(label, Hashable):
-            raise TypeError(f"classes must be hashable labels, got {label!r}")
-    if not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"classes must be distinct and at least one, got {labels!r}")
-    return labels
-
-
-def python_label(label: Any) -> Any:
-    """Return a numpy scalar as the Python object it holds, anything else as it is."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def distinct_names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names as a tuple, or raise unless they are distinct str."""
-    if isinstance(names, str):
-        raise TypeError(f"{parameter} must be a sequence of str, got {names!r}")
-    named = tuple(names)
-    seen: set[str] = set()
-    for name in named:
-        if not isinstance(name, str):
-            raise TypeError(f"{parameter} must be str, got {name!r}")
-        if name in seen:
-            raise ValueError(f"{parameter} must be distinct, got {name!r} twice")
-        seen.add(name)
-    return named

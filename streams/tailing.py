@@ -18,9 +18,9 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from streams.example import whole_number
+from streams.checks import whole_number
 from streams.form import Form, Parts, utf8
-from streams.messages import Message, MessagesLost, Position, Reader, Told, logger
+from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 CHUNK = 1 << 16
 LONGEST = 1 << 24
@@ -104,8 +104,8 @@ class LineReader(Reader):
         path: str | os.PathLike[str],
         form: Form | None,
         follow: bool,
-        bad: Told | None,
-        lost: Told | None,
+        bad: ErrorHandler | None,
+        lost: ErrorHandler | None,
         wait: float,
         name: str | None,
     ) -> None:

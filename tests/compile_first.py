@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 import venn
+from venn.calibrators import VennAbers
 
 CLASSES = ("a", "b", "c")
 
@@ -50,13 +52,30 @@ def squares():
     )  # fmt: skip
     for _ in range(5):
         svm.unlearn_one()
+    rest()
     logistic = venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES)
     replayed(deleted=venn.TransductiveVenn(logistic, venn.Deleted(venn.Argmax())))
-    near = venn.NearestNeighbours(3, CLASSES)
-    replayed(
-        near=venn.TransductiveVenn(near, venn.Argmax()),
-        distances=venn.Conformal(venn.NeighbourDistances(2, CLASSES), venn.DistanceRatio()),
-    )
+    near, distances = venn.NearestNeighbours(3, CLASSES), venn.NeighbourDistances(2, CLASSES)
+    replayed(near=venn.TransductiveVenn(near, venn.Argmax()), distances=venn.Conformal(distances, venn.DistanceRatio()))
+    near.unlearn_one()
+    distances.unlearn_one()
+
+
+def rest():
+    """Compile what monitors bet with, what blocks go through, and batch machines."""
+    X, y = (np.array(column) for column in zip(*examples(), strict=True))
+    scorer = venn.FrozenScorer(LogisticRegression().fit(X, y), CLASSES)
+    for model in (venn.InductiveVenn(scorer), venn.InductiveConformal(scorer), venn.InductiveVennAbers(scorer)):
+        model.replay_many(X, y.tolist())
+    p = np.linspace(0.01, 0.99, 20).tolist()
+    bets = (venn.Power, venn.SimpleMixture, venn.PlugIn, venn.BetaPlugIn, venn.SimpleJumper, venn.CompositeJumper)
+    for martingale in (*(make() for make in bets), venn.Sleeper(), venn.StitchedBound(), venn.BettingBound()):
+        for value in p:
+            martingale.update(value)
+    calibrator = VennAbers()
+    calibrator.insert_many(p, [0, 1] * 10)
+    calibrator.delete(p[0], 0)
+    venn.BootstrapSVC(resamples=2, random_state=0).fit(X, y == "a")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,22 @@ def pytest_sessionstart(session):
             assert half.wait() == 0, "compiling what the tests need failed"
 
 
+# Files of many seconds, the longest first: a worker takes a whole file, and the last ones should be short. Those that
+# wait for servers, browsers and clocks are among them, so that other workers compute meanwhile.
+LONGEST = (
+    "examples", "scale_replays", "kill", "validity", "watched", "machine", "covtype", "cli", "page", "cli_monitor",
+    "logistic", "scale_keyed", "run", "sharpness", "svc", "report", "rueping", "unlearn", "sharp_validity", "abers",
+    "constrained", "taxonomies", "checkpoint", "packaging", "journal", "inductive", "late_labels", "inductive_validity",
+    "scale_collection", "conformal", "venn", "posterior", "classwise", "record_monitoring", "compare", "redis", "kafka",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest files first."""
+    place = {f"test_{name}.py": i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
+
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {
     "rbf": (venn.RBF(0.5), svm.rbf(0.5)),

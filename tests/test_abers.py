@@ -604,3 +604,12 @@ def test_refused_by_several_classes(kind):
             kind(classes)
     with pytest.raises(TypeError, match="merge must be a merge object"):
         kind(["a", "b"], LogMerge)
+
+
+@pytest.mark.parametrize(
+    "bad", [[10**400], ["x"], [[0.1], [0.1, 0.2]], [1j]], ids=["huge", "text", "ragged", "complex"]
+)
+@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()], ids=repr)
+def test_a_pair_of_what_is_no_number_is_refused(merge, bad):
+    with pytest.raises((TypeError, ValueError), match="p0 must"):
+        merge.merge(bad, [0.5])

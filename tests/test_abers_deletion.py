@@ -75,3 +75,39 @@ def test_a_label_that_is_not_held_at_a_score_that_is():
     with pytest.raises(ValueError, match=r"score and y must be .*, got \(0.5, 1\)"):
         calibrator.delete(0.5, 1)
     assert len(calibrator) == 0
+
+
+@pytest.mark.parametrize("size", [3, 96, 97, 200])
+def test_at_no_score_can_a_label_be_deleted_that_only_others_hold(size):
+    """The first, the second and the last score of a leaf; with 96 scores a leaf is full."""
+    labels = np.random.default_rng(size).integers(0, 2, size)
+    calibrator = VennAbers()
+    calibrator.insert_many(np.arange(size) / 7, labels)
+    before = contents(calibrator)
+    for score, y in zip((np.arange(size) / 7).tolist(), labels.tolist(), strict=True):
+        with pytest.raises(ValueError, match="must be those of a calibration example"):
+            calibrator.delete(score, 1 - y)
+    assert contents(calibrator) == before
+
+
+@pytest.mark.parametrize("order", ["at random", "by score"])
+def test_room_that_was_given_back_is_used_again(order):
+    """Three times from 2 scores to 300 and back: what was freed is taken in the same order, or in another."""
+    rng = np.random.default_rng(len(order))
+    sliding, held = VennAbers(), []
+    for _ in range(3):
+        scores, labels = rng.normal(size=300), rng.integers(0, 2, 300)
+        for score, y in zip(scores.tolist(), labels.tolist(), strict=True):
+            sliding.insert(score, y)
+            held.append((score, y))
+        held.sort() if order == "by score" else rng.shuffle(held)
+        for size in (len(held), 150, 20, 2):
+            while len(held) > size:
+                score, y = held.pop()
+                sliding.delete(float(score), int(y))
+            own, left = np.array([score for score, _ in held]), np.array([int(y) for _, y in held])
+            anew = VennAbers()
+            anew.insert_many(own, left)
+            assert contents(sliding) == contents(anew)
+            for s in (own.min() - 1, float(np.median(own)), own.max(), rng.normal()):
+                assert sliding.query(s) == pytest.approx(naive.refitted(own, left, s), abs=1e-12)

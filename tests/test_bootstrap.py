@@ -266,7 +266,7 @@ BAD = [
     ({"epsilon": -0.1}, ValueError, r"epsilon must be a finite number >= 0, got -0\.1"),
     ({"jobs": 0}, ValueError, "jobs must be an integer >= 1, got 0"),
     ({"sensitivity": 1.5}, ValueError, r"sensitivity must lie in \[0, 1\], got 1\.5"),
-    ({"sensitivity": "all"}, TypeError, "sensitivity must be a finite number >= 0, got 'all'"),
+    ({"sensitivity": "all"}, TypeError, r"sensitivity must be a number in \[0, 1\], got 'all'"),
     ({"base": SVC}, TypeError, "base must be an estimator with fit, decision_function and a parameter C"),
     ({"base": 3}, TypeError, "base must be an estimator .* got 3"),
     ({"random_state": "seed"}, ValueError, "cannot be used to seed"),

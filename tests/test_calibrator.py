@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -39,6 +41,7 @@ from test_svc import refuted
 
 import venn
 from venn.adapters.calibrator import VennAbersCalibrator
+from venn.calibrators.abers import VennAbers
 
 ONE_SPLIT = ShuffleSplit(1, test_size=0.4, random_state=0)
 NAMES = np.array(["ant", "bee", "cow", "dog"])
@@ -600,3 +603,33 @@ def test_bad_weights_leave_no_trace(weights, message):
     with pytest.raises(OverflowError, match="at most 2147483647 examples, got 20 and "):
         model.partial_fit(X[:1], y[:1], sample_weight=[2**31 - 1])
     np.testing.assert_array_equal(said(model, X), before)
+
+
+def test_threads_that_ask_while_one_adds_see_all_of_an_example_or_nothing(monkeypatch):
+    X, y = examples(n=80, c=3)
+    model = VennAbersCalibrator(GaussianNB().fit(X[:40], y[:40]), cv="prefit").partial_fit(X[40:60], y[40:60])
+    expected, later = [model.predict_interval(X[:5])], copy.copy(model)
+    for i in range(60, 70):
+        later.partial_fit(X[[i]], y[[i]])
+        expected.append(later.predict_interval(X[:5]))
+    insert = VennAbers.insert_many
+
+    def slowly(calibrator, scores, labels):
+        insert(calibrator, scores, labels)
+        time.sleep(0.002)  # between the classes of one example
+
+    monkeypatch.setattr(VennAbers, "insert_many", slowly)
+    seen, over = [], threading.Event()
+
+    def ask():
+        while not over.is_set():
+            seen.append(model.predict_interval(X[:5]))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for i in range(60, 70):
+        model.partial_fit(X[[i]], y[[i]])
+    over.set()
+    asking.join()
+    assert seen
+    assert all(any(np.array_equal(one, whole) for whole in expected) for one in seen)

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
-from venn.adapters import classifiers
+from venn.adapters import bag
 from venn.adapters.classifiers import ConformalClassifier, VennClassifier
 
 SQUARES = {"kernel": venn.RBF(0.5), "C": 10.0, "svm": venn.LeastSquaresSVM}
@@ -296,7 +296,7 @@ BAD_VENN = {
 BAD_CONFORMAL = {
     "measure": ({"measure": "margin"}, TypeError, "measure must be a nonconformity measure"),
     "alpha": ({"alpha": 1.5}, ValueError, r"alpha must lie in \[0, 1\], got 1.5"),
-    "alpha's type": ({"alpha": "0.1"}, TypeError, "alpha must be a finite number, got '0.1'"),
+    "alpha's type": ({"alpha": "0.1"}, TypeError, r"alpha must be a number in \[0, 1\], got '0.1'"),
     "seed": ({"seed": -1}, ValueError, "seed"),
     "smoothed": ({"smoothed": "yes"}, TypeError, "smoothed"),
 }
@@ -414,7 +414,7 @@ def test_a_copy_learns_for_itself_and_nothing_is_copied_for_one_example(kind, mo
         copies.append(value)
         return copy.deepcopy(value)
 
-    monkeypatch.setattr(classifiers, "deepcopy", counted)
+    monkeypatch.setattr(bag, "deepcopy", counted)
     for i in range(10, 15):
         model.partial_fit(X[[i]], y[[i]])
     assert len(copies) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from click.testing import CliRunner
 import streams
 import venn
 from venn import cli
+from venn.cli.predictors import PREDICTORS
+from venn.cli.words import plain_words
 from venn.online.record import Record
 from venn.prediction import Forecast, Multiprobability, PredictionSet
 
@@ -293,7 +296,7 @@ class Stubborn:
 
 
 def test_what_fails_midway_is_one_line_with_its_step(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(cli.PREDICTORS, "venn", ("hinge", Stubborn))
+    monkeypatch.setitem(PREDICTORS, "venn", ("hinge", Stubborn))
     result = run("replay", "car", "--predictors", "venn")
     assert result.exit_code == 1
     assert result.stderr == "Error: residual must be at most 1e-8, got 1 (at step 3 of the replay)\n"
@@ -326,7 +329,7 @@ def test_plain_words():
             },
             y,
         )
-    assert cli.plain_words(record) == [
+    assert plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; it was inside at 1 of 3 steps.",
         "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
         "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
@@ -336,14 +339,14 @@ def test_plain_words():
     sets = Record(classes, ["conformal"])
     for step in range(100):
         sets.update({"conformal": PredictionSet(np.array([0.04 if step < 12 else 0.5, 0.3]), classes)}, "a")
-    assert cli.plain_words(sets) == [
+    assert plain_words(sets) == [
         "conformal: 12 of 100 sets at significance 0.05 missed the true label, BEYOND the 1 to 10 that chance allows; "
         "1.88 labels a set."
     ]
     plain = Record(classes, ["plain"])  # may miss less often than 5 in 100, and that is no surprise
     for _ in range(100):
         plain.update({"plain": PredictionSet(np.array([0.5, 0.3]), classes, smoothed=False)}, "a")
-    assert cli.plain_words(plain)[0].startswith(
+    assert plain_words(plain)[0].startswith(
         "plain: 0 of 100 sets at significance 0.05 missed the true label, within the 0 to 10 that chance allows"
     )
 
@@ -353,3 +356,28 @@ def test_a_table_with_one_label_has_nothing_to_predict(run, tmp_path):
     result = run("replay", "one.csv", "--label", "y")
     assert result.exit_code == 1
     assert "one.csv holds one label only, 'u': there is nothing to predict" in result.output
+
+
+def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch):
+    """The signal itself, sent in the middle of a step; the step is finished and all is as if it had been the last."""
+    update = Record.update
+
+    def interrupting(record, predictions, y):
+        if len(record) == 30:
+            signal.raise_signal(signal.SIGINT)
+        update(record, predictions, y)
+
+    options = ("--predictors", "deleted,conformal", "--json")
+    expected = json.loads(run("replay", "car", *options, "--steps", 31, "--out", "whole").stdout)
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(Record, "update", interrupting)
+    result = run("replay", "car", *options, "--out", "here")
+    assert result.exit_code == 130
+    assert "interrupted at step 31 of 1728" in result.stderr
+    assert json.loads(result.stdout) | {"seconds": 0} == expected | {"seconds": 0}
+    assert len(Record.load(tmp_path / "here/record.npz")) == 31
+    assert signal.getsignal(signal.SIGINT) is before
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    first = run("replay", "car", *options, "--steps", 1, "--out", "one")
+    assert (first.exit_code, json.loads(first.stdout)["n"]) == (0, 1)

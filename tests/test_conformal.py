@@ -12,7 +12,8 @@ from naive import logistic
 
 import venn
 from venn.machines.machine import ScoreTable
-from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier, _of_hinge_loss
+from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
+from venn.nonconformity.multipliers import _of_hinge_loss
 from venn.prediction import PredictionSet
 from venn.predictors.conformal import Conformal, p_values
 from venn.smoothing import Smoothing

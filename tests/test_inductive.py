@@ -21,10 +21,12 @@ from inductive_cases import (
     shuffled_within,
 )
 from naive import inductive as naive
+from naive import taxonomies as naive_taxonomies
 from naive import venn as naive_venn
 
 import venn
-from venn.predictors.counts import Multiprobabilities
+from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.counts import MarginBag, counter
 from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.schedules import (
@@ -199,6 +201,35 @@ def test_shuffling_within_what_trains_and_what_calibrates(name, taxonomy):
         model.learn_many(X[order], y[order])
         answers.append(model.predict_many(X).counts)
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+# Margins in order ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [2, 4, 50, 10**6])
+@pytest.mark.parametrize("seed", range(4))
+def test_margins_in_order_give_the_bins_of_the_definition(seed, levels):
+    """At every step, by single examples and by many, with ties of all sorts: the bag put into categories anew."""
+    rng = np.random.default_rng(seed)
+    c = 2 + seed % 3
+    S, y = rng.integers(0, levels, size=(120, c)) / levels, rng.integers(0, c, 120)
+    asked = rng.integers(0, levels, size=(2, c)) / levels
+    reader = counter(AdaptiveMarginBins(), tuple(range(c)), venn.CategoryClass())
+    assert type(reader) is MarginBag
+    n = 0
+    while n < 120:
+        block = reader.predict(asked)
+        for row, counts, top in zip(asked, block.counts, block.category_classes, strict=True):
+            categories = naive_taxonomies.adaptive(np.array([*S[:n], row]))
+            beside = [y[i] for i in range(n) if categories[i] == categories[n]]
+            assert counts.tolist() == [beside.count(k) for k in range(c)]
+            assert top == categories[n][0]
+        more = int(rng.integers(1, 20)) if rng.random() < 0.2 else 1
+        if rng.random() < 0.5:
+            reader.add(S[n : n + more], y[n : n + more])
+        else:
+            reader.replay(S[n : n + more], y[n : n + more], np.ones(len(S[n : n + more]), bool))
+        n += more
 
 
 # Blocks --------------------------------------------------------------------------------------------------------------

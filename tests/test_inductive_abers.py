@@ -12,7 +12,8 @@ from naive import abers as naive_abers
 from naive import inductive as naive
 
 import venn
-from venn.predictors.abers import InductiveVennAbers, ManyClassIntervals
+from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.schedules import NoTraining, PrefixRestart
 

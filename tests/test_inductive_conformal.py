@@ -18,7 +18,8 @@ from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values,
 from venn.machines.distances import NeighbourDistances
 from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
 from venn.prediction import PredictionSet
-from venn.predictors.inductive_conformal import InductiveConformal, ManyPredictionSets
+from venn.predictors.blocks import ManyPredictionSets
+from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
 from venn.smoothing import Smoothing
 

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from conftest import labels, objects
 from test_late_labels import CLASSES, MAKERS, examples, shuffled_events, state
 
 import venn
+from venn.online import restart
 from venn.online.bulletin import spacing
 from venn.online.codec import encode
 
@@ -62,7 +64,7 @@ def test_a_closed_run_goes_on_without_learning_again(tmp_path, monkeypatch):
     with opened(tmp_path / "run.db") as online:
         happen(online, events[:25])
         expected = state(online)
-    monkeypatch.setattr(venn.Online, "_happen_again", None)
+    monkeypatch.setattr(restart, "happen_again", None)
     with opened(tmp_path / "run.db") as online:
         assert state(online) == expected
         monkeypatch.undo()
@@ -592,3 +594,74 @@ def test_what_viewers_see(tmp_path):
         assert snapshot == json.loads(json.dumps({"told": told, "monitor": online.monitors["Conformal"].snapshot()}))
     with pytest.raises(venn.JournalError, match="is closed"):
         watch.counts()
+
+
+@pytest.mark.parametrize("what", ["deleted", "moved", "replaced"])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_journal_that_is_gone_is_noticed_by_the_next_event(tmp_path, what, together):
+    path = tmp_path / "run.db"
+    online = opened(path)
+    online.ask([0.0, 0.0], "first")
+    if what == "deleted":
+        path.unlink()
+    else:
+        path.rename(tmp_path / "elsewhere.db")
+    if what == "replaced":
+        path.write_bytes(b"")
+    asked = online.asked
+    acts = [
+        lambda: online.ask([0.0, 0.0], "second"),
+        lambda: online.answer("first", "a"),
+        lambda: online.expire("first"),
+    ]
+    for act in acts[: 1 if together else 3]:  # after a transaction that failed a run is of no further use
+        with (
+            pytest.raises(venn.JournalError, match="deleted, moved or replaced"),
+            online.transaction() if together else nullcontext(),
+        ):
+            act()
+    assert (online.asked, online.answered, online.pending) == (asked, 0, ("first",))
+    online.journal.close()
+
+
+def overwritten(path, table, column, value):
+    """Write a value that the table does not allow, as a damaged disk may."""
+    db = sqlite3.connect(path, isolation_level=None)
+    (strict,) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    for sql, change in ((strict.replace(" NOT NULL", "").replace(" STRICT", ""), True), (strict, False)):
+        db.execute("PRAGMA writable_schema = 1")
+        db.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, table))
+        db.close()
+        db = sqlite3.connect(path, isolation_level=None)
+        if change:
+            db.execute(f"UPDATE {table} SET {column} = {value}")
+    db.close()
+    for file in path.parent.glob("run.db-state-*"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("value", ["NULL", "'x'", "x'00ff'"], ids=["null", "text", "bytes"])
+@pytest.mark.parametrize(
+    ("table", "column", "read"),
+    [
+        ("answers", "event", lambda watch: watch.counts()),
+        ("answers", "time", lambda watch: watch.counts()),
+        ("questions", "time", lambda watch: watch.counts()),
+        ("answers", "truth", lambda watch: watch.record()),
+        ("questions", "predictions", lambda watch: watch.latest()),
+        ("series", "figures", lambda watch: watch.series()),
+        ("latest", "snapshot", lambda watch: watch.snapshot("TransductiveVenn")),
+        ("run", "value", lambda watch: watch.counts()),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_values_that_nobody_has_written_are_the_named_error(table, column, read, value, tmp_path):
+    path = tmp_path / "run.db"
+    online = opened(path, every=5)
+    happen(online, events_of(20))
+    online.close()
+    overwritten(path, table, column, value)
+    with pytest.raises(venn.JournalError, match=r"run\.db"), venn.Watch(path) as watch:
+        read(watch)
+    with suppress(venn.JournalError):  # another exception would leave it
+        opened(path).journal.close()

@@ -268,7 +268,7 @@ def p_values(teacher, told, seed):
             if hasattr(event, "x"):
                 said[event.id] = online.ask(event.x, event.id)
             else:
-                waiting = online._waiting[event.id]
+                waiting = online._run.waiting[event.id]
                 now = online.panel.predict_one(waiting.x)["Conformal"]
                 values.append((said[event.id] if told else now).p_values[("a", "b").index(event.y)])
                 online.answer(event.id, event.y)

@@ -5,6 +5,7 @@ import pytest
 from naive import linear_svm as naive
 from sklearn.svm import SVC
 
+from venn._compiled.linear_svm import Rows, certify
 from venn.machines.linear_svm import Design, LinearFit, LinearSVM
 from venn.machines.machine import NotConverged
 
@@ -49,6 +50,28 @@ def test_gap_bounds_the_distance_to_the_solution():
         assert fit.gap <= tolerance * fit.objective
         assert exact.objective - 1e-9 <= fit.objective <= exact.objective + fit.gap + 1e-9
         assert ((fit.coef - exact.coef) ** 2).sum() / 2 <= fit.gap + exact.gap + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_certified_gap_is_that_of_multipliers_made_feasible(seed):
+    """Weak duality from its definition, at any coefficients and multipliers: either sign may hold the larger sum."""
+    rng = np.random.default_rng(seed)
+    n, d = 30, 3
+    X, costs, levels, shares = rng.normal(size=(n, d)), rng.random(n) + 0.1, rng.normal(size=n), rng.random(n)
+    signs = np.where(np.arange(n) < (8, 22)[seed % 2], 1.0, -1.0)
+    shares[::7] = 0.0
+    u, room = rng.normal(size=d + 1), Design(X).room()
+    room.z[:] = levels - signs * (X @ u[:d] + u[d])
+    rows = Rows(X, np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
+    objective, gap = certify(rows, np.arange(n), signs, costs, u, shares, 1.0, room)
+    w, b = u[:d], u[d]
+    assert objective == pytest.approx(naive.objective(w, b, X, signs, 1.0, costs, levels), rel=1e-12)
+    alpha = costs * shares
+    sums = {sign: alpha[signs == sign].sum() for sign in (1.0, -1.0)}
+    for sign, total in sums.items():
+        alpha[signs == sign] *= min(sums.values()) / total
+    dual = alpha @ levels - ((alpha * signs) @ X) @ ((alpha * signs) @ X) / 2
+    assert gap == pytest.approx(objective - dual, rel=1e-10)
 
 
 def test_multipliers_are_the_solution():

@@ -490,3 +490,13 @@ def test_classes_need_an_order():
     with pytest.raises(TypeError, match="classes must have an order"):
         venn.OneVsAllSVM(venn.RBF(1.0), 1.0, {"a", "b"})
     assert "np." not in repr(venn.OneVsAllSVM(venn.RBF(1.0), 1.0, np.array([0, 1])))
+
+
+def test_an_integer_that_no_float_holds_is_refused():
+    for make, name in (
+        (lambda: venn.RBF(10**400), "gamma"),
+        (lambda: venn.Polynomial(2, coef0=10**400), "coef0"),
+        (lambda: venn.OneVsAllSVM(venn.Linear(), 10**400, "ab"), "C"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be a finite number"):
+            make()

@@ -152,6 +152,23 @@ def test_sleeper_keeps_what_sleeps():
     assert np.isfinite(down).all()
 
 
+def test_sleeper_is_its_definition_where_no_float_holds_the_capital():
+    """Some bettors pass 2^500 twice on their way up, and again on their way down; running sums of logs say the rest."""
+    rate, grid = 0.05, 4
+    rng = np.random.default_rng(12)
+    ps = np.concatenate([0.25 * rng.random(700), 0.75 + 0.25 * rng.random(900), rng.random(200)])
+    levels = np.arange(1, grid) / grid
+    a, b = (each.ravel()[:, None] for each in np.meshgrid(levels, levels))
+    bets = np.cumsum(np.where(ps <= a, np.log(b / a), np.log((1 - b) / (1 - a))), axis=1)
+    path = Sleeper(rate, grid).update_many(ps)
+    for n in (1, 2, 300, 330, 500, 700, 701, 1000, 1100, 1300, 1500, 1600, 1800):
+        # What wakes after step m + 1 has bet from m + 2 on.
+        woken = math.log(rate / a.size) + math.log1p(-rate) * np.arange(n) + bets[:, n - 1 : n] - bets[:, :n]
+        expected = np.logaddexp(n * math.log1p(-rate), np.logaddexp.reduce(woken, axis=None))
+        assert path[n - 1] == pytest.approx(expected, rel=1e-12, abs=1e-10)
+    assert path[699] > 2 * 500 * math.log(2)
+
+
 # Fairness --------------------------------------------------------------------------------------------------------
 
 NEAR = np.append(1e-12, 2.0 ** np.arange(-39, -7))
@@ -457,3 +474,10 @@ def test_a_state_of_other_parameters_is_refused():
     for other in (Power(0.25), SimpleMixture()):
         with pytest.raises(ValueError, match=r"state must .*Power\(kappa=0.5\)"):
             Power().restore(other.state)
+
+
+def test_a_rate_that_no_float_holds_is_refused():
+    with pytest.raises(ValueError, match="jump must lie in"):
+        SimpleJumper(10**400)
+    with pytest.raises(ValueError, match="jumps must lie in"):
+        CompositeJumper([0.1, -(10**400)])

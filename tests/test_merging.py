@@ -24,7 +24,8 @@ from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.sums import means, rounded, terms, total, totals, units
 from venn.online.pooled import PooledCurves
 from venn.predictors.abers import InductiveVennAbers
-from venn.predictors.inductive import Inductive, InductiveVenn
+from venn.predictors.base import Inductive
+from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
 

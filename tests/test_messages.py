@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.example import Nominal, Numeric, Ordinal, Scaling, Skip
+from streams.example import Scaling
 from streams.form import Decoder, Form, to_json
 from streams.messages import BadMessage, Message, Tally
+from streams.schema import Nominal, Numeric, Ordinal, Skip
 
 FRUIT = Form(
     features=["weight", "colour", "note", "size"],

@@ -202,3 +202,15 @@ def test_what_is_no_significance_level():
     for bad in ("0.1", None, True, [0.1]):
         with pytest.raises(TypeError, match=r"epsilon must be a number in \[0, 1\], got"):
             prediction.set(bad)
+
+
+@pytest.mark.parametrize("bad", [10**400, "x", None, [1.0, 2.0], 1j], ids=["huge", "text", "none", "list", "complex"])
+def test_what_is_no_number_is_refused_by_name(bad):
+    """An integer that no float holds among them."""
+    for make, name in (
+        (lambda: Forecast([bad, 1.0], ("a", "b")), "proba"),
+        (lambda: Multiprobability([[bad, 1.0], [0.0, 1.0]], ("a", "b")), "probabilities"),
+        (lambda: ClassIntervals([[bad, 1.0], [0.0, 1.0]], ("a", "b")), "pairs"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
+            make()

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 from conftest import labels, learned, objects
 from inductive_cases import Centroids, frozen
 from naive import priors as naive
@@ -374,6 +375,72 @@ def test_coins_are_fair_and_not_the_numbers_that_break_ties():
         assert abs(np.corrcoef(coins, other.block(0, n))[0, 1]) < 4 / np.sqrt(n)
 
 
+FEW = {
+    "all wait for a training": lambda: venn.InductiveVenn(squares(), None, venn.PrefixRestart(8)),
+    "fixed scorer": lambda: venn.InductiveVenn(frozen(3)),
+    "p-values": lambda: InductiveConformal(squares(), schedule=venn.Prefix(0.5, first=4), seed=7),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_balanced_takes_many_as_one_after_another(name, sparse):
+    if sparse and name == "fixed scorer":
+        pytest.skip("of dense objects")
+    X, y = examples(12, 70)
+    given = scipy.sparse.csr_array(X) if sparse else X
+    keep = (0.25, 1.0, 0.5)
+    single, learns, replays = (Balanced(FEW[name](), keep, seed=4) for _ in range(3))
+    said = []
+    for i, label in enumerate(y.tolist()):
+        said.append(numbers(single.predict_one(given[[i]] if sparse else X[i])))
+        single.learn_one(given[[i]] if sparse else X[i], label)
+    blocks = [replays.replay_many(given[a:b], y[a:b]) for a, b in ((0, 0), (0, 25), (25, 26), (26, 70))]
+    assert all(np.array_equal(numbers(one), own) for one, own in zip((p for b in blocks for p in b), said, strict=True))
+    learns.learn_many(given[:31], y[:31].tolist())
+    learns.learn_many(given[31:], y[31:])
+    assert (single.n, single.kept) == (learns.n, learns.kept) == (replays.n, replays.kept)
+    assert 0 < single.kept < single.n == 70
+    for other in (learns, replays):
+        block = other.predict_many(given)
+        for i in range(70):
+            assert np.array_equal(numbers(block[i]), numbers(single.predict_one(given[[i]] if sparse else X[i])))
+
+
+def test_balanced_takes_many_or_none():
+    X, y = examples(13, 20)
+    model = Balanced(venn.InductiveVenn(frozen(3)), (1e-9, 1e-9, 1.0), seed=2)
+    for take in (model.learn_many, model.replay_many):
+        with pytest.raises(ValueError, match="y must be one of the classes"):
+            take(X, [*y[:-1].tolist(), 7])
+        with pytest.raises(ValueError, match="X must be finite"):
+            take(np.where(np.arange(20)[:, None] == 19, np.nan, X), y)
+        assert (model.n, model.kept) == (0, 0)
+    whole_bag = Balanced(MODELS["transductive"](None), (1, 1, 1))
+    for take in (lambda: whole_bag.predict_many(X), lambda: whole_bag.replay_many(X, y)):
+        with pytest.raises(TypeError, match="predictor must be inductive"):
+            take()
+
+
+def test_balanced_counts_what_came_before_a_training_failed():
+    class Failing(Centroids):
+        def fresh(self):
+            return Failing(self.classes)
+
+        def learn_one(self, x, y):
+            raise venn.NotConverged("always")
+
+    X, y = examples(14, 60, c=2)
+    y = y % 2
+    models = [Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.PrefixRestart(5)), (0.3, 0.6)) for _ in "abc"]
+    with pytest.raises(venn.NotConverged):
+        learned(models[0], X, y.tolist())
+    for take in (models[1].learn_many, models[2].replay_many):
+        with pytest.raises(venn.NotConverged):
+            take(X, y)
+    assert {(model.n, model.kept) for model in models} == {(models[0].n, 5)}
+
+
 def test_keeping_all_is_the_predictor():
     X, y = examples(9, 20)
     model, plain = Balanced(MODELS["inductive"](None), (1, 1, 1)), MODELS["inductive"](None)
@@ -525,3 +592,10 @@ def test_wrong_probabilities_are_refused():
     for bad in ("ab", [["0.5", "0.5"]], [[True, False]], None):
         with pytest.raises(TypeError, match=r"proba must be \(n, 2\) probabilities"):
             operational_priors(bad, train)
+
+
+def test_an_integer_that_no_float_holds_is_refused():
+    with pytest.raises(ValueError, match="operational must be probabilities"):
+        PriorShift((0.5, 0.5), (10**400, 1))
+    with pytest.raises(ValueError, match="costs must be"):
+        PriorShift.of_costs((10**400, 1))

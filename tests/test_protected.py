@@ -460,7 +460,7 @@ def test_a_copy_goes_on_as_if_nothing_had_been(loss, copied):
 
 def test_repr_can_be_typed():
     model = Protected(venn.Scaler(squares(), venn.Platt()), BrierLoss(), rates=[0.1, np.float64(0.01)], passive=0.25)
-    names = {**vars(venn), "Protected": Protected, "LogLoss": LogLoss, "BrierLoss": BrierLoss}
+    names = {name: getattr(venn, name) for name in dir(venn)}
     again = eval(repr(model), names)
     assert repr(again) == repr(model)
     assert "rates=(0.1, 0.01), passive=0.25" in repr(model)
@@ -539,7 +539,7 @@ def test_bad_parameters_are_refused():
         with pytest.raises(TypeError, match="rates must be a sequence of numbers"):
             Protected(Given(), rates=rates)
     for value in (0, 1, 0.0, 1.0, -0.1, 1.5, math.nan, "x", None, True):
-        with pytest.raises((ValueError, TypeError), match=r"passive must be in \(0, 1\), got"):
+        with pytest.raises((ValueError, TypeError), match=r"passive must be a number in \(0, 1\), got"):
             Protected(Given(), passive=value)
-        with pytest.raises((ValueError, TypeError), match=r"rates must be in \(0, 1\), got"):
+        with pytest.raises((ValueError, TypeError), match=r"rates must be a number in \(0, 1\), got"):
             Protected(Given(), rates=[0.1, value])

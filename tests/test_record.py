@@ -674,3 +674,15 @@ def test_forged_numbers_are_refused(tmp_path):
     forged(path, members={"row_0": np.full(18, 1.5)})
     with pytest.raises(ValueError, match="no probabilities"):
         Record.load(path)
+
+
+@pytest.mark.parametrize("bad", [None, "model", [1.0], np.zeros((1, 2))], ids=["none", "text", "list", "array"])
+def test_predictions_that_are_no_mapping_are_refused(bad):
+    record = venn.Record(("a", "b"), ["model"])
+    with pytest.raises(TypeError, match="predictions must be a mapping of names to predictions, got"):
+        record.update(bad, "a")
+    with pytest.raises(ValueError, match="y must be one of the classes"):
+        record.update({"model": venn.Forecast([0.5, 0.5], ("a", "b"))}, ["a"])
+    assert len(record) == 0
+    with pytest.raises(TypeError, match="clip must be a number in"):
+        venn.Record(("a", "b"), ["model"], clip=bad)

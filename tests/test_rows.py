@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from streams.example import Nominal, Skip
 from streams.form import Form
 from streams.lines import CSVRows
 from streams.messages import BadMessage
+from streams.schema import Nominal, Skip
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ import random
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -24,7 +26,7 @@ import venn
 from venn import cli
 from venn.cli import service
 from venn.cli.output import Output, prediction_line
-from venn.cli.setting import PREDICTORS
+from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online
 
 N = 160
@@ -474,3 +476,39 @@ def test_another_sqlite_file_and_a_journal_in_use(run, tmp_path):
         result = run("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", *OPTIONS)
         assert result.exit_code == 1
         assert result.stderr == "Error: run.db must belong to one process, and another one has it open\n"
+
+
+def test_a_process_that_died_before_its_run_had_begun(run, tmp_path, undisturbed):
+    """Between making the file and writing its tables: a database without any, of which the run knows nothing."""
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", *OPTIONS)
+    with closing(sqlite3.connect("run.db")) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    assert Path("run.db").read_bytes().startswith(b"SQLite format 3\0")
+    checked = run(*arguments, "--check")
+    assert checked.exit_code == 0, checked.output
+    assert "journal: run.db, a new one" in checked.output
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert left("run.db") == undisturbed[0]
+
+
+def test_a_process_that_died_while_it_made_the_file(run, tmp_path, undisturbed):
+    """Its rollback journal is there, with pages that must be put back before anything can be read."""
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    with closing(sqlite3.connect("made.db", isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute("PRAGMA cache_size = 2")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("CREATE TABLE half (x)")
+        for _ in range(50):
+            db.execute("INSERT INTO half VALUES (zeroblob(4000))")  # more than the cache holds: written before its time
+        for end in ("", "-journal"):
+            shutil.copy(f"made.db{end}", f"run.db{end}")
+        db.execute("ROLLBACK")
+    arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", *OPTIONS)
+    assert "journal: run.db, a new one" in run(*arguments, "--check").output
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert left("run.db") == undisturbed[0]

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -541,3 +542,11 @@ def test_a_host_is_unplugged_and_the_total_is_exact(hosts, complaints, tmp_path)
     alone = replays(grid(stream={"few": few}, predictor={"both": both}, shuffle=range(20)), tmp_path / "a", workers=0)
     assert said.split() == ["40", "[]", sum(row["brier"] for row in alone).hex()]
     assert sum(calls(calls_to).values()) > 20  # what the lost host had begun was done again
+
+
+def test_a_port_that_accepts_and_says_nothing_is_no_scheduler(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(OSError, match=r"no Dask scheduler answers at 'tcp://.*': what listens there said nothing"):
+            replays(grid(stream={"few": few}, predictor={"sharp": sharp}), tmp_path, cluster=address)

@@ -271,7 +271,7 @@ def test_schedule_must_be_one(schedule):
         ({"folds": 1}, ValueError, "folds must be an integer >= 2"),
         ({"folds": 2.0}, TypeError, "folds must be an integer >= 2"),
         ({"first": 0}, ValueError, "first must be an integer >= 1"),
-        ({"growth": 1.0}, ValueError, "growth must be above 1"),
+        ({"growth": 1.0}, ValueError, "growth must be a finite number > 1"),
         ({"last": 3}, ValueError, "last must be an integer >= 32"),
         ({"seed": -1}, ValueError, "seed must be an integer >= 0"),
     ],

@@ -49,7 +49,7 @@ def test_what_is_asked_is_kept_as_it_was():
     x = rows[0].copy()
     online.ask(x, "first")
     x.data[:] = 9.0
-    kept = online._waiting["first"].x
+    kept = online._run.waiting["first"].x
     assert sp.issparse(kept)
     assert (kept != rows[0]).nnz == 0
 

@@ -360,3 +360,11 @@ def test_from_arrays_refuses(call, kind, message):
     with pytest.raises(kind) as caught:
         call()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "bad", [[10**400], ["x"], [None], [[1.0], [1.0, 2.0]], [1j]], ids=["huge", "text", "none", "ragged", "complex"]
+)
+def test_a_scaling_of_what_is_no_number_is_refused(bad):
+    with pytest.raises((TypeError, ValueError), match="mean must be a 1-D array of finite numbers, got"):
+        streams.Scaling(bad, [1.0])

@@ -299,3 +299,9 @@ def test_csv_round_trip(tmp_path_factory, rows):
         assert (x[0], x[-1]) == (row[0], row[2])
         assert stream.features[1 + int(x[1:-1].argmax())] == f"b={row[1]}"
         assert x[1:-1].sum() == 1
+
+
+@pytest.mark.parametrize("schema", [["a"], 3, "a"], ids=repr)
+def test_a_schema_that_is_no_mapping_is_refused(write, schema):
+    with pytest.raises(TypeError, match="schema must be a mapping from column to kind, got"):
+        streams.from_csv(write("a,y\n1,b\n2,c\n"), "y", schema=schema)

@@ -413,7 +413,7 @@ def test_the_function_cannot_change_the_machine():
     ],
 )  # fmt: skip
 def test_parameters_out_of_range(make):
-    with pytest.raises(ValueError, match="must"):
+    with pytest.raises((ValueError, TypeError), match="must"):
         make()
 
 
@@ -761,3 +761,16 @@ def test_unscaled_features_and_sums_do_not_hang_on_the_order():
         scores.append(learned(NearestCentroid(range(2)), X[order], y[order]).scores(X[0]))
     assert all(np.array_equal(one, scores[0]) for one in scores)
     assert np.allclose(scores[0], [-np.linalg.norm(X[0] - X[y == k].mean(axis=0)) for k in range(2)], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "taxonomy", [Argmax(), TopTwo(), Threshold(), AdaptiveMarginBins(), ScoreBins(), Dissent()], ids=repr
+)
+@pytest.mark.parametrize(
+    "scores",
+    [[0.5, 1.0], [[1.0]], "ab", [["a", "b"]], [[1.0], [1.0, 2.0]], np.array([[10**400, 1]], object), 0.5],
+    ids=repr,
+)
+def test_scores_that_are_no_table_are_refused(taxonomy, scores):
+    with pytest.raises((TypeError, ValueError), match="scores must"):
+        taxonomy.categories(scores)

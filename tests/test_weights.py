@@ -277,3 +277,31 @@ def test_pairs_without_examples_do_not_vote():
     machine.learn_one([0.0], "c")
     # c wins all its pairs, by a margin of 1 each; each other class loses one.
     np.testing.assert_allclose(machine.scores([5.0]), [-1 / 6, -1 / 6, 3 + 3 / (3 * 4), -1 / 6])
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-300, 1e-160])
+def test_least_squares_of_weights_near_nothing(weight):
+    """Their inverse stands in the equations: refused where it is no number, else as if they were not there."""
+    machine = venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3))
+    X, y, _ = stream("grid", 2, 20)
+    learned(machine, X, y.tolist())
+    without = learned(machine.fresh(), X, y.tolist())
+    if weight < 1e-300:
+        with pytest.raises(ValueError, match="weight must be 0, or C weight at least 1e-300"):
+            machine.learn_one([0.3, 0.4], 1, weight)
+        with pytest.raises(ValueError, match="weight must be 0, or C weight at least 1e-300"):
+            machine.hypotheses([0.3, 0.4], weight)
+        assert same_answer(machine.hypotheses(X[0]), without.hypotheses(X[0]))
+        return
+    machine.learn_one([0.3, 0.4], 1, weight)
+    for x in ([0.3, 0.4], X[0]):
+        np.testing.assert_allclose(machine.scores(x), without.scores(x), rtol=0, atol=1e-12)
+    assert all(np.isfinite(machine.hypotheses([0.3, 0.4], weight).deleted(j)).all() for j in range(3))
+
+
+def test_a_weight_that_no_float_holds_is_refused():
+    machine = venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3))
+    with pytest.raises(ValueError, match="weight must be a finite number"):
+        machine.learn_one([0.0], 0, 10**400)
+    with pytest.raises((TypeError, ValueError), match="class_weights must be"):
+        venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3), (10**400, 1, 1))

@@ -9,34 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.parameters import Parameters, has_methods, is_number
+
 Label = Hashable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-def class_codes(classes: Any) -> dict[Label, int]:
-    """Return the code of each label; refuse what cannot be a set of classes."""
-    if isinstance(classes, str | bytes):
-        raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
-    if isinstance(classes, set | frozenset):
-        raise TypeError(f"classes must have an order, for ties go to the first; got the set {classes!r}")
-    if isinstance(classes, np.ndarray):
-        classes = classes.tolist()
-    codes: dict[Label, int] = {}
-    try:
-        labels = list(classes)
-        hash(tuple(labels))
-    except TypeError as error:
-        raise TypeError(f"classes must be a sequence of hashable labels, got {classes!r}") from error
-    for label in labels:
-        if isinstance(label, float | np.floating) and not np.isfinite(label):
-            raise ValueError(f"classes must be finite labels, got {label!r}")
-        if label in codes:
-            raise ValueError(f"classes must be distinct, got {label!r} twice")
-        codes[label] = len(codes)
-    if len(codes) < 2:
-        raise ValueError(f"classes must hold at least 2 labels, got {list(classes)!r}")
-    return codes
+Bools = NDArray[np.bool_]
 
 
 TIE = 1e-12  # means of probabilities closer than this are equal
@@ -69,24 +47,10 @@ class Rule(Protocol):
 
 def checked_rule(rule: Any) -> Rule:
     """Return `rule`, or say what is wrong with it."""
-    if isinstance(rule, type | str) or not callable(getattr(rule, "choose", None)):
+    if not has_methods(rule, "choose"):
         raise TypeError(f"rule must be a rule object, with a method 'choose', such as RowMean(), got {rule!r}")
     known: Rule = rule
     return known
-
-
-class Parameters:
-    """Equality and repr by constructor parameters, for small objects without other state."""
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"{type(self).__name__}({inside})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash((type(self), tuple(vars(self).items())))
 
 
 class RowMean(Parameters):
@@ -160,9 +124,21 @@ class CategoryClass(Parameters):
         return category_class
 
 
+def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
+    """Return a copy as float64, or say what cannot be one."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
+            raise TypeError
+        return np.array(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must be numbers of shape {shape}, got {values!r}") from None
+
+
 def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     """Return a read-only copy of the distributions along the last axis, or say what is wrong with them."""
-    array = np.array(values, np.float64)
+    array = _numbers(name, values, shape)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     # Written so that NaN fails, by its sum. A few numbers are checked before numpy has set up for them.
@@ -177,7 +153,45 @@ def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     return array
 
 
-class Forecast:
+class _Labelled:
+    """What all predictions share: classes, and one of them predicted."""
+
+    classes: tuple[Label, ...]
+
+    @cached_property
+    def index(self) -> int:
+        """Position of the predicted class."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> Label:
+        """The predicted class."""
+        return self.classes[self.index]
+
+
+class _Bounded(_Labelled):
+    """Predictions with a lower and an upper probability of the predicted class."""
+
+    @property
+    def lower(self) -> float:
+        """Smaller probability of the predicted class."""
+        raise NotImplementedError
+
+    @property
+    def upper(self) -> float:
+        """Larger one."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """Upper minus lower."""
+        return self.upper - self.lower
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
+
+
+class Forecast(_Bounded):
     """A point forecast: one probability for each class.
 
     Parameters
@@ -210,11 +224,6 @@ class Forecast:
         return int(self.proba.argmax())
 
     @property
-    def label(self) -> Label:
-        """The class of largest probability."""
-        return self.classes[self.index]
-
-    @property
     def lower(self) -> float:
         """Probability of the predicted class; a point forecast claims no interval."""
         return float(self.proba[self.index])
@@ -224,16 +233,11 @@ class Forecast:
         """Equal to `lower`."""
         return self.lower
 
-    @property
-    def width(self) -> float:
-        """Always 0."""
-        return 0.0
-
     def __repr__(self) -> str:
         return f"Forecast({self.label!r}: {self.lower:.3f})"
 
 
-class Multiprobability:
+class Multiprobability(_Bounded):
     """One label distribution for each hypothesis about the new label.
 
     Exactly one row is the row of the true label. Under exchangeability that *realised* row is
@@ -290,11 +294,6 @@ class Multiprobability:
             raise ValueError(f"guaranteed must be one of {known}, got {self.guaranteed!r}")
 
     @property
-    def label(self) -> Label:
-        """The predicted class."""
-        return self.classes[self.index]
-
-    @property
     def lower(self) -> float:
         """Smallest probability of the predicted class over the hypotheses."""
         return float(self.probabilities[:, self.index].min())
@@ -303,11 +302,6 @@ class Multiprobability:
     def upper(self) -> float:
         """Largest probability of the predicted class over the hypotheses."""
         return float(self.probabilities[:, self.index].max())
-
-    @property
-    def width(self) -> float:
-        """Upper minus lower."""
-        return self.upper - self.lower
 
     @cached_property
     def proba(self) -> Floats:
@@ -322,11 +316,8 @@ class Multiprobability:
         best = self.probabilities.argmax(axis=1)
         return bool((best == best[0]).all())
 
-    def __repr__(self) -> str:
-        return f"Multiprobability({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
 
-
-class ClassIntervals:
+class ClassIntervals(_Bounded):
     """Two probabilities for each class: a binary multiprobability of the event "the label is this class".
 
     Under exchangeability, for each class k, the probability under the true hypothesis (`pairs[k, 1]` if
@@ -362,7 +353,7 @@ class ClassIntervals:
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
         self.classes = tuple(classes)
-        clean = np.array(pairs, np.float64)
+        clean = _numbers("pairs", pairs, (len(self.classes), 2))
         if clean.shape != (len(self.classes), 2):
             raise ValueError(f"pairs must have shape {(len(self.classes), 2)}, got {clean.shape}")
         # Written so that NaN fails.
@@ -386,11 +377,6 @@ class ClassIntervals:
         return int(self.proba.argmax())
 
     @property
-    def label(self) -> Label:
-        """The class of largest point forecast."""
-        return self.classes[self.index]
-
-    @property
     def lower(self) -> float:
         """The smaller probability of the predicted class."""
         return float(self.pairs[self.index].min())
@@ -400,18 +386,10 @@ class ClassIntervals:
         """The larger probability of the predicted class."""
         return float(self.pairs[self.index].max())
 
-    @property
-    def width(self) -> float:
-        """Upper minus lower."""
-        return self.upper - self.lower
-
-    def __repr__(self) -> str:
-        return f"ClassIntervals({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
-
 
 def significance(epsilon: Any) -> float:
     """Return a significance level as a float, or say what it must be."""
-    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, int | float | np.integer | np.floating):
+    if not is_number(epsilon):
         raise TypeError(f"epsilon must be a number in [0, 1], got {epsilon!r}")
     # Written so that NaN fails.
     if not 0 <= epsilon <= 1:
@@ -419,7 +397,7 @@ def significance(epsilon: Any) -> float:
     return float(epsilon)
 
 
-class PredictionSet:
+class PredictionSet(_Labelled):
     """A p-value for each class, and with them a set of labels for every significance level.
 
     The p-value of a class is small when the new example, with that label, would be strange among the
@@ -499,11 +477,6 @@ class PredictionSet:
     def index(self) -> int:
         """Position of the predicted class; ties go to the first class."""
         return int(self.p_values.argmax())
-
-    @property
-    def label(self) -> Label:
-        """The class of largest p-value."""
-        return self.classes[self.index]
 
     @property
     def credibility(self) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from venn.prediction import Floats, Label, Parameters, distributions
+from venn.parameters import Parameters, is_number
+from venn.prediction import Floats, Label, distributions
 
 SUM = 1e-9  # how far from 1 the sum of priors may be
 GAP = 1e-9  # mean log-likelihood below its maximum at which EM stops
@@ -21,13 +23,15 @@ def numbers(name: str, values: Any, requirement: str) -> tuple[float, ...]:
     if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
         raise TypeError(wrong)
     clean = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    if any(isinstance(v, bool | np.bool_) or not isinstance(v, int | float | np.number) for v in clean):
+    if not all(map(is_number, clean)):
         raise TypeError(wrong)
-    if any(isinstance(v, complex | np.complexfloating) for v in clean):
-        raise TypeError(wrong)
-    if not np.isfinite(np.array(clean, np.float64)).all():
+    try:
+        floats = tuple(float(v) for v in clean)
+    except OverflowError:  # an integer that no float holds
+        raise ValueError(wrong) from None
+    if not all(map(math.isfinite, floats)):
         raise ValueError(wrong)
-    return tuple(float(v) for v in clean)
+    return floats
 
 
 def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float, ...]:
@@ -50,8 +54,17 @@ class PriorShift(Parameters):
     label comes.
 
     A machine with weights is one more machine, that treats all examples of a class alike: nothing is proved of it, and
-    no guarantee of a predictor is lost by it. That a predictor's guarantee holds in spite of the shift is a theorem
-    about `shift=`; see `InductiveVenn` for what it asks.
+    no guarantee of a predictor is lost by it.
+
+    With `shift=` an example of class k counts as ratios[k] examples, the new one included as one of its supposed class.
+    Theorem: each single prediction is valid when the examples that are counted are drawn independently with the
+    training priors and the new example with the operational ones, P(x | y) being the same and the ratios known. For
+    then, given all of them in any order, each is the new one with a chance proportional to its ratio. It asks that
+    *all* examples that are counted come by the training priors. Examples of the operational stream do not: ask about
+    them by `predict_many`, or give them to a `FixedCalibration` that is full and takes no notice. Learned and counted
+    beside the others they void the theorem. Nothing is proved of sums over a stream, whatever the schedule, and
+    monitors that bet on independent p-values may alarm on valid predictions: those of many steps are compared with the
+    same examples. `Balanced` is the case in which the stream can be learned.
 
     Parameters
     ----------

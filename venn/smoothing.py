@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.parameters import whole
 from venn.prediction import Floats
 
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
@@ -37,11 +38,7 @@ class Smoothing:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise TypeError(f"seed must be an integer >= 0, got {seed!r}")
-        if seed < 0:
-            raise ValueError(f"seed must be an integer >= 0, got {seed!r}")
-        self.seed = int(seed)
+        self.seed = whole("seed", seed, 0)
         self._drawn: tuple[int | None, list[float]] = (None, [])  # number of a block and what is in it
 
     def at(self, n: int) -> float:

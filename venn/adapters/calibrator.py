@@ -28,6 +28,7 @@ from venn.adapters.checks import (
     twin,
 )
 from venn.adapters.cross_fitting import Abers, Fold, disjoint_splits, rows_of
+from venn.adapters.turns import turn
 from venn.calibrators.merges import Merge
 from venn.machines.frozen import METHODS, FrozenScorer
 from venn.prediction import Floats, Label
@@ -203,7 +204,8 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     def __copy__(self) -> Self:
         other: Self = twin(self)
         if hasattr(self, "_answers"):  # `partial_fit` adds to them
-            other._answers = deepcopy(self._answers)
+            with turn(self._answers):
+                other._answers = deepcopy(self._answers)
         return other
 
     # ----------------------------------------------------------------- learning
@@ -258,8 +260,9 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         TypeError, ValueError
             A label is outside the classes, or as for `fit`. Nothing of the batch is taken in.
         """
-        if not hasattr(self, "classes_"):
-            return self._become(X, y, classes, sample_weight, {})
+        with turn(self):  # of two threads one begins
+            if not hasattr(self, "classes_"):
+                return self._become(X, y, classes, sample_weight, {})
         if classes is not None and not set(declared_classes(classes).tolist()) <= set(self.classes_.tolist()):
             raise ValueError(
                 f"classes must be among those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"

@@ -1,193 +1,21 @@
-"""For scikit-learn: transductive Venn and conformal predictors, which keep the bag and ask it about each object."""
+"""For scikit-learn: transductive Venn and conformal predictors over an exact support vector machine."""
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterable
-from copy import deepcopy
-from typing import Any, Self
-from weakref import WeakKeyDictionary
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import (
-    FromProbabilities,
-    declared_classes,
-    example_weights,
-    label_codes,
-    refuse_fractions,
-    refuse_mixtures,
-    settled,
-    twin,
-    validate_data,
-)
-from venn.machines.kernels import RBF, Kernel
+from venn.adapters.bag import KeepsTheBag
+from venn.adapters.checks import FromProbabilities, settled, share
+from venn.machines.kernels import Kernel
 from venn.machines.machine import Machine
-from venn.machines.one_vs_all import OneVsAllSVM
 from venn.nonconformity import Measure
 from venn.prediction import Floats, Integers, RowMean, Rule
 from venn.predictors.conformal import Conformal
 from venn.predictors.transductive import TransductiveVenn
 from venn.taxonomies import Taxonomy
-from venn.taxonomies.scores import number
-
-# A machine solves each question in buffers of its own, so threads that share an estimator take turns. The locks are
-# kept apart from the estimators, which are pickled and copied. A forked child starts without: the threads of its parent
-# that hold some are not there to let go.
-_turns: WeakKeyDictionary[Any, threading.RLock] = WeakKeyDictionary()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_turns.clear)
-
-
-def _turn(estimator: Any) -> threading.RLock:
-    """Return the lock of an estimator."""
-    return _turns.setdefault(estimator, threading.RLock())
-
-
-def _objects(X: Any) -> Iterable[Any]:
-    """Return the rows of X, those of a sparse one as sparse arrays (1, d)."""
-    return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
-
-
-class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of classifiers over one predictor that learns one example after the other.
-
-    A subclass has the parameters `kernel`, `C` and `svm`, and `_predictor`.
-    """
-
-    kernel: Kernel | None
-    C: float
-    svm: Callable[..., Machine] | None
-    classes_: Any
-    predictor_: Any
-
-    def _predictor(self, machine: Machine) -> Any:
-        """Return the predictor over a machine that has learned nothing."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "predictor_"):
-            # joblib hands large arrays over as maps of a file that are read-only; a machine writes in its buffers.
-            self.predictor_ = deepcopy(self.predictor_)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, and learn these examples one after the other.
-
-        Parameters
-        ----------
-        X : (n, d) array, data frame or sparse matrix of finite numbers
-        y : (n,) labels of at least two classes
-        sample_weight : (n,) whole numbers >= 0, optional
-            An example of weight w is learned w times. With any weight other than 1 nothing is proved: see the class.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            A parameter, X, y or weights are not that. What was fitted before stays, here and below.
-        NotConverged
-            The machine misses its tolerance: see there.
-        """
-        return self._learn(X, y, sample_weight, True, None)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more examples; the bag is the same as if all had been fitted at once.
-
-        Parameters
-        ----------
-        X : (n, d) array, data frame or sparse matrix of finite numbers
-            One example is X = [x].
-        y : (n,) labels
-        classes : sequence of at least two labels, optional
-            All that may ever come; asked for in the first call, unless there was a `fit`.
-        sample_weight : (n,) whole numbers >= 0, optional
-            An example of weight w is learned w times. With any weight other than 1 nothing is proved: see the class.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            A label is outside the classes, or as for `fit`. Nothing of the batch is learned.
-        NotConverged
-            The machine misses its tolerance. Nothing of the batch is learned.
-
-        Notes
-        -----
-        A parameter that was set after the first call has no effect until the next `fit`. A batch of several examples is
-        learned on a copy, which takes the place of the machine when all is well.
-        """
-        first = not hasattr(self, "classes_")
-        if first and classes is None:
-            raise ValueError("classes must be given in the first partial_fit, all labels that may ever come, got None")
-        return self._learn(X, y, sample_weight, first, classes)
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
-        with _turn(self):
-            fitted: Self = twin(self)  # a refused call leaves no trace
-            fitted._take_in(X, y, sample_weight, anew, classes)
-            self.__dict__ = fitted.__dict__
-        return self
-
-    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> None:
-        """Learn in place, but for `predictor_`, which is another one after more than one example."""
-        refuse_mixtures("y", y)  # before numpy makes strings of numbers
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
-        check_classification_targets(y)
-        weights = example_weights(sample_weight, len(y))
-        refuse_fractions(weights, "for Venn and conformal predictors, which count examples")
-        present = weights > 0
-        X, y, times = X[present], y[present], weights[present].astype(np.int64)
-        if anew:
-            self._start(y, classes)
-        elif classes is not None and declared_classes(classes).tolist() != self.classes_.tolist():
-            raise ValueError(
-                f"classes must be those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
-            )
-        labels = self.classes_[label_codes(self.classes_, y)].tolist()
-        if not anew and times.sum() > 1:  # a single example that is refused leaves no trace by itself
-            self.predictor_ = deepcopy(self.predictor_)
-        for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
-            for _ in range(w):
-                self.predictor_.learn_one(x, label)
-
-    def _start(self, y: Any, classes: Any) -> None:
-        """Make the predictor, for the classes declared or, if none are, those of the examples."""
-        self.classes_ = declared_classes(y if classes is None else classes)
-        if len(self.classes_) < 2:
-            what = "y must hold" if classes is None else "classes must be"
-            raise ValueError(
-                f"{what} at least 2 classes, got 1 class, {self.classes_.tolist()!r}; where another one may come "
-                "later, partial_fit(X, y, classes=...) declares both"
-            )
-        svm = OneVsAllSVM if self.svm is None else self.svm
-        if not callable(svm):
-            raise TypeError(f"svm must make a machine of a kernel, C and classes, as LeastSquaresSVM does, got {svm!r}")
-        kernel = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel
-        self.predictor_ = self._predictor(svm(kernel, self.C, self.classes_.tolist()))
-
-    def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
-        """Return an array of what is read off the prediction of each object."""
-        check_is_fitted(self, "classes_")
-        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
-        with _turn(self):
-            return np.array([read(self.predictor_.predict_one(x)) for x in _objects(X)])
 
 
 class VennClassifier(FromProbabilities, KeepsTheBag):
@@ -410,7 +238,7 @@ class ConformalClassifier(KeepsTheBag):
         self.seed = seed
 
     def _predictor(self, machine: Machine) -> Conformal:
-        checked_level(self.alpha)
+        share("alpha", self.alpha)
         return Conformal(machine, self.measure, self.label_conditional, self.smoothed, self.seed)
 
     def predict_p(self, X: Any) -> Floats:
@@ -437,7 +265,7 @@ class ConformalClassifier(KeepsTheBag):
         TypeError, ValueError
             `alpha` or X is not that.
         """
-        level = checked_level(self.alpha if alpha is None else alpha)
+        level = share("alpha", self.alpha if alpha is None else alpha)
         return self.predict_p(X) > level
 
     def decision_function(self, X: Any) -> Floats:
@@ -459,11 +287,3 @@ class ConformalClassifier(KeepsTheBag):
         """
         best = self.predict_p(X).argmax(axis=1)
         return self.classes_[best]
-
-
-def checked_level(alpha: Any) -> float:
-    """Return a significance level as a float, or say what is wrong with it."""
-    level = number("alpha", alpha)
-    if not 0 <= level <= 1:
-        raise ValueError(f"alpha must lie in [0, 1], got {alpha!r}")
-    return level

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from venn.adapters.checks import share
 from venn.adapters.mixed_integer import (
     HEURISTIC,
     TOLERANCE,
@@ -129,7 +130,8 @@ class ConstrainedSVC(TwoClassLinear):
 
     def _train(self, examples: Signed) -> tuple[Floats, float]:
         C = positive("C", self.C)
-        shares = {name: share_of(name, getattr(self, name)) for name in ("sensitivity", "specificity", "accuracy")}
+        wanted = {name: getattr(self, name) for name in ("sensitivity", "specificity", "accuracy")}
+        shares = {name: share(name, value) for name, value in wanted.items() if value is not None}
         solver = self._solver()
         objects, signs, weights = merged(examples)
         centre = objects.mean(axis=0)
@@ -140,9 +142,8 @@ class ConstrainedSVC(TwoClassLinear):
             inside = triangle.T
         counted = {"sensitivity": weights * (signs > 0), "specificity": weights * (signs < 0), "accuracy": weights}
         requirements = tuple(
-            Requirement(name, share, counted[name], share * counted[name].sum())
-            for name, share in shares.items() if share is not None
-        )  # fmt: skip
+            Requirement(name, least, counted[name], least * counted[name].sum()) for name, least in shares.items()
+        )
         problem = Problem(np.ascontiguousarray(inside), signs, weights, C, requirements)
         found = solver.solve(problem)
         self._report(problem, found, counted)
@@ -194,18 +195,6 @@ class ConstrainedSVC(TwoClassLinear):
                 RuntimeWarning,
                 stacklevel=5,
             )
-
-
-def share_of(name: str, value: Any) -> float | None:
-    """Return a share in [0, 1] or None, or say what is wrong with it."""
-    if value is None:
-        return None
-    requirement = f"{name} must be None or a number in [0, 1], got {value!r}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(requirement)
-    if not 0 <= value <= 1:
-        raise ValueError(requirement)
-    return float(value)
 
 
 def merged(examples: Signed) -> Signed:

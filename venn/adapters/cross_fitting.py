@@ -13,12 +13,15 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from venn._compiled.hulls import LIMIT
+from venn.adapters.turns import turn
 from venn.calibrators.abers import VennAbers
 from venn.calibrators.classes import OneVsAll
 from venn.calibrators.maps import ScoreMap
 from venn.calibrators.merges import Merge, checked_merge
-from venn.prediction import NOTHING, Floats, Integers, Parameters, RowMean
-from venn.predictors.counts import Multiprobabilities, counter
+from venn.parameters import Parameters
+from venn.prediction import NOTHING, Floats, Integers, RowMean
+from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.taxonomies import ByScores
 
@@ -231,7 +234,7 @@ class _EveryFold:
 
 
 class Abers(_EveryFold):
-    """Venn-Abers of each fold, class against all others."""
+    """Venn-Abers of each fold, class against all others; threads may ask while another one adds."""
 
     def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
         super().__init__(folds)
@@ -253,21 +256,23 @@ class Abers(_EveryFold):
     def add(self, X: Any, codes: Integers, weights: Floats) -> None:
         """Take in examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
         folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
-        largest = max(len(calibrators[0]) for calibrators in self._calibrators)
-        if largest + weights.sum() > LIMIT:
-            raise OverflowError(
-                f"a calibration set must have at most {LIMIT} examples, got {largest} and {weights.sum():g} more"
-            )
-        for fold, calibrators in zip(folds, self._calibrators, strict=True):
-            self._insert(calibrators, fold)
+        with turn(self):
+            largest = max(len(calibrators[0]) for calibrators in self._calibrators)
+            if largest + weights.sum() > LIMIT:
+                raise OverflowError(
+                    f"a calibration set must have at most {LIMIT} examples, got {largest} and {weights.sum():g} more"
+                )
+            for fold, calibrators in zip(folds, self._calibrators, strict=True):
+                self._insert(calibrators, fold)
 
     def _pairs(self, X: Any) -> tuple[Floats, Floats]:
         """Return p0 and p1, both (folds, n, events)."""
+        scores = [scorer(X) for scorer in self._scorers]
         pairs = []
-        for scorer, calibrators in zip(self._scorers, self._calibrators, strict=True):
-            f = scorer(X)
-            columns = [calibrator.query_many(f[:, k]) for k, calibrator in zip(self._events, calibrators, strict=True)]
-            pairs.append(np.stack(columns, axis=1))
+        with turn(self):
+            for f, calibrators in zip(scores, self._calibrators, strict=True):
+                columns = [one.query_many(f[:, k]) for k, one in zip(self._events, calibrators, strict=True)]
+                pairs.append(np.stack(columns, axis=1))
         p0, p1 = np.moveaxis(np.array(pairs), 3, 0)
         return p0, p1
 

@@ -11,8 +11,8 @@ import numpy as np
 from venn.machines.kernels import positive
 from venn.machines.linear_svm import LinearSVM
 from venn.machines.machine import NotConverged
-from venn.prediction import Floats, Parameters
-from venn.predictors.schedules import whole
+from venn.parameters import Parameters, whole
+from venn.prediction import Floats
 
 TOLERANCE = 1e-6  # by which a margin may fall short and count as reached
 POWERS = tuple(2.0**k for k in range(11))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.river import base, checked_names, finite
-from venn.prediction import Forecast, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Forecast, Label
 
 NUMBER = int, float, np.number
 

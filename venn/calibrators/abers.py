@@ -9,6 +9,8 @@ import numpy as np
 
 from venn._compiled import hull_tree as tree
 from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
+from venn.calibrators.checks import binary_labels, numbers
+from venn.parameters import is_number
 from venn.prediction import Floats, Integers
 
 _FILL = 3 * WIDTH // 4  # scores in a leaf of a tree built at once: room for some insertions
@@ -17,7 +19,7 @@ _REBUILD = 16  # a batch of more than this part of the distinct scores: cheaper 
 
 def _score(score: Any) -> float:
     if type(score) is not float:
-        if isinstance(score, bool | np.bool_) or not isinstance(score, int | float | np.integer | np.floating):
+        if not is_number(score):
             raise TypeError(f"score must be a finite number, got {score!r}")
         try:
             score = float(score)
@@ -34,42 +36,6 @@ def _label(y: Any) -> int:
     if not (isinstance(y, int | float | np.bool_ | np.integer | np.floating) and (y == 0 or y == 1)):
         raise ValueError(f"y must be 0, 1, False or True, got {y!r}")
     return int(y)
-
-
-def numbers(name: str, values: Any, dimensions: int = 1) -> Floats:
-    """Return finite numbers as a new contiguous float64 array, -0.0 as 0.0, or say what is wrong with them."""
-    shape = "a sequence" if dimensions == 1 else "rows"
-    if np.ma.isMaskedArray(values):
-        raise TypeError(f"{name} must have no masked values, got {values!r}")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiu" and array.size > 0:
-            raise TypeError
-        clean = np.array(array, np.float64, order="C") + 0.0
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be {shape} of numbers, got {values!r}") from None
-    if clean.ndim != dimensions:
-        raise ValueError(f"{name} must have {dimensions} dimension{'s'[: dimensions > 1]}, got shape {clean.shape}")
-    finite = np.isfinite(clean)
-    if not finite.all():
-        where = tuple(int(i) for i in np.argwhere(~finite)[0])
-        raise ValueError(f"{name} must be finite, got {clean[where]} at {where[0] if dimensions == 1 else where}")
-    return clean
-
-
-def binary_labels(name: str, labels: Any, n: int) -> Integers:
-    """Return (n,) labels 0 and 1, or say what is wrong with them."""
-    if np.ma.isMaskedArray(labels):
-        raise TypeError(f"{name} must have no masked values, got {labels!r}")
-    array = np.asarray(labels)
-    if array.ndim != 1 or len(array) != n:
-        raise ValueError(f"{name} must have shape ({n},), one label for each score, got {array.shape}")
-    if n > 0:
-        wrong = np.ones(n, bool) if array.dtype.kind not in "biuf" else ~((array == 0) | (array == 1))
-        if wrong.any():
-            i = int(wrong.argmax())
-            raise ValueError(f"{name} must be 0, 1, False or True, got {array[i]!r} at {i}")
-    return array.astype(np.int64)
 
 
 def _pooled(scores: Floats, blocks: Integers) -> tuple[Floats, Integers]:

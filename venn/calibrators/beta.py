@@ -12,18 +12,16 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaincc, betaincinv, betaln
 
 from venn._compiled.beta import squared_error
-from venn.calibrators.abers import numbers
+from venn.calibrators.checks import binary_examples, class_examples, class_scores, numbers
 from venn.calibrators.maps import (
     Fitted,
     FittedConstant,
-    binary_examples,
-    class_examples,
-    class_scores,
     logistic,
     soft_targets,
     softmax,
 )
-from venn.prediction import Floats, Integers, Parameters
+from venn.parameters import Parameters, flag
+from venn.prediction import Floats, Integers
 
 Shapes = tuple[float, float]
 
@@ -333,9 +331,7 @@ class BetaScaling(Parameters):
     of_all_classes: ClassVar = True
 
     def __init__(self, tuned: bool = False) -> None:
-        if not isinstance(tuned, bool | np.bool_):
-            raise TypeError(f"tuned must be True or False, got {tuned!r}")
-        self.tuned = bool(tuned)
+        self.tuned = flag("tuned", tuned)
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBetaScaling:
         """Return the maps fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.maps import log_memberships, logistic_loss, logistic_pass, reach_of
-from venn.calibrators.abers import numbers
-from venn.calibrators.maps import FittedConstant, binary_examples, logistic, soft_targets
+from venn.calibrators.checks import binary_examples, numbers
+from venn.calibrators.maps import FittedConstant, logistic, soft_targets
 from venn.machines.machine import NotConverged
-from venn.prediction import Floats, Parameters
+from venn.parameters import Parameters
+from venn.prediction import Floats
 
 ITERATIONS = 500
 LAST_STEP = 1e-7  # change of a logit by the last step: Newton's method leaves about its square

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from venn._compiled.maps import softmax_moments
-from venn.calibrators.maps import FittedMap, ScoreMap, checked_map, class_examples, class_scores, softmax
-from venn.prediction import Floats, Parameters
+from venn.calibrators.checks import class_examples, class_scores
+from venn.calibrators.maps import FittedMap, ScoreMap, checked_map, softmax
+from venn.parameters import Parameters
+from venn.prediction import Floats
 
 ITERATIONS = 200
 LAST_STEP = 1e-9  # share by which a last step moves 1 / T: Newton's method leaves about its square

@@ -12,10 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from venn._compiled.scaling import newton
-from venn.calibrators.abers import binary_labels, numbers
+from venn.calibrators.checks import binary_examples, numbers
 from venn.calibrators.followers import FollowingPlatt
 from venn.machines.machine import NotConverged
-from venn.prediction import Floats, Integers, Label, Parameters
+from venn.parameters import Parameters, has_methods
+from venn.prediction import Floats, Label
 
 
 class FittedMap(Protocol):
@@ -46,7 +47,7 @@ class ScoreMap(Protocol):
 
 def checked_map(score_map: Any) -> ScoreMap:
     """Return the map, or say what is wrong with it."""
-    if isinstance(score_map, type) or not callable(getattr(score_map, "fit", None)):
+    if not has_methods(score_map, "fit"):
         raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {score_map!r}")
     known: ScoreMap = score_map
     return known
@@ -70,59 +71,6 @@ class Fitted:
         return all(np.array_equal(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def weighed(weights: Any, n: int) -> Floats:
-    """Return (n,) weights, 1 each by default, or say what is wrong with them."""
-    clean = np.ones(n) if weights is None else numbers("weights", weights)
-    if len(clean) != n:
-        raise ValueError(f"weights must have shape ({n},), one weight for each score, got {clean.shape}")
-    if (clean < 0).any():
-        i = int((clean < 0).argmax())
-        raise ValueError(f"weights must be >= 0, got {clean[i]} at {i}")
-    with np.errstate(over="ignore"):
-        total = clean.sum()
-    if not 0 < total < np.inf:
-        raise ValueError(f"weights must have a finite sum > 0, got {total} of {n} examples")
-    return clean
-
-
-def binary_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Integers, Floats]:
-    """Return (n,) scores, labels and weights of the examples with weight > 0."""
-    f = numbers("scores", scores)
-    y = binary_labels("labels", labels, len(f))
-    w = weighed(weights, len(f))
-    present = w > 0
-    return f[present], y[present], w[present]
-
-
-def class_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Integers, Floats]:
-    """Return (n, c) scores, (n,) labels and weights of the examples with weight > 0."""
-    f = numbers("scores", scores, dimensions=2)
-    n, c = f.shape
-    if c < 2:
-        raise ValueError(f"scores must have at least 2 columns, one for each class, got {c}")
-    if np.ma.isMaskedArray(labels):
-        raise TypeError(f"labels must have no masked values, got {labels!r}")
-    y = np.asarray(labels)
-    if y.ndim != 1 or len(y) != n:
-        raise ValueError(f"labels must have shape ({n},), one label for each row of scores, got {y.shape}")
-    if n > 0:
-        wrong = np.ones(n, bool) if y.dtype.kind not in "iu" else (y < 0) | (y >= c)
-        if wrong.any():
-            i = int(wrong.argmax())
-            raise ValueError(f"labels must be integers from 0 to {c - 1}, positions of columns, got {y[i]!r} at {i}")
-    w = weighed(weights, n)
-    present = w > 0
-    return f[present], y[present].astype(np.int64), w[present]
-
-
-def class_scores(scores: Any, c: int) -> Floats:
-    """Return (n, c) new scores, or say what is wrong with them."""
-    f = numbers("scores", scores, dimensions=2)
-    if f.shape[1] != c:
-        raise ValueError(f"scores must have {c} columns, one for each class, got {f.shape[1]}")
-    return f
 
 
 def soft_targets(positive: float, negative: float) -> tuple[float, float]:

@@ -6,7 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn.prediction import Floats, Parameters
+from venn.parameters import Parameters, has_methods
+from venn.prediction import Floats
 
 
 class Merge(Protocol):
@@ -19,8 +20,19 @@ class Merge(Protocol):
         """Return (n,) probabilities merged over folds, from (folds, n) ones."""
 
 
+def _numbers(name: str, values: Any) -> Floats:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
+            raise TypeError
+        return np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must be numbers in [0, 1], got {values!r}") from None
+
+
 def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
-    pair = np.asarray(p0, np.float64), np.asarray(p1, np.float64)
+    pair = _numbers("p0", p0), _numbers("p1", p1)
     for name, p in zip(("p0", "p1"), pair, strict=True):
         inside = (p >= 0) & (p <= 1)
         if not inside.all():
@@ -109,9 +121,10 @@ class BrierMerge(Parameters):
 
 
 def checked_merge(merge: Any) -> Merge:
+    """Return the merge, by default `LogMerge()`, or say what is wrong with it."""
     if merge is None:
         return LogMerge()
-    if isinstance(merge, type | str) or not callable(getattr(merge, "merge", None)):
+    if not has_methods(merge, "merge"):
         raise TypeError(f"merge must be a merge object, such as LogMerge(), with a method 'merge', got {merge!r}")
     known: Merge = merge
     return known

@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn.calibrators.abers import Table, numbers, venn_abers
+from venn.calibrators.abers import Table, venn_abers
+from venn.calibrators.checks import class_scores, numbers
 from venn.calibrators.merges import Merge, checked_merge
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Integers, Label
 
 
 def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
@@ -57,7 +59,7 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
 
 
 class _ByClass:
-    """What the two ways to several classes share: classes, merge, and the check of score matrices."""
+    """What the two ways to several classes share: classes, merge, and the check of examples."""
 
     _tables: dict[tuple[int, ...], Table] | None = None  # by the codes of the classes that each is about
 
@@ -69,14 +71,8 @@ class _ByClass:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self._merge!r})"
 
-    def _matrix(self, scores: Any) -> Floats:
-        matrix = numbers("scores", scores, dimensions=2)
-        if matrix.shape[1] != len(self.classes):
-            raise ValueError(f"scores must have {len(self.classes)} columns, one for each class, got {matrix.shape[1]}")
-        return matrix
-
     def _examples(self, scores: Any, labels: Any) -> tuple[Floats, Integers]:
-        matrix = self._matrix(scores)
+        matrix = class_scores(scores, len(self.classes))
         names = labels.tolist() if hasattr(labels, "tolist") else list(labels)
         if len(names) != len(matrix):
             raise ValueError(f"labels must be {len(matrix)}, one for each row of scores, got {len(names)}")
@@ -87,6 +83,23 @@ class _ByClass:
             except (KeyError, TypeError):
                 raise ValueError(f"labels must be among {list(self.classes)!r}, got {name!r} at {i}") from None
         return matrix, codes
+
+    def _made(self, scores: Floats, codes: Integers) -> dict[tuple[int, ...], Table]:
+        """Return the tables of (k, c) scores and (k,) class codes."""
+        raise NotImplementedError
+
+    def calibrate(self, scores: Any, labels: Any) -> Self:
+        """Calibrate on a set anew and return the object.
+
+        Parameters
+        ----------
+        scores : (k, c) finite numbers
+            Column j ranks objects by how much they look like class j; from a scorer trained on other data.
+        labels : (k,) of the classes
+        """
+        matrix, codes = self._examples(scores, labels)
+        self._tables = self._made(matrix, codes)
+        return self
 
     def merge(self, other: Self) -> Self:
         """Return a new object that is calibrated on the examples of both; they stay as they are.
@@ -146,23 +159,12 @@ class OneVsAllAbers(_ByClass):
     array([[0.526, 0.263, 0.211]])
     """
 
-    def calibrate(self, scores: Any, labels: Any) -> OneVsAllAbers:
-        """Calibrate on a set anew and return the object.
-
-        Parameters
-        ----------
-        scores : (k, c) finite numbers
-            Column j ranks objects by how much they look like class j; from a scorer trained on other data.
-        labels : (k,) of the classes
-        """
-        matrix, codes = self._examples(scores, labels)
-        every = range(len(self.classes))
-        self._tables = {(j,): Table(matrix[:, j], (codes == j).astype(np.int64)) for j in every}
-        return self
+    def _made(self, scores: Floats, codes: Integers) -> dict[tuple[int, ...], Table]:
+        return {(j,): Table(scores[:, j], (codes == j).astype(np.int64)) for j in range(len(self.classes))}
 
     def pairs(self, scores: Any) -> Floats:
         """Return (n, c, 2): p0 and p1 of each class at (n, c) scores."""
-        matrix = self._matrix(scores)
+        matrix = class_scores(scores, len(self.classes))
         tables = self._calibrated()
         return np.stack([table.read(matrix[:, j]) for (j,), table in tables.items()], axis=1)
 
@@ -199,27 +201,17 @@ class OneVsOneAbers(_ByClass):
     array([[0.5 , 0.25, 0.25]])
     """
 
-    def calibrate(self, scores: Any, labels: Any) -> OneVsOneAbers:
-        """Calibrate on a set anew and return the object.
-
-        Parameters
-        ----------
-        scores : (k, c) finite numbers
-            Column j ranks objects by how much they look like class j; from a scorer trained on other data.
-        labels : (k,) of the classes
-        """
-        matrix, codes = self._examples(scores, labels)
+    def _made(self, scores: Floats, codes: Integers) -> dict[tuple[int, ...], Table]:
         tables: dict[tuple[int, ...], Table] = {}
         for i in range(len(self.classes)):
             for j in range(i + 1, len(self.classes)):
                 here = (codes == i) | (codes == j)
-                tables[i, j] = Table(_difference(matrix[here], i, j), (codes[here] == i).astype(np.int64))
-        self._tables = tables
-        return self
+                tables[i, j] = Table(_difference(scores[here], i, j), (codes[here] == i).astype(np.int64))
+        return tables
 
     def predict_proba(self, scores: Any) -> Floats:
         """Return (n, c) probabilities at (n, c) scores; not valid."""
-        matrix = self._matrix(scores)
+        matrix = class_scores(scores, len(self.classes))
         tables = self._calibrated()
         c = len(self.classes)
         inverse = np.zeros((len(matrix), c))

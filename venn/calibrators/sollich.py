@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators.abers import numbers
-from venn.calibrators.maps import binary_examples, logistic
+from venn.calibrators.checks import binary_examples, numbers
+from venn.calibrators.maps import logistic
 from venn.machines.kernels import positive
-from venn.prediction import Floats, Parameters
+from venn.parameters import Parameters
+from venn.prediction import Floats
 
 
 @dataclass(frozen=True)

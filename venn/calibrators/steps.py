@@ -10,10 +10,11 @@ import numpy as np
 
 from venn._compiled.pav import pool
 from venn._compiled.scaling import ranges
-from venn.calibrators.abers import numbers
+from venn.calibrators.checks import binary_examples, numbers
 from venn.calibrators.followers import FollowingBins, FollowingIsotonic
-from venn.calibrators.maps import Fitted, binary_examples
-from venn.prediction import Floats, Label, Parameters
+from venn.calibrators.maps import Fitted
+from venn.parameters import Parameters, flag, has_methods, whole
+from venn.prediction import Floats, Label
 
 
 class Edges(Protocol):
@@ -105,17 +106,11 @@ class Binning(Parameters):
     """
 
     def __init__(self, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
-        if isinstance(bins, bool | np.bool_) or not isinstance(bins, int | np.integer):
-            raise TypeError(f"bins must be an integer >= 1, got {bins!r}")
-        if bins < 1:
-            raise ValueError(f"bins must be an integer >= 1, got {bins!r}")
-        if edges is not None and (isinstance(edges, type) or not callable(getattr(edges, "cuts", None))):
+        self.bins = whole("bins", bins, 1)
+        if edges is not None and not has_methods(edges, "cuts"):
             raise TypeError(f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}")
-        if not isinstance(laplace, bool | np.bool_):
-            raise TypeError(f"laplace must be True or False, got {laplace!r}")
-        self.bins = int(bins)
         self.edges: Edges = EqualWidth() if edges is None else edges
-        self.laplace = bool(laplace)
+        self.laplace = flag("laplace", laplace)
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBins:
         """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.

@@ -14,7 +14,9 @@ import click
 
 import streams
 from venn import __version__
-from venn.cli.setting import USUAL, Learning, learning, one_line_errors, read_by
+from venn.cli.errors import one_line_errors
+from venn.cli.predictors import USUAL
+from venn.cli.setting import Learning, learning, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import tomllib
@@ -13,7 +12,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from venn.cli.setting import PREDICTORS
+from venn.cli.errors import did_you_mean
+from venn.cli.predictors import KERNELS, PREDICTORS
 
 SHOWN = 60  # characters of a wrong value
 
@@ -57,7 +57,7 @@ def _names(value: Any) -> tuple[str, ...]:
     clean = _texts(value)
     for name in clean:
         if name not in PREDICTORS:
-            raise ValueError(f"{name!r}{close(name, PREDICTORS)}")
+            raise ValueError(f"{name!r}{did_you_mean(name, PREDICTORS)}")
     return clean
 
 
@@ -174,7 +174,7 @@ SHARE = number("from 0 to 1", lambda value: 0 <= value <= 1)
 LEVEL = number("between 0 and 1, both excluded", lambda value: 0 < value < 1)
 
 
-def told(kind: Kind, help: str, default: Any = None, option: str | None = "") -> Any:
+def declare(kind: Kind, help: str, default: Any = None, option: str | None = "") -> Any:
     """Declare a key; `option` names its option, by default like the key, None for none."""
     return field(default=default, metadata={"kind": kind, "help": help, "option": option})
 
@@ -183,85 +183,85 @@ def told(kind: Kind, help: str, default: Any = None, option: str | None = "") ->
 class RunTable:
     """How the loop goes."""
 
-    out: str = told(FILE, "Where predictions go as JSON lines, appended; - is stdout.  [default: -]", "-")
-    batch: int = told(whole(1, 100_000), "Messages of a transaction, at most.  [default: 128]", 128)
-    linger: float = told(
+    out: str = declare(FILE, "Where predictions go as JSON lines, appended; - is stdout.  [default: -]", "-")
+    batch: int = declare(whole(1, 100_000), "Messages of a transaction, at most.  [default: 128]", 128)
+    linger: float = declare(
         number("from 0.01 to 60", lambda value: 0.01 <= value <= 60),
         "Seconds that a message waits for its transaction, about, at most.  [default: 0.2]", 0.2,
     )  # fmt: skip
-    skip_bad: bool = told(FLAG, "Count and skip messages that cannot be read.", False)
-    skip_lost: bool = told(FLAG, "Go on where messages were lost before they were read.", False)
-    progress: bool = told(FLAG, "Tell on stderr how the run goes.  [default: yes]", True)
-    quiet: bool = told(FLAG, "Say nothing on stderr but errors.", False)
-    metrics_port: int | None = told(whole(1, 65535), "Serve metrics to Prometheus at this port.")
-    metrics_host: str = told(TEXT, "Address of the metrics.  [default: 127.0.0.1]", "127.0.0.1")
+    skip_bad: bool = declare(FLAG, "Count and skip messages that cannot be read.", False)
+    skip_lost: bool = declare(FLAG, "Go on where messages were lost before they were read.", False)
+    progress: bool = declare(FLAG, "Tell on stderr how the run goes.  [default: yes]", True)
+    quiet: bool = declare(FLAG, "Say nothing on stderr but errors.", False)
+    metrics_port: int | None = declare(whole(1, 65535), "Serve metrics to Prometheus at this port.")
+    metrics_host: str = declare(TEXT, "Address of the metrics.  [default: 127.0.0.1]", "127.0.0.1")
 
 
 @dataclass(frozen=True)
 class SourceTable:
     """Where messages come from, and what they look like."""
 
-    url: str | None = told(TEXT, "Where messages come from, see above.", option="source")
-    name: str | None = told(TEXT, "Name of the source in the journal.  [default: made of its address]")
-    new: bool = told(FLAG, "Let a journal that has read other sources go on with this one.", False, "new-source")
-    classes: tuple[str | int | bool, ...] | None = told(LABELS, "The labels; integers where all look like integers.")
-    features: tuple[str, ...] | None = told(TEXTS, "Names of an object's values, in order.")
-    nominal: Mapping[str, tuple[str, ...] | None] | None = told(VALUES, "A nominal feature, repeatable.")
-    ordinal: Mapping[str, tuple[str, ...] | None] | None = told(VALUES, "An ordinal feature, repeatable.")
-    scaling: Mapping[str, tuple[float, ...]] | None = told(AFFINE, "", option=None)
-    label: str | None = told(TEXT, "Column of the label in CSV.")
-    id: str | None = told(TEXT, "Column of the id in CSV.")
-    delimiter: str | None = told(TEXT, "Between the fields of CSV.  [default: ,]")
-    end: bool = told(FLAG, "Stop at the end of the file.", False)
-    group: str | None = told(TEXT, "Group for which a Kafka broker is told how far the run is.")
-    kafka: Mapping[str, str | int | float | bool] | None = told(SETTINGS, "", option=None)
-    delay: int | None = told(whole(0), "Questions from one of a data set to its answer.  [default: 0]")
-    missing: float | None = told(SHARE, "Share of a data set's answers that never come.  [default: 0]")
-    shuffle: int | None = told(whole(0), "Seed of a data set's order.  [default: its own order]")
-    steps: int | None = told(whole(1), "Examples of a data set, at most.")
+    url: str | None = declare(TEXT, "Where messages come from, see above.", option="source")
+    name: str | None = declare(TEXT, "Name of the source in the journal.  [default: made of its address]")
+    new: bool = declare(FLAG, "Let a journal that has read other sources go on with this one.", False, "new-source")
+    classes: tuple[str | int | bool, ...] | None = declare(LABELS, "The labels; integers where all look like integers.")
+    features: tuple[str, ...] | None = declare(TEXTS, "Names of an object's values, in order.")
+    nominal: Mapping[str, tuple[str, ...] | None] | None = declare(VALUES, "A nominal feature, repeatable.")
+    ordinal: Mapping[str, tuple[str, ...] | None] | None = declare(VALUES, "An ordinal feature, repeatable.")
+    scaling: Mapping[str, tuple[float, ...]] | None = declare(AFFINE, "", option=None)
+    label: str | None = declare(TEXT, "Column of the label in CSV.")
+    id: str | None = declare(TEXT, "Column of the id in CSV.")
+    delimiter: str | None = declare(TEXT, "Between the fields of CSV.  [default: ,]")
+    end: bool = declare(FLAG, "Stop at the end of the file.", False)
+    group: str | None = declare(TEXT, "Group for which a Kafka broker is told how far the run is.")
+    kafka: Mapping[str, str | int | float | bool] | None = declare(SETTINGS, "", option=None)
+    delay: int | None = declare(whole(0), "Questions from one of a data set to its answer.  [default: 0]")
+    missing: float | None = declare(SHARE, "Share of a data set's answers that never come.  [default: 0]")
+    shuffle: int | None = declare(whole(0), "Seed of a data set's order.  [default: its own order]")
+    steps: int | None = declare(whole(1), "Examples of a data set, at most.")
 
 
 @dataclass(frozen=True)
 class PredictorTable:
     """Who predicts."""
 
-    names: tuple[str, ...] | None = told(NAMES, "Separated by commas, see below.", option="predictor")
+    names: tuple[str, ...] | None = declare(NAMES, "Separated by commas, see below.", option="predictor")
 
 
 @dataclass(frozen=True)
 class MachineTable:
     """What the predictors read."""
 
-    kernel: str = told(choice("rbf", "linear", "poly"), "[default: rbf]", "rbf")
-    gamma: float | None = told(POSITIVE, "Of the rbf and poly kernels.  [default: 1 / encoded features]")
-    degree: int | None = told(whole(1, 100), "Of the poly kernel.  [default: 3]")
-    coef0: float | None = told(NOT_NEGATIVE, "Of the poly kernel.  [default: 1]")
-    C: float | None = told(POSITIVE, "Penalty of the machines.  [default: 10]")
-    window: int | None = told(whole(1, 1_000_000), "Examples that a machine holds, the latest.  [default: all]")
+    kernel: str = declare(choice(*KERNELS), "[default: rbf]", "rbf")
+    gamma: float | None = declare(POSITIVE, "Of the rbf and poly kernels.  [default: 1 / encoded features]")
+    degree: int | None = declare(whole(1, 100), "Of the poly kernel.  [default: 3]")
+    coef0: float | None = declare(NOT_NEGATIVE, "Of the poly kernel.  [default: 1]")
+    C: float | None = declare(POSITIVE, "Penalty of the machines.  [default: 10]")
+    window: int | None = declare(whole(1, 1_000_000), "Examples that a machine holds, the latest.  [default: all]")
 
 
 @dataclass(frozen=True)
 class MonitorTable:
     """When an alarm rings, and what it does."""
 
-    level: float = told(LEVEL, "Chance of a false alarm ever, for each predictor.  [default: 0.01]", 0.01)
-    run_length: float = told(
+    level: float = declare(LEVEL, "Chance of a false alarm ever, for each predictor.  [default: 0.01]", 0.01)
+    run_length: float = declare(
         number("> 1", lambda value: value > 1),
         "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
-    restart_on_alarm: bool = told(FLAG, "Forget the window when an alarm rings.", False)
-    keep: int | None = told(whole(0), "Latest examples that survive that.  [default: 0]")
+    restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)
+    keep: int | None = declare(whole(0), "Latest examples that survive that.  [default: 0]")
 
 
 @dataclass(frozen=True)
 class JournalTable:
     """What is kept."""
 
-    path: str | None = told(FILE, "The journal; a run that it holds goes on.", option="journal")
-    durable: bool = told(FLAG, "Let each transaction reach the disk: safe from loss of power, slower.", False)
-    every: int = told(whole(1), "Events from one checkpoint to the next.  [default: 1000]", 1000)
-    patience: int | None = told(whole(1), "Give up a question when so many later ones have been asked.")
-    patience_seconds: float | None = told(POSITIVE, "Give up a question after so many seconds.")
+    path: str | None = declare(FILE, "The journal; a run that it holds goes on.", option="journal")
+    durable: bool = declare(FLAG, "Let each transaction reach the disk: safe from loss of power, slower.", False)
+    every: int = declare(whole(1), "Events from one checkpoint to the next.  [default: 1000]", 1000)
+    patience: int | None = declare(whole(1), "Give up a question when so many later ones have been asked.")
+    patience_seconds: float | None = declare(POSITIVE, "Give up a question after so many seconds.")
 
 
 @dataclass(frozen=True)
@@ -356,9 +356,8 @@ def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Confi
         known = [one.name for one in fields(TABLES[table])]
         for key in value:
             if key not in known:
-                raise click.ClickException(
-                    f"{path}, [{table}] has no key {_short(key)}{close(key, known) or f'; there is {_list(known)}'}"
-                )
+                hint = did_you_mean(key, known) or f"; there is {_list(known)}"
+                raise click.ClickException(f"{path}, [{table}] has no key {_short(key)}{hint}")
     origin: dict[tuple[str, str], str] = {}
     tables: dict[str, Any] = {}
     for table, declared in TABLES.items():
@@ -391,16 +390,10 @@ def _checked(kind: Kind, value: Any, where: str, text: Any) -> Any:
     raise click.ClickException(message) if text is None else click.UsageError(message)
 
 
-def close(name: str, names: Iterable[str]) -> str:
-    """Return a question that names what may be meant, if anything is near."""
-    near = difflib.get_close_matches(name, list(names), n=3)
-    return f" (did you mean {' or '.join(near)}?)" if near else ""
-
-
 def _near(table: str) -> str:
     """Return what may be meant by an unknown table: another one, or a key of one."""
     homes = [name for name, declared in TABLES.items() if table in {one.name for one in fields(declared)}]
-    return f"; the key {table} belongs into [{' or ['.join(homes)}]" if homes else close(table, TABLES)
+    return f"; the key {table} belongs into [{' or ['.join(homes)}]" if homes else did_you_mean(table, TABLES)
 
 
 def _list(names: Iterable[str]) -> str:

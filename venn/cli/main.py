@@ -9,7 +9,8 @@ import click
 from venn import __version__
 
 COMMANDS = {  # name: the module it stands in; asking for a version or for one command imports no other
-    "replay": "replay", "compare": "compare", "monitor": "monitor", "run": "run", "report": "report", "metrics": "serve",
+    "replay": "replay", "compare": "compare", "monitor": "monitor", "run": "run", "report": "report",
+    "metrics": "serve",
 }  # fmt: skip
 
 

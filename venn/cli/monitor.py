@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import INTERRUPTED, Interrupt
+from venn.cli.predictors import FEW, MANY
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
-from venn.cli.setting import Learning, learning, one_line_errors, positive, read_by, seed
+from venn.cli.setting import Learning, learning, positive, read_by, seed
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.online.record import Record
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from venn.show.live import Live
 
 MOST_TRANSDUCTIVE = 6000  # examples; beyond it memory grows past half a gigabyte and steps past some milliseconds
-FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
 BLOCK = 64  # steps of a record between two looks at the clock
 NAP = 0.1  # seconds; the longest sleep, and the most that is made up for
 MOST_IN_WINDOW = 1_000_000

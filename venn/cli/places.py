@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import click
 
 import streams
-from streams.messages import Reader
-from venn.cli.config import Config, SourceTable, close
+from streams.messages import ErrorHandler, Reader
+from venn.cli.config import Config, SourceTable
+from venn.cli.errors import did_you_mean
 from venn.cli.setting import open_stream
 
 EVERY = ("url", "name", "new")
@@ -35,18 +36,15 @@ class Place(NamedTuple):
     classes: tuple[Any, ...]
     width: int | None  #: number of encoded features, where it is declared
     data: str  #: name of the data set, if it is one
-    told: Callable[[Callable[[Exception], object], Callable[[Exception], object]], None]  #: who takes its complaints
+    handlers: Handlers
 
 
-class Told:
-    """Who is told of bad and lost messages: somebody who comes to know it later."""
+class Handlers:
+    """Who is told of bad and lost messages: a source is opened before there is somebody to tell."""
 
     def __init__(self) -> None:
-        self.bad: Callable[[Exception], object] = _raise
-        self.lost: Callable[[Exception], object] = _raise
-
-    def __call__(self, bad: Callable[[Exception], object], lost: Callable[[Exception], object]) -> None:
-        self.bad, self.lost = bad, lost
+        self.bad: ErrorHandler = _raise
+        self.lost: ErrorHandler = _raise
 
 
 def _raise(error: Exception) -> object:
@@ -68,7 +66,7 @@ def open_place(config: Config) -> Place:
     scheme, colon, rest = given.url.partition(":")
     kind = "jsonl" if given.url == "-" else SCHEMES.get(scheme, "data") if colon else "data"
     if kind == "data" and "://" in given.url:
-        raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{close(scheme, SCHEMES)}")
+        raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
     for key in config.given("source"):
         if key not in BY_KIND[kind] and getattr(given, key) not in (None, False):
             raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}")
@@ -80,13 +78,13 @@ def open_place(config: Config) -> Place:
         )
     if kind in ("jsonl", "csv") and not (rest if colon else given.url):
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
-    told = Told()
+    handlers = Handlers()
     common: dict[str, Any] = {
         "form": _form(config),
         "wait": max(config.run.linger, SHORTEST) if kind == "kafka" else config.run.linger,
         "name": given.name,
-        "bad": lambda error: told.bad(error),
-        "lost": lambda error: told.lost(error),
+        "bad": lambda error: handlers.bad(error),
+        "lost": lambda error: handlers.lost(error),
     }
     path = rest if colon else given.url
     source: Reader
@@ -99,7 +97,7 @@ def open_place(config: Config) -> Place:
     else:
         optional: dict[str, Any] = {} if given.delimiter is None else {"delimiter": given.delimiter}
         source = streams.CSVRows(path, given.label, id=given.id, follow=not given.end, **optional, **common)
-    return Place(source, True, given.classes, _width(given), "", told)
+    return Place(source, True, given.classes, _width(given), "", handlers)
 
 
 def _name(url: str, kind: str) -> str:
@@ -121,7 +119,7 @@ def _data(config: Config, data: str) -> Place:
     source = streams.teach(stream, teacher)
     if given.name is not None:
         source.name = given.name
-    return Place(source, False, stream.classes, len(stream.features), data, Told())
+    return Place(source, False, stream.classes, len(stream.features), data, Handlers())
 
 
 def _form(config: Config) -> streams.Form:

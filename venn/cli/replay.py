@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from venn.cli.setting import USUAL, Learning, learning, one_line_errors, read_by, seed
+import streams
+from venn.cli.errors import one_line_errors
+from venn.cli.interrupt import INTERRUPTED, Interrupt
+from venn.cli.predictors import USUAL
+from venn.cli.setting import Learning, learning, read_by, seed
 from venn.cli.words import plain_words
 from venn.machines.tuning import Tuning
 from venn.online.record import Record
+from venn.online.replay import length
 from venn.online.replay import replay as run
 
 
@@ -42,7 +48,8 @@ def replay(
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
     `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside the
     sharp predictors: abers (Venn-Abers by class on deleted scores), deleted (Venn on deleted scores, the
-    predicted label guaranteed) and conformal (sets of labels, their errors guaranteed).
+    predicted label guaranteed) and conformal (sets of labels, their errors guaranteed). Ctrl-C ends the replay after
+    the step at hand: what was done until then is printed and written.
     """
     chosen = Learning(**options)
 
@@ -56,7 +63,9 @@ def replay(
             stream = stream.drop(tuning.n)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
-        record = run(stream, panel, progress=chosen.progress, steps=chosen.steps)
+        with Interrupt() as interrupt:
+            until = Until(stream, interrupt)
+            record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
         record.shuffle = shuffle
         folder = Path("runs", stream.name) if out is None else out
         written = [folder / "record.npz"]
@@ -77,6 +86,33 @@ def replay(
     for line in plain_words(record):
         say(line)
     say(f"{record.seconds:.1f} s; wrote {folder}/: {', '.join(path.name for path in written)}")
+    if until.ended:
+        click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+
+
+class Until:
+    """A stream that ends before its next example once Ctrl-C was pressed, but not before its first.
+
+    Attributes
+    ----------
+    ended : bool
+        Whether it did.
+    """
+
+    def __init__(self, stream: streams.Stream, interrupt: Interrupt) -> None:
+        self.name, self.ended = stream.name, False
+        self._stream, self._interrupt = stream, interrupt
+
+    def __len__(self) -> int:
+        return len(self._stream)
+
+    def __iter__(self) -> Iterator[Any]:
+        for n, example in enumerate(self._stream):
+            if n > 0 and self._interrupt.pressed:
+                self.ended = True
+                return
+            yield example
 
 
 def _summary(record: Record, data: str, tuning: Tuning | None) -> dict[str, Any]:

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import click
 
+from venn.cli.errors import one_line_errors
 from venn.cli.serve import holds_journal, no_page
-from venn.cli.setting import one_line_errors
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import SETS, Outcomes
 from venn.online.record import Record
 from venn.online.watch import Watch
 from venn.prediction import ERROR_RATE, PredictionSet
 from venn.show.page.feed import MOST_POINTS, Point, Run, Watched
+from venn.show.snapshots import figures_of
 
 ROUND = 1000  # points of the curves of a record, about
 
@@ -69,8 +70,8 @@ class Recorded:
             for name, monitor in watching.items():
                 steps = Outcomes(*(column[..., part] for column in columns[name]))
                 monitor.follow(steps, str(record.kinds[name]), record.guaranteed[name])
-            self._points.append(Point(part.stop, {name: _figures(one) for name, one in watching.items()}))
-        self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
+            self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
+            self._points.append(Point(part.stop, {name: figures_of(seen, seen) for name, seen in self._last.items()}))
 
     def counts(self) -> _Counts:
         """Return the number of steps; each question had its answer."""
@@ -112,12 +113,6 @@ class _Timed(NamedTuple):
     step: int
     figures: Any
     time: float = 0.0
-
-
-def _figures(monitor: Monitor) -> dict[str, Any]:
-    seen = monitor.snapshot()
-    evidence = {f"{one['detector']}: {one['name']}": one.get("log10") for one in seen["evidence"]}
-    return {"curves": seen["curves"], "window": seen["window"], "evidence": evidence}
 
 
 @click.command()

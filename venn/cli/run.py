@@ -6,29 +6,34 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import click
 from click.core import ParameterSource
 
 from streams.messages import Source
 from venn.cli.config import FLAG, VALUES, Config, merge, option_of, options, parameter, read_toml
+from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.output import Output
 from venn.cli.places import Place, open_place
-from venn.cli.serve import holds_journal
-from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
-from venn.cli.setting import (
+from venn.cli.predictors import (
     DEFAULT_C,
+    FEW,
     MACHINES,
+    MANY,
+    OF_KERNELS,
     PREDICTORS,
     SETTINGS,
+    check_kernel,
     make_kernel,
-    one_line_errors,
     panel_of,
 )
+from venn.cli.serve import holds_journal
+from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
 from venn.machines.kernels import RBF, Kernel
 from venn.monitors.monitor import Monitor
 from venn.online.journal import Journal
@@ -37,7 +42,6 @@ from venn.online.panel import Panel
 from venn.online.watch import Counts, Watch
 from venn.predictors.restarting import Restarting
 
-FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -146,11 +150,8 @@ def made(config: Config) -> Plan:
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
     """Return kernel, C and a note for each kind of machine."""
     machine = config.machine
-    for key, kernels in (("gamma", ("rbf", "poly")), ("degree", ("poly",)), ("coef0", ("poly",))):
-        if getattr(machine, key) is not None and machine.kernel not in kernels:
-            raise click.UsageError(
-                f"{config.where('machine', key)} belongs to the kernel {' or '.join(kernels)}, not to {machine.kernel}"
-            )
+    parameters = {key: getattr(machine, key) for key in OF_KERNELS}
+    check_kernel(machine.kernel, parameters, lambda key: config.where("machine", key))
     free = ("C",) if machine.kernel == "linear" else ("gamma", "C")
     default = [key for key in free if getattr(machine, key) is None]
     note = f", by default: {', '.join(default)}" if default else ""
@@ -183,11 +184,21 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
     say(f"classes: {', '.join(map(repr, plan.place.classes))}")
     say(f"predictions: {'stdout' if config.run.out == '-' else config.run.out}")
     path = plan.journal.path
-    if not path.exists():
+    if not path.exists() or is_blank(path):
         say(f"journal: {path}, a new one")
         return
     counts = compared(plan)
     say(f"journal: {path}, goes on after {counts.asked:,} questions and {counts.answered:,} answers")
+
+
+def is_blank(path: Path) -> bool:
+    """Whether a file is a database without any table, as a process leaves it that dies before its run has begun."""
+    if not holds_journal(str(path)):
+        return False
+    # Not read-only: what the dead left half done while it made the file is rolled back first.
+    with closing(sqlite3.connect(f"file:{quote(os.path.realpath(path))}?mode=rw", uri=True, timeout=10)) as db:
+        blank: bool = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return blank
 
 
 def compared(plan: Plan) -> Counts:
@@ -218,7 +229,7 @@ def serve(config: Config, voice: Voice) -> int:
     """Run until the source ends or somebody wants an end; return the exit code."""
     plan = made(config)
     settings, keep = config.run, config.journal
-    if holds_journal(str(plan.journal.path)):
+    if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
         compared(plan)
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
@@ -229,7 +240,7 @@ def serve(config: Config, voice: Voice) -> int:
             _serve_metrics(plan.journal.path, settings.metrics_host, settings.metrics_port, voice, stack)
         limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
         service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits)
-        plan.place.told(service.bad, service.lost)
+        plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
         for note in plan.notes:
             voice.say(note)
         if online.asked:
@@ -250,19 +261,10 @@ def _check_source(config: Config, online: Online, journal: Journal, source: Sour
 
 
 def _serve_metrics(path: Path, host: str, port: int, voice: Voice, stack: ExitStack) -> None:
-    from venn.show.metrics import start
+    from venn.show.metrics import serving
 
     try:
-        server, thread = start(lambda: Watch(path), host, port)
-    except ImportError as error:
-        raise click.ClickException('metrics need prometheus-client: pip install "vennstream[metrics]"') from error
+        at = stack.enter_context(serving(lambda: Watch(path), host, port))
     except OSError as error:
         raise click.ClickException(f"metrics cannot be served at {host}:{port}: {error.strerror or error}") from error
-
-    def end() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-    stack.callback(end)
-    voice.say(f"metrics: http://{host}:{server.server_port}/metrics")
+    voice.say(f"metrics: http://{host}:{at}/metrics")

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import Interrupt
-from venn.cli.setting import one_line_errors
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
 
@@ -90,7 +90,7 @@ def metrics(run: str, at: int, host: str, once: bool) -> None:
     They are read from the journal whenever they are asked for, at http://ADDRESS:PORT/metrics. While there is no
     journal, `venn_up` is 0. Ctrl-C ends it.
     """
-    from venn.show.metrics import registry, start
+    from venn.show.metrics import serving, text_of
 
     def opened() -> Watch:
         return Watch(run)
@@ -98,20 +98,15 @@ def metrics(run: str, at: int, host: str, once: bool) -> None:
     with one_line_errors():
         try:
             if once:
-                from prometheus_client import generate_latest
-
-                click.echo(generate_latest(registry(opened)), nl=False)
+                click.echo(text_of(opened), nl=False)
                 return
-            server, thread = start(opened, host, at)
+            with serving(opened, host, at) as found:
+                click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
+                with Interrupt() as interrupt:
+                    while not interrupt.pressed:
+                        sleep(NAP)
         except ImportError as error:
-            raise click.ClickException('metrics need prometheus-client: pip install "vennstream[metrics]"') from error
-        click.echo(f"the metrics of {run}: {_address(host, server.server_port)}/metrics (Ctrl-C ends it)")
-        with Interrupt() as interrupt:
-            while not interrupt.pressed:
-                sleep(NAP)
-        server.shutdown()
-        server.server_close()
-        thread.join()
+            raise click.ClickException(str(error)) from error
 
 
 def _address(host: str, port: int) -> str:

@@ -1,12 +1,10 @@
-"""What the commands share: which stream, which machines, which predictors."""
+"""What commands are told of a stream and of what is learned on it: options, and what they make."""
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,72 +12,26 @@ from typing import Any, TypeVar
 import click
 
 import streams
-from venn.calibrators.beta import Beta2, BetaScaling
-from venn.calibrators.beta_calibration import BetaCalibration
-from venn.calibrators.classes import Temperature
-from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
-from venn.calibrators.steps import Binning, Isotonic
-from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
-from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.machine import Machine
-from venn.machines.one_vs_all import OneVsAllSVM
+from venn.cli.errors import did_you_mean
+from venn.cli.predictors import (
+    DEFAULT_C,
+    KERNELS,
+    MACHINES,
+    OF_KERNELS,
+    PREDICTORS,
+    SETTINGS,
+    check_kernel,
+    make_kernel,
+    panel_of,
+)
+from venn.machines.kernels import RBF, Kernel
 from venn.machines.tuning import PENALTIES, Tuning, tune
-from venn.machines.window import SlidingWindow
-from venn.online.panel import Panel, Predictor
-from venn.predictors.classwise import TransductiveVennAbers
-from venn.predictors.conformal import Conformal
-from venn.predictors.inductive import InductiveVenn
-from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.scaling import Scaler
-from venn.predictors.schedules import PrefixRestart
-from venn.predictors.transductive import TransductiveVenn
+from venn.online.panel import Panel
 from venn.show.terminal import Progress
-from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
-    "squares": ("least-squares SVM", LeastSquaresSVM),
-    "hinge": ("one-vs-all SVM", OneVsAllSVM),
-}
-
-# The machine that a predictor reads, and how to make it.
-PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
-    "abers": ("squares", TransductiveVennAbers),
-    "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
-    "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
-    "platt": ("hinge", lambda machine: Scaler(machine, Platt())),
-    "binning": ("hinge", lambda machine: Scaler(machine, Binning())),
-    "isotonic": ("hinge", lambda machine: Scaler(machine, Isotonic())),
-    "softmax": ("hinge", lambda machine: Scaler(machine, Softmax())),
-    "sigma01": ("hinge", lambda machine: Scaler(machine, Sigma01())),
-    "sigma_pp": ("hinge", lambda machine: Scaler(machine, SigmaPP())),
-    "beta": ("hinge", lambda machine: Scaler(machine, BetaScaling())),
-    "beta2": ("hinge", lambda machine: Scaler(machine, Beta2())),
-    "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
-    "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
-    "conformal": ("squares", Conformal),
-    "inductive": (
-        "squares",
-        lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
-    ),
-    "inductive_conformal": (
-        "squares",
-        lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
-    ),
-}
-# What is shown unless asked otherwise: one of a kind.
-USUAL = "abers,deleted,venn,platt,binning,isotonic,conformal"
-LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
-# gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
-# width and print no value: these are ours.
-SETTINGS = {
-    "squares": {"car": (0.5, 10.0), "wine_red": (0.1, 1.0)},
-    "hinge": {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)},
-}
 FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
-DEFAULT_C = 10.0
-DEFAULT_DEGREE = 3
 
 
 def positive(text: str, zero: bool = False) -> float:
@@ -108,7 +60,7 @@ def names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",")]
     for name in found:
         if name not in PREDICTORS:
-            close = _close(name, PREDICTORS)
+            close = did_you_mean(name, PREDICTORS)
             raise click.BadParameter(f"must be of {', '.join(PREDICTORS)}, got {name!r}{close}")
     if len(set(found)) < len(found):
         raise click.BadParameter(f"must have each name once, got {text!r}")
@@ -122,7 +74,7 @@ def read_by(default: str | None, shown: str) -> Callable[[Command], Command]:
 
 
 LEARNING = (
-    click.option("--kernel", type=click.Choice(["rbf", "linear", "poly"]), default="rbf", help="[default: rbf]"),
+    click.option("--kernel", type=click.Choice(KERNELS), default="rbf", help="[default: rbf]"),
     click.option(
         "--gamma",
         type=positive,
@@ -176,13 +128,7 @@ class Learning:
     no_progress: bool
 
     def __post_init__(self) -> None:
-        for option, value, kernels in (
-            ("--gamma", self.gamma, ("rbf", "poly")),
-            ("--degree", self.degree, ("poly",)),
-            ("--coef0", self.coef0, ("poly",)),
-        ):
-            if value is not None and self.kernel not in kernels:
-                raise click.UsageError(f"{option} belongs to the kernel {' or '.join(kernels)}, not to {self.kernel}")
+        check_kernel(self.kernel, {key: getattr(self, key) for key in OF_KERNELS}, lambda key: f"--{key}")
 
     @property
     def progress(self) -> bool | None:
@@ -199,47 +145,6 @@ class Learning:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         choices, tuning = _choose(data, stream, self, say)
         return panel_of(predictors, choices, stream.classes, say), tuning
-
-
-def panel_of(
-    predictors: Sequence[str],
-    choices: Mapping[str, tuple[Kernel, float, str]],
-    classes: Sequence[Any],
-    say: Callable[[str], None],
-    window: int | None = None,
-    restarting: Callable[[Any], Predictor] | None = None,
-) -> Panel:
-    """Return a panel of the predictors.
-
-    Parameters
-    ----------
-    predictors : sequence of str
-        Of `PREDICTORS`.
-    choices : mapping
-        Kernel, C and a note on them for each kind of machine.
-    classes : sequence of labels
-    say : callable
-        Told which predictors read what.
-    window : int, optional
-        Examples that a machine holds, the latest.
-    restarting : callable, optional
-        Makes of a predictor one that restarts its window; each then has a window of its own.
-    """
-    machines: dict[str, Any] = {}
-    for kind, (title, make) in MACHINES.items():
-        readers = [name for name in predictors if PREDICTORS[name][0] == kind]
-        if readers:
-            solver, penalty, note = choices[kind]
-            machine = make(solver, penalty, classes)
-            machines[kind] = machine if window is None else SlidingWindow(machine, window)
-            latest = "" if window is None else f", the latest {window} examples"
-            say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")
-
-    def one(name: str) -> Predictor:
-        kind, make = PREDICTORS[name]
-        return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
-
-    return Panel(**{name: one(name) for name in predictors})
 
 
 def open_stream(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int | None) -> streams.Stream:
@@ -260,7 +165,8 @@ def _open(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int |
         if os.sep in data or "." in data:
             raise click.ClickException(f"no such file: {data}")
         raise click.ClickException(
-            f"no data set and no file has the name {data!r}{_close(data, named)}; `venn datasets` lists the data sets"
+            f"no data set and no file has the name {data!r}{did_you_mean(data, named)}; "
+            "`venn datasets` lists the data sets"
         )
     if Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
@@ -320,31 +226,3 @@ def _choose(
         f"{tuning.best.log_loss:.3f}, error {tuning.best.error:.3f}; they belong to no bag"
     )
     return {kind: (tuning.kernel, tuning.C, ", tuned") for kind in MACHINES}, tuning
-
-
-def make_kernel(name: str, gamma: float, degree: int | None, coef0: float | None) -> Kernel:
-    """Return the kernel of this name; None stands for its usual parameters."""
-    if name == "linear":
-        return Linear()
-    if name == "rbf":
-        return RBF(gamma)
-    return Polynomial(DEFAULT_DEGREE if degree is None else degree, gamma, 1.0 if coef0 is None else coef0)
-
-
-def _close(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), n=3)
-    return f" (did you mean {' or '.join(close)}?)" if close else ""
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn what our own checks raise into one line for the terminal, exit code 1."""
-    try:
-        yield
-    except MemoryError:
-        raise click.ClickException(
-            "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"
-        ) from None
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        raise click.ClickException(" ".join(f"{error}{notes}".split())) from error

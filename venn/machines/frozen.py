@@ -13,7 +13,8 @@ from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
 from venn.machines.machine import clean_object
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Integers, Label
 
 METHODS = ("decision_function", "predict_proba")
 Block: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)

@@ -10,7 +10,8 @@ import numpy as np
 from venn._compiled.rows import dot_row, power_row, rbf_row
 from venn._compiled.sparse import sparse_dot_row, sparse_power_row, sparse_rbf_row
 from venn.machines.sparse import SparseRows
-from venn.prediction import Floats, Parameters
+from venn.parameters import Parameters
+from venn.prediction import Floats
 
 
 class Kernel(Protocol):
@@ -29,7 +30,10 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     requirement = f"{name} must be a finite number {'>=' if zero else '>'} 0, got {value!r}"
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(requirement)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer that no float holds
+        number = math.inf
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise ValueError(requirement)
     return number

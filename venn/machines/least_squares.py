@@ -25,9 +25,11 @@ from venn.machines.machine import (
     shown_class_weights,
 )
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Integers, Label
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
+SMALLEST = 1e-300  # C weight of an example: its inverse stands in the equations
 FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
 Solved = tuple[Floats, Floats, Floats, Floats, float]  # sums, diagonal, solutions, bases, total
 SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_joined")
@@ -245,6 +247,8 @@ class LeastSquaresSVM(Storing):
         known: LeastSquaresHypotheses | None = self._remembered(key, weight)
         if known is not None:
             return known
+        if not self.C * weight * self._values.min() >= SMALLEST:
+            raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g} for each class, got {weight!r}")
         ridges = 1 / (self.C * weight * self._values)
         self._forget()
         n = self.n

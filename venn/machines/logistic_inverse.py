@@ -166,10 +166,12 @@ class Deletion(NamedTuple):
         # Where the others hold the bias by next to nothing the difference is rounding: the floor bounds the move.
         H = np.maximum(self.diagonal - self.sums**2 / self.sums.sum(), 1e-6 * self.diagonal)
         V = self.total * self.weight
-        hold = H * V / np.maximum(V - H, 1e-15 * V)  # what other objects hold f_i with: one over its variance
+        # What other objects hold f_i with: one over its variance; a mass that rounding loses holds nothing.
+        hold = np.divide(H * V, np.maximum(V - H, 1e-15 * V), out=np.zeros_like(V), where=V > 0)
         others = np.maximum(self.total[objects] - mass, 0.0) * self.weight[objects]  # examples at the same one
         pull = C * mass * np.where(positive, expit(-score), -expit(score))
-        found: Floats = score - pull / (hold[objects] + others)
+        held = hold[objects] + others
+        found: Floats = score - np.divide(pull, held, out=np.zeros_like(pull), where=held > 0)
         if self.size == 1:
             found[positive] = -1.0
         if self.size == self.n - 1:

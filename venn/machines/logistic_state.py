@@ -15,7 +15,8 @@ from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.machine import NotConverged, checked_class_weights, grown
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.prediction import Floats, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Label
 
 REFRESH = 64  # examples, learned or unlearned, between two checks of the inverses
 DRIFT = 1e-10

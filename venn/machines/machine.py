@@ -254,9 +254,13 @@ def checked_weight(weight: Any) -> float:
     requirement = f"weight must be a finite number >= 0, got {weight!r}"
     if isinstance(weight, bool | np.bool_) or not isinstance(weight, int | float | np.integer | np.floating):
         raise TypeError(requirement)
-    if not 0 <= weight < np.inf:
+    try:
+        clean = float(weight)
+    except OverflowError:  # an integer that no float holds
+        clean = np.inf
+    if not 0 <= clean < np.inf:
         raise ValueError(requirement)
-    return float(weight)
+    return clean
 
 
 def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:

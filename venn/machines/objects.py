@@ -22,7 +22,8 @@ from venn._compiled.neighbours import (
     welcome,
 )
 from venn.machines.machine import Answer, Bag, ScoreTable, checked_place, clean_object, code_of, grown
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Integers, Label
 
 
 class ObjectMachine(ABC):

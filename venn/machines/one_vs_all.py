@@ -95,4 +95,6 @@ class OneVsAllHypotheses(HingeHypotheses[OneVsAllSVM]):
 
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
         group, sides = self._machine._group, len(self._machine._values) + 1
+        if sides == 2:
+            return [(scores[0], scores[1], np.arange(len(group)))]
         return [(scores[g], scores[sides - 1], np.flatnonzero(group == g)) for g in range(sides - 1)]

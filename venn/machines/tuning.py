@@ -14,7 +14,8 @@ from venn.machines.kernels import RBF, Kernel, checked_kernel, positive
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import clean_object, code_of
 from venn.machines.sparse import clean_sparse, is_sparse
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Integers, Label
 
 WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
 PENALTIES = (0.1, 1.0, 10.0, 100.0)

@@ -4,16 +4,9 @@ The main objects are exported by `venn`; here are the parts that fewer need: sou
 measures of calibration on arrays, criteria of efficiency of prediction sets.
 """
 
-from venn.monitors.calibration import (
-    brier,
-    classwise_ece,
-    ece,
-    hosmer_lemeshow,
-    log_loss,
-    reliability,
-    sharpness,
-)
+from venn.monitors.calibration import classwise_ece, ece, hosmer_lemeshow, reliability
 from venn.monitors.efficiency import Efficiency, EfficiencyTotals, efficiency
+from venn.monitors.losses import brier, log_loss, sharpness
 from venn.monitors.sources import OneClass, PredictedLabel, RealisedRow, TrueLabel
 
 __all__ = [

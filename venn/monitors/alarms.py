@@ -11,11 +11,14 @@ import numpy as np
 
 from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
 from venn.monitors.betting import Martingale, checked_martingale
-from venn.monitors.running import Running, State, above_one, held_count, numbers, probability
+from venn.monitors.checks import numbers
+from venn.monitors.running import Running, State, held_count
+from venn.parameters import above_one, fraction
 from venn.prediction import Floats
 
 CHUNK = 4096  # p-values bet on before looking for an alarm, after which the bets behind it are made again
-VALID = "if the p-values are independent and uniform on [0, 1], as on exchangeable data"
+ONLINE = "on exchangeable data, by a predictor that is exact online and forgets nothing,"
+VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
 
 
 @dataclass(frozen=True)
@@ -205,14 +208,14 @@ class Ville(Detector):
     """
 
     def __init__(self, martingale: Martingale, level: float = 0.01) -> None:
-        self.level = probability("level", level)
+        self.level = fraction("level", level)
         self.threshold = -math.log(self.level)
         super().__init__(martingale, {"level": self.level}, 0.0)
 
     @property
     def statement(self) -> str:
         """One sentence: what is a theorem about false alarms."""
-        return f"Theorem (Ville): {VALID}, the chance that this alarm ever rings is at most {self.level:g}."
+        return f"Theorem (Ville): {VALID} the chance that this alarm ever rings is at most {self.level:g}."
 
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings now, for the first time."""
@@ -247,12 +250,12 @@ class Ville(Detector):
     def _sentence(self, step: int, log: float) -> str:
         return (
             f"At step {step} the odds against exchangeable data are {odds(log)}: the examples no longer look as if "
-            f"they came in random order, so what the predictions promise may no longer hold. Theorem: on "
-            f"exchangeable data this alarm ever rings with probability at most {self.level:g}."
+            f"they came in random order, so what the predictions promise may no longer hold. Theorem: {ONLINE} "
+            f"this alarm ever rings with probability at most {self.level:g}."
         )
 
 
-class Restarting(Detector):
+class ChangeDetector(Detector):
     """What `CUSUM` and `ShiryaevRoberts` share: after an alarm they start anew, with a fresh martingale.
 
     So they do when the martingale has lost everything, as one of a user's own may: the next ratio of its capitals
@@ -271,7 +274,7 @@ class Restarting(Detector):
     def statement(self) -> str:
         """One sentence: what is a theorem about false alarms."""
         return (
-            f"Theorem: {VALID}, the mean number of steps to an alarm, from the start or from the alarm before, is "
+            f"Theorem: {VALID} the mean number of steps to an alarm, from the start or from the alarm before, is "
             f"at least {self.run_length:,.12g}; so false alarms will come, but seldom."
         )
 
@@ -339,7 +342,7 @@ class Restarting(Detector):
         return log == last.log_evidence if last is not None and n == rang else log == -math.inf
 
 
-class CUSUM(Restarting):
+class CUSUM(ChangeDetector):
     """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; ring at the threshold, start anew.
 
     gamma_n = max(gamma_{n-1}, 1) S_n / S_{n-1}: what has been lost before a change does not count.
@@ -378,11 +381,11 @@ class CUSUM(Restarting):
         return (
             f"At step {step}, counted from the best moment to begin, the odds against exchangeable data are "
             f"{odds(log)}: the examples seem to have changed, so what the predictions promise may no longer hold. "
-            f"Theorem: on exchangeable data such alarms come at least {self.run_length:,.12g} steps apart on average."
+            f"Theorem: {ONLINE} such alarms come at least {self.run_length:,.12g} steps apart on average."
         )
 
 
-class ShiryaevRoberts(Restarting):
+class ShiryaevRoberts(ChangeDetector):
     """The Shiryaev-Roberts statistic of a martingale: R_n = sum over i < n of S_n / S_i; ring, and start anew.
 
     R_n = (R_{n-1} + 1) S_n / S_{n-1}, R_0 = 0: a new bet of 1 is laid at every step.
@@ -421,6 +424,6 @@ class ShiryaevRoberts(Restarting):
         return (
             f"At step {step} the odds against exchangeable data, summed over all moments at which a change may "
             f"have begun, are {odds(log)}: the examples seem to have changed, so what the predictions promise may "
-            f"no longer hold. Theorem: on exchangeable data such alarms come at least {self.run_length:,.12g} steps "
-            f"apart on average."
+            f"no longer hold. Theorem: {ONLINE} such alarms come at least {self.run_length:,.12g} steps apart on "
+            f"average."
         )

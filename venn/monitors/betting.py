@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self
 
-from venn.monitors.running import State, Sums, number, numbers
+from venn.monitors.checks import number, numbers
+from venn.monitors.running import State, Sums
+from venn.parameters import has_methods
 from venn.prediction import Floats
 
 
@@ -38,9 +40,8 @@ class Martingale(Protocol):
 
 def checked_martingale(martingale: Any) -> Martingale:
     """Return `martingale`, or say what is wrong with it."""
-    methods = ("update", "update_many", "fresh", "restore")
-    whole = all(callable(getattr(martingale, name, None)) for name in methods)
-    if isinstance(martingale, type) or not whole or not all(hasattr(martingale, name) for name in ("n", "log")):
+    bets = has_methods(martingale, "update", "update_many", "fresh", "restore")
+    if not bets or not all(hasattr(martingale, name) for name in ("n", "log")):
         raise TypeError(f"martingale must be a martingale object, such as SimpleJumper(), got {martingale!r}")
     known: Martingale = martingale
     return known
@@ -55,7 +56,6 @@ class Bettor(Sums):
     Theorem: if p_1, p_2, ... are independent and uniform on [0, 1], as smoothed conformal p-values of
     exchangeable data are, S is a martingale: E S_n = 1 for every n, and the chance that S ever reaches 1/a is at
     most a (Ville). How fast S grows when they are not is no theorem, and depends on the martingale.
-
     """
 
     def __init__(self, parameters: dict[str, Any], constants: Any, sizes: dict[str, int], derived: int = 0) -> None:

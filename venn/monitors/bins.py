@@ -1,4 +1,4 @@
-"""Forecasts put into bins: where bins meet, what is in them, and the checks of what comes in."""
+"""Forecasts put into bins: where bins meet, and what is in them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn.monitors.running import REAL, Running, State, count, held_count, held_numbers, held_sum, mergeable
+from venn.monitors.checks import forecasts
+from venn.monitors.running import Running, State, held_count, held_numbers, held_sum, mergeable
 from venn.monitors.sums import means, rounded, terms, totals
-from venn.prediction import Floats, Integers, Parameters
+from venn.parameters import Parameters, has_methods, is_number, whole
+from venn.prediction import Floats, Integers
 
 WAITING = 512  # forecasts that are put into bins at once: one by one that takes a microsecond more
-SUM = 1e-9  # how far from 1 a distribution may sum
 
 
 class Bins(Protocol):
@@ -38,7 +39,7 @@ class WidthBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = count("bins", bins, 1)
+        self.bins = whole("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
@@ -61,7 +62,7 @@ class MassBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = count("bins", bins, 1)
+        self.bins = whole("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -70,44 +71,9 @@ class MassBins(Parameters):
         return cuts
 
 
-def probabilities(proba: Any, name: str = "proba") -> Floats:
-    """Return (n,) probabilities or (n, c) distributions, or say what is wrong with them."""
-    values = np.ma.filled(proba, np.nan) if np.ma.isMaskedArray(proba) else np.asarray(proba)
-    if values.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be numbers, got {values.dtype}: {proba!r}")
-    if values.ndim not in (1, 2) or not len(values) or (values.ndim == 2 and values.shape[1] < 2):
-        raise ValueError(f"{name} must have shape (n,) or (n, c) with n >= 1 and c >= 2, got {values.shape}")
-    p = np.ascontiguousarray(values, np.float64)
-    # Written so that NaN fails.
-    wrong = ~((p >= 0.0) & (p <= 1.0))
-    if wrong.any():
-        raise ValueError(f"{name} must lie in [0, 1], got {p[wrong][0]} in row {int(np.argwhere(wrong)[0][0])}")
-    if p.ndim == 2:
-        short = np.abs(p.sum(axis=1) - 1.0) > SUM
-        if short.any():
-            row = int(short.argmax())
-            raise ValueError(f"{name} must have rows of sum 1, got {p[row].sum()} in row {row}")
-    return p
-
-
-def checked(proba: Any, truth: Any, names: tuple[str, str] = ("proba", "truth")) -> tuple[Floats, Integers]:
-    """Return both arrays, or say what is wrong with them."""
-    p = probabilities(proba, names[0])
-    y = np.asarray(truth)
-    wanted = "0 or 1, False or True" if p.ndim == 1 else f"class codes from 0 to {p.shape[1] - 1}"
-    if y.dtype.kind not in "iub" or np.ma.isMaskedArray(truth):
-        raise TypeError(f"{names[1]} must be {wanted}, got {y.dtype}: {truth!r}")
-    if y.shape != (len(p),):
-        raise ValueError(f"{names[1]} must have shape ({len(p)},) as {names[0]} has rows, got {y.shape}")
-    wrong = (y < 0) | (y > (1 if p.ndim == 1 else p.shape[1] - 1))
-    if wrong.any():
-        raise ValueError(f"{names[1]} must be {wanted}, got {y[wrong][0]} at {int(wrong.argmax())}")
-    return p, y.astype(np.int64)
-
-
 def cuts_of(bins: Bins | None, p: Floats) -> Floats:
     """Return the cuts between the bins, by default `WidthBins(10)`, or say what is wrong with them."""
-    if bins is not None and (isinstance(bins, type) or not callable(getattr(bins, "cuts", None))):
+    if bins is not None and not has_methods(bins, "cuts"):
         raise TypeError(f"bins must be an object with a method 'cuts', such as WidthBins(10), got {bins!r}")
     cuts = np.asarray((WidthBins() if bins is None else bins).cuts(p), np.float64)
     if cuts.ndim != 1 or not ((cuts >= 0.0) & (cuts <= 1.0)).all() or not (cuts[:-1] <= cuts[1:]).all():
@@ -167,7 +133,7 @@ class CalibrationBins(Running):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        size = count("bins", bins, 1)
+        size = whole("bins", bins, 1)
         self._parameters = {"bins": size}
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size
@@ -179,7 +145,7 @@ class CalibrationBins(Running):
     def update(self, confidence: float, hit: Any) -> None:
         """Take in one forecast: a probability in [0, 1], and whether the event came (True, 1, False or 0)."""
         if type(confidence) is not float:
-            if isinstance(confidence, bool | np.bool_) or not isinstance(confidence, REAL):
+            if not is_number(confidence):
                 raise TypeError(f"confidence must be a number in [0, 1], got {confidence!r}")
             confidence = float(confidence)
         if not 0.0 <= confidence <= 1.0:
@@ -210,7 +176,7 @@ class CalibrationBins(Running):
         """Take in (n,) forecasts, with the same result as one after another."""
         if np.shape(confidence) == np.shape(hit) == (0,):
             return
-        p, y = checked(confidence, hit, ("confidence", "hit"))
+        p, y = forecasts(confidence, hit, ("confidence", "hit"))
         if p.ndim != 1:
             raise ValueError(f"confidence must have shape (n,), got {p.shape}")
         self._put(p, y)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import bounds as compiled
-from venn.monitors.running import NEAR, Sums, close, count, number, numbers, probability
+from venn.monitors.checks import number, numbers
+from venn.monitors.running import NEAR, Sums, close
+from venn.parameters import fraction, whole
 from venn.prediction import Floats
 
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process, mixed with equal weights
@@ -35,7 +37,7 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     >>> round(deviation_radius(100), 2)
     13.58
     """
-    return sqrt(count("n", n, 1) * log(2 / probability("delta", delta)) / 2)
+    return sqrt(whole("n", n, 1) * log(2 / fraction("delta", delta)) / 2)
 
 
 class DeviationBand(Sums):
@@ -87,15 +89,16 @@ class DeviationBand(Sums):
     _width = (2,)
 
     def __init__(self, delta: float = 0.05) -> None:
-        self.delta = probability("delta", delta)
+        self.delta = fraction("delta", delta)
         super().__init__({"delta": self.delta}, [-log(self.delta)], {"total": 1, "radius": 1})
 
     @property
     def statement(self) -> str:
         """One sentence: what is a theorem, and when."""
         return (
-            "Theorem: when the examples are exchangeable, the sum of realised-row deviations of a transductive Venn "
-            f"predictor leaves the band at any step with probability at most {self.delta:g}."
+            "Theorem: when the examples are exchangeable, the sum of realised-row deviations of a Venn predictor that "
+            "is transductive, or exact online, and forgets nothing leaves the band at any step with probability at "
+            f"most {self.delta:g}."
         )
 
     def update(self, d: float) -> None:

@@ -7,7 +7,7 @@ The functions take arrays; a prefix or a window is a slice of them. Forecasts co
   "the label is the predicted class", the first of largest probability.
 
 All are descriptions of the forecasts at hand, but for what `reliability` and `hosmer_lemeshow` say of their bars and
-p-values.
+p-values. What forecasts lose is in `venn.monitors.losses`.
 """
 
 from __future__ import annotations
@@ -23,117 +23,17 @@ from scipy.special import chdtrc
 
 from venn.monitors.bins import (
     Bins,
-    CalibrationBins,
     MassBins,
-    WidthBins,
     calibration_error,
-    checked,
     count_bins,
     cuts_of,
     place,
-    probabilities,
 )
+from venn.monitors.checks import forecasts, probabilities
+from venn.parameters import flag, fraction
 from venn.prediction import Floats, Integers
 
-__all__ = [
-    "Bins",
-    "CalibrationBins",
-    "HosmerLemeshow",
-    "MassBins",
-    "MeanLogLoss",
-    "Reliability",
-    "Sharpness",
-    "TopLabel",
-    "WidthBins",
-    "brier",
-    "classwise_ece",
-    "ece",
-    "hosmer_lemeshow",
-    "log_loss",
-    "number_of_events",
-    "reliability",
-    "sharpness",
-    "top_label",
-]
-
-CLIP = 1e-15
 LEAST_EXPECTED = 1.0
-
-
-def brier(proba: Any, truth: Any) -> float:
-    """Return the mean Brier score.
-
-    For one event the mean of (y - p)^2, in [0, 1]; for distributions the mean of sum_k (1{y = k} - p_k)^2, in
-    [0, 2]. So the second of two classes given as one event scores half of what both score as a distribution.
-
-    Parameters
-    ----------
-    proba : (n,) or (n, c) float64 in [0, 1]
-    truth : (n,) of 0 and 1, or class codes
-
-    Raises
-    ------
-    ValueError, TypeError
-        The arrays are not those.
-
-    References
-    ----------
-    Brier (1950), "Verification of forecasts expressed in terms of probability".
-
-    Examples
-    --------
-    >>> brier([0.75, 0.5], [1, 0]), brier([[0.25, 0.75], [0.5, 0.5]], [1, 0])
-    (0.15625, 0.3125)
-    """
-    p, y = checked(proba, truth)
-    if p.ndim == 1:
-        return float(np.mean((y - p) ** 2))
-    of_truth = p[np.arange(len(p)), y]
-    return float(np.mean((p * p).sum(axis=1) - 2.0 * of_truth + 1.0))
-
-
-@dataclass(frozen=True)
-class MeanLogLoss:
-    """A mean log loss and how it came about."""
-
-    value: float
-    """Mean of -ln p, in nats."""
-    clipped: int
-    """Number of forecasts that gave what came a probability below `clip`."""
-    clip: float
-    """Probabilities below it were taken for it."""
-
-
-def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
-    """Return the mean of -ln of the probability of what came, and the number of probabilities clipped.
-
-    Parameters
-    ----------
-    proba : (n,) or (n, c) float64 in [0, 1]
-    truth : (n,) of 0 and 1, or class codes
-    clip : float in [0, 1), default 1e-15
-        Probabilities of what came below it count as `clip`. With 0 nothing is clipped, and the mean is infinite
-        once something came that had probability 0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        The arrays are not those, or the clip is out of range.
-
-    Examples
-    --------
-    >>> log_loss([0.5, 0.0], [1, 1])
-    MeanLogLoss(value=17.615961787735316, clipped=1, clip=1e-15)
-    >>> log_loss([0.5, 0.0], [1, 1], clip=0).value
-    inf
-    """
-    if isinstance(clip, bool) or not isinstance(clip, int | float | np.floating) or not 0 <= clip < 1:
-        raise ValueError(f"clip must lie in [0, 1), got {clip!r}")
-    p, y = checked(proba, truth)
-    of_truth = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(p)), y]
-    with np.errstate(divide="ignore"):
-        value = float(np.mean(-np.log(np.maximum(of_truth, clip))))
-    return MeanLogLoss(value, int((of_truth < clip).sum()), float(clip))
 
 
 class TopLabel(NamedTuple):
@@ -156,7 +56,7 @@ def top_label(proba: Any, truth: Any) -> TopLabel:
     >>> top_label([[0.25, 0.75], [0.5, 0.5]], [1, 1]).hit
     array([ True, False])
     """
-    p, y = checked(proba, truth)
+    p, y = forecasts(proba, truth)
     if p.ndim == 1:
         raise ValueError(f"proba must have shape (n, c), got {p.shape}")
     return TopLabel(p.max(axis=1), p.argmax(axis=1) == y)
@@ -215,7 +115,7 @@ def classwise_ece(proba: Any, truth: Any, bins: Bins | None = None) -> Floats:
     >>> classwise_ece([[0.25, 0.75], [0.25, 0.75]], [1, 1])
     array([0.25, 0.25])
     """
-    p, y = checked(proba, truth)
+    p, y = forecasts(proba, truth)
     if p.ndim == 1:
         raise ValueError(f"proba must have shape (n, c), got {p.shape}")
     return np.array([ece(np.ascontiguousarray(column), y == k, bins) for k, column in enumerate(p.T)])
@@ -286,8 +186,7 @@ def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float =
     >>> diagram.low, diagram.high
     (array([0.25, 1.  ]), array([0.75, 1.  ]))
     """
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise ValueError(f"level must lie in (0, 1), got {level!r}")
+    level = fraction("level", level)
     p, y = _events(proba, truth)
     cuts = cuts_of(bins, p)
     places = place(p, cuts)
@@ -296,12 +195,12 @@ def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float =
     counts, sums, events = counted[0][filled], counted[1][filled], counted[2][filled]
     low, high = [], []
     order = places.argsort(kind="stable")
-    for forecasts in np.split(p[order], counts.cumsum()[:-1]):
-        below = np.cumsum(number_of_events(forecasts))
+    for in_bin in np.split(p[order], counts.cumsum()[:-1]):
+        below = np.cumsum(number_of_events(in_bin))
         ends = np.searchsorted(below, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
         # The last sum may fall short of 1 by rounding, never by half of a tail.
-        low.append(ends[0] / len(forecasts))
-        high.append(min(ends[1], len(forecasts)) / len(forecasts))
+        low.append(ends[0] / len(in_bin))
+        high.append(min(ends[1], len(in_bin)) / len(in_bin))
     edges = np.column_stack([np.append(0.0, cuts), np.append(cuts, 1.0)])[: len(filled)][filled]
     return Reliability(
         confidence=sums / counts,
@@ -310,7 +209,7 @@ def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float =
         low=np.array(low),
         high=np.array(high),
         edges=edges,
-        level=float(level),
+        level=level,
         ece=calibration_error(*counted),
     )
 
@@ -403,8 +302,7 @@ def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample:
     >>> test.groups, round(test.statistic, 3), round(test.p_value, 3)
     (2, 2.667, 0.264)
     """
-    if not isinstance(in_sample, bool | np.bool_):
-        raise TypeError(f"in_sample must be True or False, got {in_sample!r}")
+    in_sample = flag("in_sample", in_sample)
     p, y = _events(proba, truth)
     bins = MassBins() if bins is None else bins
     groups = _merged(*count_bins(place(p, cuts_of(bins, p)), p, y))
@@ -421,56 +319,9 @@ def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample:
     return HosmerLemeshow(statistic, float(chdtrc(freedom, statistic)), freedom, len(groups))
 
 
-@dataclass(frozen=True)
-class Sharpness:
-    """How far forecasts commit themselves, whatever comes."""
-
-    variance: float
-    """Variance of the forecasts: for distributions the sum over the classes. Larger is sharper."""
-    expected_brier: float
-    """Brier score that the forecasts expect of themselves. Smaller is sharper."""
-    expected_log_loss: float
-    """Log loss that they expect of themselves, their mean entropy in nats. Smaller is sharper."""
-
-
-def sharpness(proba: Any) -> Sharpness:
-    """Return measures of sharpness, a property of the forecasts alone.
-
-    Of calibrated forecasts the sharper ones are the better. The variance is the older measure, for one event. The
-    other two are the entropies that belong to the two losses: a calibrated forecaster's loss is its entropy on
-    average, and what it exceeds that by is miscalibration.
-
-    Parameters
-    ----------
-    proba : (n,) or (n, c) float64 in [0, 1]
-        Scored as by `brier`: for one event (y - p)^2, for distributions the sum over the classes.
-
-    References
-    ----------
-    Murphy & Winkler (1992), "Diagnostic verification of probability forecasts"; Gneiting, Balabdaoui & Raftery
-    (2007), "Probabilistic forecasts, calibration and sharpness"; Bröcker (2009), "Reliability, sufficiency, and the
-    decomposition of proper scores".
-
-    Examples
-    --------
-    >>> sharpness([0.0, 1.0])
-    Sharpness(variance=0.25, expected_brier=0.0, expected_log_loss=0.0)
-    >>> sharpness([[0.5, 0.5], [0.5, 0.5]])
-    Sharpness(variance=0.0, expected_brier=0.5, expected_log_loss=0.6931471805599453)
-    """
-    p = probabilities(proba)
-    rows = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
-    logs = np.log(np.where(rows > 0.0, rows, 1.0))
-    return Sharpness(
-        variance=float(p.var(axis=0).sum()),
-        expected_brier=float(np.mean(p * (1.0 - p) if p.ndim == 1 else 1.0 - (p * p).sum(axis=1))),
-        expected_log_loss=float(np.mean(-(rows * logs).sum(axis=1))) + 0.0,
-    )
-
-
 def _events(proba: Any, truth: Any) -> tuple[Floats, Integers]:
     """Return (n,) probabilities of an event and (n,) whether it came: of distributions, that the top label is right."""
-    p, y = checked(proba, truth)
+    p, y = forecasts(proba, truth)
     return (p, y) if p.ndim == 1 else (p.max(axis=1), (p.argmax(axis=1) == y).astype(np.int64))
 
 

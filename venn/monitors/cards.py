@@ -9,7 +9,8 @@ import numpy as np
 
 from venn.monitors.running import Running, State, held_count, held_sum, mergeable
 from venn.monitors.sums import rounded, terms
-from venn.prediction import Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Label
 
 
 class Card(Running):
@@ -56,19 +57,10 @@ class Card(Running):
     def _add(self, kind: dict[str, list[int]], name: str, values: Sequence[int]) -> None:
         kind[name] = added(kind[name], values)
 
-    def _mean(self, name: str, place: int = 0) -> float:
+    def _mean(self, sum_: int) -> float:
         if not self.n:
             raise ValueError("means are of at least one prediction, got 0")
-        return rounded(self._sums[name][place], self.n)
-
-    def _codes(self, codes: Any, n: int) -> Integers:
-        clean = np.asarray(codes)
-        c = len(self.classes)
-        if clean.dtype.kind not in "iu" or clean.shape != (n,):
-            raise ValueError(f"codes must be ({n},) class codes, one for each prediction, got {codes!r}")
-        if n and (int(clean.min()) < 0 or int(clean.max()) >= c):
-            raise ValueError(f"codes must be from 0 to {c - 1}, got {clean.min()} to {clean.max()}")
-        return clean.astype(np.int64)
+        return rounded(sum_, self.n)
 
     def _belongs(self, block: Any, *kinds: type[Any]) -> None:
         if type(block) not in kinds:

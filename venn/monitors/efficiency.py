@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from venn.monitors.checks import class_codes, p_value_rows
 from venn.monitors.sums import rounded, total
-from venn.prediction import Floats, Integers, significance
+from venn.prediction import Floats, significance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,8 +175,8 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
     >>> criteria.means["unconfidence"], criteria.means["observed_unconfidence"]
     (0.375, 0.4375)
     """
-    p = _clean_p_values(p_values)
-    labels = _clean_truth(truth, *p.shape)
+    p = p_value_rows("p_values", p_values)
+    labels = class_codes("truth", truth, *p.shape)
     level = significance(epsilon)
     false = np.ones(p.shape, np.bool_)
     false[np.arange(len(p)), labels] = False
@@ -196,38 +197,3 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
         observed_excess=false_inside.astype(np.float64),
         epsilon=level,
     )
-
-
-def _clean_p_values(values: Any) -> Floats:
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        array = np.empty(0, np.object_)  # ragged
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"p_values must be an (n, c) array of numbers, got {values!r}")
-    if array.ndim != 2 or array.shape[1] < 2:
-        raise ValueError(f"p_values must have shape (n, c) with c at least 2, got {array.shape}")
-    # By rows in memory too: how numpy adds up a row depends on that, and parts must give the rows of the whole.
-    clean: Floats = np.ascontiguousarray(array, np.float64)
-    # Written so that NaN fails.
-    if not ((clean >= 0) & (clean <= 1)).all():
-        i, k = np.argwhere(~((clean >= 0) & (clean <= 1)))[0].tolist()
-        raise ValueError(f"p_values must lie in [0, 1], got {clean[i, k]} of label {k} at step {i}")
-    return clean
-
-
-def _clean_truth(truth: Any, n: int, c: int) -> Integers:
-    try:
-        array = np.asarray(truth)
-    except ValueError:
-        array = np.empty(0, np.object_)
-    if array.dtype.kind not in "iu" and not (array.size == 0 and array.dtype.kind == "f"):
-        raise TypeError(f"truth must be class codes, integers from 0 to {c - 1}, got {truth!r}")
-    if array.shape != (n,):
-        raise ValueError(f"truth must have shape ({n},), a class code for each step, got {array.shape}")
-    wrong = (array < 0) | (array >= c)
-    if wrong.any():
-        i = int(wrong.argmax())
-        raise ValueError(f"truth must be class codes from 0 to {c - 1}, got {array[i]} at step {i}")
-    clean: Integers = array.astype(np.int64)
-    return clean

@@ -9,8 +9,9 @@ from typing import Protocol
 from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.betting import Martingale
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.checks import number
 from venn.monitors.outcomes import Outcomes
-from venn.monitors.running import Running, State, number
+from venn.monitors.running import Running, State
 from venn.monitors.sources import Source
 
 PER_DECADE = log(10)

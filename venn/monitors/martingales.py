@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ from venn._compiled.martingales import (
 )
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
-from venn.monitors.running import NEAR, close, count, probability, whole
+from venn.monitors.running import NEAR, are_whole, close
+from venn.parameters import fraction, is_number, whole
 from venn.prediction import Floats
 
 
@@ -59,7 +59,7 @@ class Power(Bettor):
     _run = staticmethod(run_power)
 
     def __init__(self, kappa: float = 0.5) -> None:
-        self.kappa = probability("kappa", kappa)
+        self.kappa = fraction("kappa", kappa)
         super().__init__({"kappa": self.kappa}, [self.kappa, math.log(self.kappa)], {"kept": 1, "minus_log": 1})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
@@ -70,7 +70,7 @@ class Power(Bettor):
 
 def _possible_powers(parts: dict[str, Floats], log: float) -> bool:
     n, kept, minus_log = (parts[name][0] for name in ("n", "kept", "minus_log"))
-    return bool(whole(parts["kept"]) and kept <= n and minus_log >= 0 and close(parts["log"][0], log))
+    return bool(are_whole(parts["kept"]) and kept <= n and minus_log >= 0 and close(parts["log"][0], log))
 
 
 class SimpleMixture(Bettor):
@@ -140,8 +140,8 @@ class PlugIn(Bettor):
     _run = staticmethod(run_plug_in)
 
     def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
-        self.uniform = probability("uniform", uniform)
-        self.window = None if window is None else count("window", window, 1)
+        self.uniform = fraction("uniform", uniform)
+        self.window = None if window is None else whole("window", window, 1)
         sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
         if self.window is not None:
             sizes["ring"] = self.window
@@ -155,16 +155,16 @@ class PlugIn(Bettor):
         if self.window is not None:
             ring = parts["ring"]
             cells = ring[: int(held)]
-            if not whole(ring) or ring.max() >= CELLS or ring[len(cells) :].any():
+            if not are_whole(ring) or ring.max() >= CELLS or ring[len(cells) :].any():
                 return False
             if not np.array_equal(np.bincount(cells.astype(np.int64), minlength=CELLS), counts):
                 return False
         cell = np.arange(CELLS)
         return (
-            whole(counts)
+            are_whole(counts)
             and counts.sum() == held
             and (parts["sum"][0], parts["squares"][0]) == (counts @ cell, counts @ cell**2)
-            and whole(parts["since"])
+            and are_whole(parts["since"])
             and 1 <= parts["since"][0] <= n
             and (bandwidth == 0 if n == 1 else 1 / CELLS <= bandwidth <= 1)
         )
@@ -205,7 +205,7 @@ class BetaPlugIn(Bettor):
     _run = staticmethod(run_beta)
 
     def __init__(self, uniform: float = 0.05) -> None:
-        self.uniform = probability("uniform", uniform)
+        self.uniform = fraction("uniform", uniform)
         super().__init__({"uniform": self.uniform}, [self.uniform], {"sum": 1, "squares": 1})
 
     def _possible(self, parts: dict[str, Floats]) -> bool:
@@ -297,12 +297,11 @@ class CompositeJumper(Jumpers):
 
 
 def _rate(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if not is_number(value):
         raise TypeError(f"{name} must be numbers in (0, 1], got {value!r}")
-    rate = float(value)
-    if not 0 < rate <= 1:
+    if not 0 < value <= 1:
         raise ValueError(f"{name} must lie in (0, 1], got {value!r}")
-    return rate
+    return float(value)
 
 
 class Sleeper(Bettor):
@@ -342,8 +341,8 @@ class Sleeper(Bettor):
     _run = staticmethod(run_sleeper)
 
     def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
-        self.rate = probability("rate", rate)
-        self.grid = count("grid", grid, 2)
+        self.rate = fraction("rate", rate)
+        self.grid = whole("grid", grid, 2)
         k = (self.grid - 1) ** 2
         a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
         kept = 1 - self.rate
@@ -354,4 +353,4 @@ class Sleeper(Bettor):
         capital, powers = parts["capital"], parts["powers"]
         log = parts["n"][0] * self._constants[0] + log_awake(capital, powers)
         least = np.where(powers > 0, 1.0, 0.0)
-        return whole(powers) and bool(((capital >= least) & (capital < HUGE)).all()) and close(parts["log"][0], log)
+        return are_whole(powers) and bool(((capital >= least) & (capital < HUGE)).all()) and close(parts["log"][0], log)

@@ -13,17 +13,17 @@ import numpy as np
 from venn._compiled.outcomes import WIDTH, add_graded, add_set
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
-from venn.monitors.calibration import CalibrationBins
+from venn.monitors.bins import CalibrationBins
 from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
 from venn.monitors.martingales import CompositeJumper
-from venn.monitors.outcomes import KINDS, SETS, Outcomes, Scorer, outcome
-from venn.monitors.running import Running, State, above_one, close, count, held_count, held_numbers, probability
+from venn.monitors.outcomes import KINDS, LEVELS, SETS, Outcomes, Scorer, outcome
+from venn.monitors.running import Running, State, close, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.prediction import Label, Prediction, class_codes
+from venn.parameters import above_one, class_codes, fraction, has_methods, whole
+from venn.prediction import Label, Prediction
 from venn.smoothing import Smoothing
 
-LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, for prediction sets
 LEVEL_ARRAY = np.array(LEVELS)
 KEPT = 100  # alarms
 GRADED = (
@@ -113,16 +113,16 @@ class Monitor(Running):
         sources: Sequence[Source] | None = None,
     ) -> None:
         self._codes = class_codes(classes)
-        self.level = probability("level", level)
+        self.level = fraction("level", level)
         self.run_length = above_one("run_length", run_length)
-        self.window = count("window", window, 1)
-        self.clip = probability("clip", clip)
+        self.window = whole("window", window, 1)
+        self.clip = fraction("clip", clip)
         self.martingale = CompositeJumper() if martingale is None else checked_martingale(martingale)
         if isinstance(sources, type | str) or not (sources is None or isinstance(sources, Sequence)):
             raise TypeError(f"sources must be a sequence of source objects, such as [RealisedRow()], got {sources!r}")
         self.sources = None if sources is None else tuple(sources)
         for source in self.sources or ():
-            if isinstance(source, type) or not callable(getattr(source, "read", None)):
+            if not has_methods(source, "read"):
                 raise TypeError(f"sources must be source objects, such as RealisedRow(), got {source!r}")
             if isinstance(source, OneClass) and self._codes.get(source.label) != source.code:
                 raise ValueError(f"sources must be of the classes {list(self._codes)!r} in order, got {source!r}")

@@ -50,6 +50,7 @@ KINDS = {
 }
 SETS = "PredictionSet"
 MIXED = "mixed"
+LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which prediction sets are scored
 
 
 class Scorer:

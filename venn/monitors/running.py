@@ -1,8 +1,7 @@
-"""What objects that are brought up to date step by step share: their state, their copies, and checks of numbers."""
+"""What objects that are brought up to date step by step share: their state and their copies."""
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
@@ -13,8 +12,6 @@ from venn.monitors.sums import rounded, units
 from venn.prediction import Floats
 
 State = dict[str, Any]
-REAL = (int, float, np.integer, np.floating)
-TRUTH = (bool, np.bool_)
 MOST = sys.float_info.max
 NEAR = 1e-9  # what was computed from the same numbers agrees better than this
 
@@ -129,70 +126,6 @@ class Sums(Running):
         """Fill what a memory holds beside its parts."""
 
 
-# ------------------------------------------------------------------------ parameters
-
-
-def probability(name: str, value: Any) -> float:
-    """Return a number strictly between 0 and 1, or say what is wrong with it."""
-    if isinstance(value, TRUTH) or not isinstance(value, REAL):
-        raise TypeError(f"{name} must be a number in (0, 1), got {value!r}")
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
-    return float(value)
-
-
-def above_one(name: str, value: Any) -> float:
-    """Return a finite number above 1, or say what is wrong with it."""
-    if isinstance(value, TRUTH) or not isinstance(value, REAL):
-        raise TypeError(f"{name} must be a finite number > 1, got {value!r}")
-    if not 1 < value < math.inf:
-        raise ValueError(f"{name} must be a finite number > 1, got {value!r}")
-    return float(value)
-
-
-def count(name: str, value: Any, least: int) -> int:
-    """Return an integer of at least `least`, or say what is wrong with it."""
-    if isinstance(value, TRUTH) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
-
-
-# --------------------------------------------------------------------------- numbers
-
-
-def number(name: str, value: Any, least: float = 0.0, truths: bool = False) -> float:
-    """Return a number in [least, 1], or say what is wrong with it; `truths`: True and False are numbers."""
-    if isinstance(value, float) and least <= value <= 1.0:
-        return value
-    if isinstance(value, TRUTH):
-        if truths:
-            return float(value)
-    elif isinstance(value, REAL):
-        if least <= value <= 1:
-            return float(value)
-        raise ValueError(f"{name} must lie in [{least:g}, 1], got {value!r}")
-    raise TypeError(f"{name} must be a number in [{least:g}, 1], got {value!r}")
-
-
-def numbers(name: str, values: Any, least: float = 0.0, truths: bool = False) -> Floats:
-    """Return (n,) numbers in [least, 1], or say what is wrong with them."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} must be a 1-D array of numbers, got rows of different length") from None
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a 1-D array of numbers, got shape {array.shape}")
-    if len(array) and array.dtype.kind not in ("biuf" if truths else "iuf"):
-        raise TypeError(f"{name} must be a 1-D array of numbers, got dtype {array.dtype}")
-    clean = np.ascontiguousarray(array, np.float64)
-    bad = np.flatnonzero(~((clean >= least) & (clean <= 1)))  # NaN is bad
-    if bad.size:
-        raise ValueError(f"{name} must lie in [{least:g}, 1], got {clean[bad[0]].item()!r} at position {bad[0]}")
-    return clean
-
-
 # ---------------------------------------------------------------------------- states
 
 
@@ -239,7 +172,7 @@ def mergeable(one: Any, other: Any) -> None:
         raise ValueError(f"other must have the parameters of {one!r}, to be merged with it, got {other!r}")
 
 
-def whole(values: Floats) -> bool:
+def are_whole(values: Floats) -> bool:
     """Whether all are whole numbers >= 0."""
     return bool(((values >= 0) & (values == np.floor(values))).all())
 

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, VARIANCE, WIDTH, score_rows
 from venn.monitors.bins import WidthBins
-from venn.monitors.calibration import CLIP, MeanLogLoss
 from venn.monitors.cards import Card, plain_labels
+from venn.monitors.checks import class_codes
 from venn.monitors.efficiency import CRITERIA, EfficiencyTotals, efficiency
-from venn.monitors.monitor import LEVELS
-from venn.monitors.running import count, probability
+from venn.monitors.losses import CLIP, MeanLogLoss
+from venn.monitors.outcomes import LEVELS
 from venn.monitors.sums import rounded, totals, units
+from venn.parameters import fraction, whole
 from venn.prediction import Floats, Integers, Label, significance
-from venn.predictors.abers import ManyClassIntervals
-from venn.predictors.counts import Multiprobabilities
-from venn.predictors.inductive_conformal import ManyPredictionSets
+from venn.predictors.blocks import ManyClassIntervals, ManyPredictionSets, Multiprobabilities
 
 
 class Scorecard(Card):
@@ -70,9 +69,9 @@ class Scorecard(Card):
     """
 
     def __init__(self, classes: Sequence[Label], bins: int = 10, clip: float = CLIP) -> None:
-        self.clip = probability("clip", clip)
+        self.clip = fraction("clip", clip)
         classes = plain_labels(classes)
-        b, c = count("bins", bins, 1), len(classes)
+        b, c = whole("bins", bins, 1), len(classes)
         self._cuts = WidthBins(b).cuts(np.empty(0))
         counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
         summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
@@ -97,8 +96,8 @@ class Scorecard(Card):
             They are not that; nothing is taken in.
         """
         self._belongs(block, Multiprobabilities, ManyClassIntervals)
-        truth = self._codes(codes, len(block))
         n, c = len(block), len(self.classes)
+        truth = class_codes("codes", codes, n, c)
         if times is not None:
             times = self._times(times, n)
         if n == 0:
@@ -164,29 +163,27 @@ class Scorecard(Card):
     @property
     def log_loss(self) -> MeanLogLoss:
         """Mean log loss of the point forecasts, in nats, its clip and how many were clipped."""
-        return MeanLogLoss(self._mean("log_loss"), self._counts["clipped"][0], self.clip)
+        return MeanLogLoss(self._mean(self._sums["log_loss"][0]), self._counts["clipped"][0], self.clip)
 
     @property
     def brier(self) -> float:
         """Mean Brier score of the point forecasts, in [0, 2]."""
-        return self._mean("brier")
+        return self._mean(self._sums["brier"][0])
 
     @property
     def lower(self) -> float:
         """Mean lower bound of the predicted labels."""
-        return self._all("lower")
+        return self._mean(sum(self._sums["lower"]))
 
     @property
     def upper(self) -> float:
         """Mean upper bound of the predicted labels."""
-        return self._all("upper")
+        return self._mean(sum(self._sums["upper"]))
 
     @property
     def width(self) -> float:
         """Mean width of the intervals of the predicted labels."""
-        if not self.n:
-            raise ValueError("means are of at least one prediction, got 0")
-        return rounded(sum(self._sums["upper"]) - sum(self._sums["lower"]), self.n)
+        return self._mean(sum(self._sums["upper"]) - sum(self._sums["lower"]))
 
     @property
     def deviation(self) -> float:
@@ -213,7 +210,7 @@ class Scorecard(Card):
         """
         found = []
         for k, (label, came) in enumerate(zip(self.classes, self._counts["labels"], strict=True)):
-            low, high = self._mean("class_lower", k), self._mean("class_upper", k)
+            low, high = (self._mean(self._sums[name][k]) for name in ("class_lower", "class_upper"))
             rate = came / self.n
             gap = _outside(rate, low, high)
             score = _in_units(gap, math.sqrt(rate * (1.0 - rate) / self.n))
@@ -267,11 +264,6 @@ class Scorecard(Card):
                 )
         return found
 
-    def _all(self, name: str) -> float:
-        if not self.n:
-            raise ValueError("means are of at least one prediction, got 0")
-        return rounded(sum(self._sums[name]), self.n)
-
     def __str__(self) -> str:
         if not self.n:
             return "no prediction scored"
@@ -323,7 +315,7 @@ class SetScorecard(Card):
 
     def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
         level = significance(epsilon)
-        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": count("bins", bins, 1)}
+        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": whole("bins", bins, 1)}
         summed = dict.fromkeys(CRITERIA, 1)
         super().__init__(classes, {"epsilon": level, "bins": counted["histogram"]}, counted, summed)
 
@@ -343,7 +335,7 @@ class SetScorecard(Card):
         """
         self._belongs(block, ManyPredictionSets)
         n = len(block)
-        truth = self._codes(codes, n)
+        truth = class_codes("codes", codes, n, len(self.classes))
         p = np.ascontiguousarray(block.p_values)
         own = p[np.arange(n), truth]
         bins = len(self._counts["histogram"])

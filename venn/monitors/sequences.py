@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import bounds as compiled
-from venn.monitors.running import NEAR, Sums, close, count, number, numbers, probability
+from venn.monitors.checks import number, numbers
+from venn.monitors.running import NEAR, Sums, close
+from venn.parameters import flag, fraction, whole
 from venn.prediction import Floats
 
 
@@ -99,10 +101,8 @@ class StitchedBound(_ConfidenceSequence):
     _run = staticmethod(compiled.stitched_steps)
 
     def __init__(self, level: float = 0.05, empirical: bool = False) -> None:
-        if not isinstance(empirical, bool | np.bool_):
-            raise TypeError(f"empirical must be True or False, got {empirical!r}")
-        self.empirical = bool(empirical)
-        super().__init__(probability("level", level), {"empirical": self.empirical}, [float(self.empirical)], {})
+        self.empirical = flag("empirical", empirical)
+        super().__init__(fraction("level", level), {"empirical": self.empirical}, [float(self.empirical)], {})
 
     @property
     def statement(self) -> str:
@@ -118,7 +118,19 @@ class StitchedBound(_ConfidenceSequence):
         return low, high
 
 
-class EmpiricalBernstein(_ConfidenceSequence):
+class _OfConstantMean(_ConfidenceSequence):
+    """Bounds for a mean that does not change."""
+
+    @property
+    def statement(self) -> str:
+        """One sentence: what is a theorem, and when."""
+        return (
+            "Theorem: a conditional mean that is the same at every step lies between the bounds at all steps at once "
+            f"with probability at least {1 - self.level:g}."
+        )
+
+
+class EmpiricalBernstein(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
 
     Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
@@ -151,12 +163,7 @@ class EmpiricalBernstein(_ConfidenceSequence):
     _run = staticmethod(compiled.bernstein_steps)
 
     def __init__(self, level: float = 0.05) -> None:
-        super().__init__(probability("level", level), {}, [], {"bets": 1, "won": 1, "lost": 1})
-
-    @property
-    def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
-        return _constant_mean(self.level)
+        super().__init__(fraction("level", level), {}, [], {"bets": 1, "won": 1, "lost": 1})
 
     def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
         bets, won, lost = (parts[name][0] for name in ("bets", "won", "lost"))
@@ -166,7 +173,7 @@ class EmpiricalBernstein(_ConfidenceSequence):
         return low, high
 
 
-class BettingBound(_ConfidenceSequence):
+class BettingBound(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables: candidates against which betting made no fortune.
 
     Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
@@ -210,16 +217,11 @@ class BettingBound(_ConfidenceSequence):
     _run = staticmethod(compiled.betting_steps)
 
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
-        level, self.cells = probability("level", level), count("cells", cells, 2)
+        level, self.cells = fraction("level", level), whole("cells", cells, 2)
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
         grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
         super().__init__(level, {"cells": self.cells}, grid.tolist(), {"wealth": 4 * len(means)})
         self._parts(self._memory)["wealth"][: 2 * len(means)] = 1.0
-
-    @property
-    def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
-        return _constant_mean(self.level)
 
     def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
         wealth = parts["wealth"].reshape(4, -1)
@@ -227,10 +229,3 @@ class BettingBound(_ConfidenceSequence):
             return np.nan, np.nan
         low, high = compiled.betting_bounds(self._constants[1 : self.cells], wealth, self._constants[0])
         return low, high
-
-
-def _constant_mean(level: float) -> str:
-    return (
-        "Theorem: a conditional mean that is the same at every step lies between the bounds at all steps at once "
-        f"with probability at least {1 - level:g}."
-    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from venn.monitors.outcomes import Outcomes
-from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Label, Parameters
+from venn.parameters import Parameters
+from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Label
 
 
 class Source(Protocol):

@@ -68,12 +68,6 @@ def total(values: Any) -> int:
     return totals(values)[0]
 
 
-def column_totals(table: Floats) -> list[int]:
-    """Return the sums of the columns of an (n, q) table of finite numbers in units of 2^-1074."""
-    n, q = table.shape
-    return totals(table.ravel(), np.tile(np.arange(q), n), q)
-
-
 def rounded(sum_: int, count: int = 1) -> float:
     """Return a sum in units of 2^-1074, divided by a count >= 1: the floating-point number nearest to the quotient."""
     return sum_ / (count << SMALLEST)

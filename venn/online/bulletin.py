@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.online.journal import Journal
+from venn.show.snapshots import figures_of
 
 FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
 FRESH = 0.5  # seconds between two looks at the latest figures, at least, where points of the curves are rarer
@@ -41,7 +42,8 @@ class Bulletin:
         """Take in the alarms of a step, and its point of the curves if it has one."""
         self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
         if step % spacing(step) == 0:
-            self._points.append((step, now, {name: _figures(told[name], monitors.get(name)) for name in told}))
+            seen = {name: one.snapshot() for name, one in monitors.items()}
+            self._points.append((step, now, {name: figures_of(told[name].snapshot(), seen.get(name)) for name in told}))
 
     def due(self) -> bool:
         """Whether there is something to write."""
@@ -65,13 +67,3 @@ class Bulletin:
             self._shown = time.monotonic()
         self._alarms.clear()
         self._points.clear()
-
-
-def _figures(told: Monitor, monitor: Monitor | None) -> dict[str, Any]:
-    seen = told.snapshot()
-    evidence = [] if monitor is None else monitor.snapshot()["evidence"]
-    return {
-        "curves": seen["curves"],
-        "window": seen["window"],
-        "evidence": {f"{one['detector']}: {one['name']}": one.get("log10") for one in evidence},
-    }

@@ -10,6 +10,7 @@ import numpy as np
 
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_object
 from venn.monitors.outcomes import KINDS
+from venn.parameters import Parameters
 from venn.prediction import (
     EACH_CLASS,
     ERROR_BOUND,
@@ -24,7 +25,6 @@ from venn.prediction import (
     Label,
     Maximin,
     Multiprobability,
-    Parameters,
     Prediction,
     PredictionSet,
     RowMean,

@@ -11,10 +11,9 @@ import numpy as np
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
 from venn.monitors.calibration import reliability
 from venn.monitors.martingales import CompositeJumper
-from venn.monitors.monitor import LEVELS
-from venn.monitors.outcomes import SETS
-from venn.monitors.running import probability
+from venn.monitors.outcomes import LEVELS, SETS
 from venn.online.curves import Curves, SetCurves
+from venn.parameters import fraction
 from venn.prediction import PREDICTED_LABEL, Floats
 from venn.show import plot
 
@@ -51,7 +50,7 @@ def draw_errors(record: Record, path: Target = None) -> Figure:
 
 def draw_martingales(record: Record, path: Target = None, level: float = 0.01, seed: int = 0) -> Figure:
     """Draw test martingales of all p-values and, for point forecasts, e-processes."""
-    level = probability("level", level)
+    level = fraction("level", level)
     logs = {name: CompositeJumper().update_many(p) for name, p in _all_p_values(record, seed).items()}
     for name in record:
         if record.kinds[name] == "Forecast":

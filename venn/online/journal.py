@@ -9,7 +9,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -17,48 +17,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.monitors.alarms import Alarm
-from venn.online import checkpoint
+from venn.online import checkpoint, lock
+from venn.online.journal_file import (
+    APPLICATION,
+    FORMAT,
+    SCHEMA,
+    VERSION,
+    read_header,
+    schema_of,
+    wanted_schema,
+)
+from venn.online.journal_file import JournalError as JournalError
 
-try:
-    import fcntl
-except ImportError:  # not a Unix: there nothing keeps a second process away
-    fcntl = None  # type: ignore[assignment]
-
-FORMAT, VERSION = "vennstream.journal", 1
 COLUMNS = "event, id, step, x, predictions, time"
 KEPT = 2  # checkpoints
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when nobody needs more
 LARGEST = 2**63 - 1  # integer that SQLite holds
-APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
-
-# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.
-SCHEMA = """
-CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE questions (
-    event INTEGER PRIMARY KEY, id ANY NOT NULL UNIQUE, time REAL NOT NULL,
-    step INTEGER NOT NULL, x BLOB NOT NULL, predictions BLOB NOT NULL
-) STRICT;
-CREATE TABLE answers (
-    step INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,
-    truth INTEGER NOT NULL
-) STRICT;
-CREATE TABLE expired (
-    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL
-) STRICT;
-CREATE TABLE alarms (
-    predictor TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL, time REAL NOT NULL, alarm TEXT NOT NULL,
-    PRIMARY KEY (predictor, number)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE series (step INTEGER PRIMARY KEY, time REAL NOT NULL, figures TEXT NOT NULL) STRICT;
-CREATE TABLE latest (
-    predictor TEXT PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, snapshot TEXT NOT NULL
-) STRICT;
-CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT;
-"""
-
-
-class JournalError(RuntimeError):
-    """A journal could not be written or read; the message says which file, and what happened."""
 
 
 class Question(NamedTuple):
@@ -126,6 +100,7 @@ class Journal:
         self.every = every
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
+        self._inode: int | None = None
         self._depth = 0
         self.token = ""  # of the run
         self._kept, self._kept_at, self._cost = 0, 0.0, 0.0  # event, time and cost of the last checkpoint
@@ -147,7 +122,10 @@ class Journal:
             raise JournalError(f"{self.path} must be opened once, and this object has it open")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
+            try:
+                self._lock = lock.take(f"{self._file}-lock")
+            except BlockingIOError:
+                raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
             for file in self._file.parent.glob(f".{glob.escape(self._file.name)}-state-*.tmp"):
                 file.unlink(missing_ok=True)  # of a process that died over it
             if self._file.exists() and not os.access(self._file, os.W_OK):
@@ -159,6 +137,7 @@ class Journal:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
             db.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'NORMAL'}")
+            self._inode = os.stat(self._file).st_ino
             if new:
                 self._make(header)
             return not new
@@ -171,16 +150,6 @@ class Journal:
         except JournalError:
             self.close()
             raise
-
-    def _take_lock(self) -> None:
-        """Two processes that learn into one journal would each be ignorant of what the other has learned."""
-        if fcntl is None:
-            return  # type: ignore[unreachable]
-        self._lock = os.open(f"{self._file}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
 
     def _make(self, header: Mapping[str, Any]) -> None:
         for file in self._states():
@@ -197,7 +166,7 @@ class Journal:
 
     def _compare(self, header: Mapping[str, Any]) -> None:
         found = read_header(self.connection, self.path)
-        if _schema(self.connection) != _wanted_schema():
+        if schema_of(self.connection) != wanted_schema():
             raise JournalError(f"{self.path} must have the tables of a journal and nothing else")
         self.token = str(found.get("token"))
         for key, value in header.items():
@@ -231,6 +200,18 @@ class Journal:
     # ------------------------------------------------------------------ writing
     # A single statement outside a transaction is one by itself.
 
+    def _check_there(self) -> None:
+        """Refuse to write into a file that nobody will find: SQLite would go on as if nothing were wrong."""
+        try:
+            there = self._depth > 0 or os.stat(self._file).st_ino == self._inode
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise JournalError(
+                f"{self.path} must stay where it is while its run goes on, and was deleted, moved or replaced: nothing "
+                "more is written"
+            )
+
     def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         try:
             return self.connection.execute(statement, values)
@@ -244,6 +225,7 @@ class Journal:
 
     def begin(self) -> None:
         """Open a transaction, or go one level deeper into the one that is open."""
+        self._check_there()
         self._depth += 1  # first: an interrupt may come right after the statement
         if self._depth == 1:
             try:
@@ -285,6 +267,7 @@ class Journal:
 
     def ask(self, question: Question) -> None:
         """Write a question; one whose id is known raises ValueError, and nothing is written."""
+        self._check_there()
         try:
             self.connection.execute(
                 "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?)",
@@ -299,10 +282,12 @@ class Journal:
 
     def answer(self, step: int, event: int, question: int, time: float, truth: int) -> None:
         """Write the answer to a question."""
+        self._check_there()
         self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", (step, event, question, time, truth))
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
         """Write that a question waits no longer."""
+        self._check_there()
         self._run("INSERT INTO expired VALUES (?, ?, ?, ?)", (number, event, question, time))
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
@@ -428,39 +413,6 @@ class Journal:
         if row is None:
             return "unknown"
         return "answered" if row[0] else "expired" if row[1] else "pending"
-
-
-def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:
-    return set(db.execute("SELECT type, name, ifnull(sql, '') FROM sqlite_master"))
-
-
-@cache
-def _wanted_schema() -> frozenset[tuple[str, ...]]:
-    db = sqlite3.connect(":memory:")
-    db.executescript(SCHEMA)
-    wanted = frozenset(_schema(db))
-    db.close()
-    return wanted
-
-
-def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
-    """Return what a journal says of its run, or say why it is none that can be read."""
-    try:
-        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise JournalError(f"{path} must be a journal, and is empty: no run has begun in it")
-        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            raise JournalError(f"{path} must be a journal, got another SQLite file")
-        header = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM run")}
-    except (sqlite3.Error, ValueError) as error:
-        raise JournalError(f"{path} cannot be opened as a journal: {error}") from error
-    if header.get("format") != FORMAT:
-        raise JournalError(f"{path} must be a journal of format {FORMAT!r}, got {header.get('format')!r}")
-    if header.get("version") != VERSION:
-        raise JournalError(
-            f"{path} must be a journal of version {VERSION}, which this program writes, got {header.get('version')!r}: "
-            "use the program that wrote it"
-        )
-    return header
 
 
 def checked_id(id: Any) -> int | str:

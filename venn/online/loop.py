@@ -5,42 +5,31 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import re
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
-from venn.machines.machine import inside
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.online import checkpoint
-from venn.online.bulletin import Bulletin, Rung
-from venn.online.codec import copy_object, decode, decode_object, encode, encode_object
-from venn.online.journal import Answer, Journal, JournalError, Question, checked_id
+from venn.online.bulletin import Bulletin
+from venn.online.codec import copy_object, encode, encode_object
+from venn.online.journal import Journal, JournalError, Question, checked_id
 from venn.online.panel import Panel, Predictor
-from venn.online.record import Record, scalar
+from venn.online.record import Record
+from venn.online.record_file import scalar
+from venn.online.restart import go_on, plain
+from venn.online.run import REFUSALS, Run, Waiting
 from venn.online.watch import read_record
-from venn.prediction import Label, Prediction
+from venn.prediction import Label
 
 PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
-# What is refused, or fails the same way when it is done again.
-REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
 log = logging.getLogger("venn")
-
-
-class Waiting(NamedTuple):
-    """A question whose answer has not come."""
-
-    event: int
-    number: int  #: of the question, from 1
-    step: int  #: answers that had been learned when it was asked
-    x: Any
-    predictions: dict[str, Prediction]
 
 
 class Online:
@@ -125,18 +114,11 @@ class Online:
         patience: int | None = None,
     ) -> None:
         self.alone = not isinstance(predictor, Panel)
-        self.panel = Panel(**{type(predictor).__name__: predictor}) if not isinstance(predictor, Panel) else predictor
-        self.monitors = self._checked(monitor)
+        panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
+        self._run = Run(panel, monitor)
         if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
             raise ValueError(f"patience must be an integer >= 1 or None, got {patience!r}")
         self.patience = patience
-        self.told = {name: Monitor(self.classes, sources=()) for name in self.panel}
-        self.asked = self.answered = self.expired = 0
-        self._codes = {label: code for code, label in enumerate(self.classes)}
-        self._waiting: dict[int | str, Waiting] = {}
-        self._last: Any = None  # the last object asked about, if nothing was learned since
-        self._memory = self._remembered()
-        self._mark = 0.0  # time of the last event
         self._owner = os.getpid()
         self._broken: str | None = None
         self._bulletin = Bulletin()
@@ -146,21 +128,35 @@ class Online:
         if self.journal is not None:
             self._begin(self.journal)
 
-    def _checked(self, monitor: Any) -> dict[str, Monitor]:
-        if monitor is None:
-            return {}
-        if isinstance(monitor, Monitor):
-            if len(self.panel) > 1:
-                raise TypeError(f"monitor must be a mapping for a panel of {', '.join(self.panel)}, got one monitor")
-            monitor = {next(iter(self.panel)): monitor}
-        if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor) for one in monitor.values()):
-            raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}")
-        for name, one in monitor.items():
-            if name not in self.panel:
-                raise ValueError(f"monitor must have names of predictors, {', '.join(self.panel)}, got {name!r}")
-            if one.classes != self.classes:
-                raise ValueError(f"monitor must be for the classes {self.classes!r}, got one for {one.classes!r}")
-        return dict(monitor)
+    @property
+    def panel(self) -> Panel:
+        """The predictors as they are now; after a restart not the objects that were given."""
+        return self._run.panel
+
+    @property
+    def monitors(self) -> dict[str, Monitor]:
+        """The monitors by name of a predictor."""
+        return self._run.monitors
+
+    @property
+    def told(self) -> dict[str, Monitor]:
+        """For each predictor curves of the predictions as they were made, without evidence."""
+        return self._run.told
+
+    @property
+    def asked(self) -> int:
+        """Number of questions."""
+        return self._run.asked
+
+    @property
+    def answered(self) -> int:
+        """Number of answers."""
+        return self._run.answered
+
+    @property
+    def expired(self) -> int:
+        """Number of questions given up."""
+        return self._run.expired
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -170,12 +166,12 @@ class Online:
     @property
     def pending(self) -> tuple[int | str, ...]:
         """Ids of the questions that wait for an answer, oldest first."""
-        return tuple(self._waiting)
+        return tuple(self._run.waiting)
 
     def __repr__(self) -> str:
         return (
             f"Online({', '.join(self.panel)}: {self.asked} asked, {self.answered} answered, "
-            f"{len(self._waiting)} pending{f', {self.expired} expired' if self.expired else ''})"
+            f"{len(self.pending)} pending{f', {self.expired} expired' if self.expired else ''})"
         )
 
     # ------------------------------------------------------------------- asking
@@ -201,33 +197,29 @@ class Online:
         self._check_open()
         given = id is not None
         id = self.asked + 1 if id is None else checked_id(id)
-        if id in self._waiting:
+        if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         if given and self.journal is not None and self.journal.knows(id):
             raise ValueError(f"id must be a new one, got {id!r}, which was asked before")
         with self._trying():
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
-        now = time.time()
-        event = self._events + 1
-        late = self._overdue()
-        journal = self.journal
+        run, journal, now = self._run, self.journal, time.time()
+        asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions)
+        late = run.overdue(self.patience)
         with self._happening():
             if journal is not None:
-                question = Question(event, id, self.answered, encode_object(kept), encode(predictions), now)
+                question = Question(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
                 if late:
                     with journal:
                         journal.ask(question)
                         for place, (_, given_up) in enumerate(late, 1):
-                            journal.expire(self.expired + place, event + place, given_up.event, now)
+                            journal.expire(run.expired + place, asked.event + place, given_up.event, now)
                 else:
                     journal.ask(question)
-            self.asked += 1
-            self._mark = now
-            self._waiting[id] = Waiting(event, self.asked, self.answered, kept, predictions)
+            run.ask(id, asked, now)
             for old, _ in late:
-                self._give_up(old)
-            self._last, self._memory = kept, self._remembered()
+                run.give_up(old, now)
         self._keep(PATIENT)
         return next(iter(predictions.values())) if self.alone else predictions
 
@@ -240,24 +232,6 @@ class Online:
                 raise TypeError(f"x must be a sequence of numbers to be kept in a journal, got {x!r}") from None
         return copy.deepcopy(x)  # for predictors of a user's own
 
-    @property
-    def _events(self) -> int:
-        return self.asked + self.answered + self.expired
-
-    def _overdue(self) -> list[tuple[int | str, Waiting]]:
-        """Return what is given up when the next question is asked."""
-        late: list[tuple[int | str, Waiting]] = []
-        if self.patience is not None:
-            for id, waiting in self._waiting.items():
-                if self.asked + 1 - waiting.number < self.patience:
-                    break
-                late.append((id, waiting))
-        return late
-
-    def _give_up(self, id: int | str) -> None:
-        del self._waiting[id]
-        self.expired += 1
-
     def expire(self, id: int | str) -> None:
         """Give up a question: its answer will be refused.
 
@@ -268,13 +242,11 @@ class Online:
         """
         self._check_open()
         waiting = self._find(id)
-        now = time.time()
-        journal = self.journal
+        run, now = self._run, time.time()
         with self._happening():
-            if journal is not None:
-                journal.expire(self.expired + 1, self._events + 1, waiting.event, now)
-            self._mark = now
-            self._give_up(id)
+            if self.journal is not None:
+                self.journal.expire(run.expired + 1, run.events + 1, waiting.event, now)
+            run.give_up(id, now)
         self._keep()
 
     # ---------------------------------------------------------------- answering
@@ -303,76 +275,23 @@ class Online:
         """
         self._check_open()
         waiting = self._find(id)
+        run, journal = self._run, self.journal
         with self._trying():
-            self._settle()
-            self.panel.check(waiting.x, y)
-            current = self._as_of_now(waiting)
-        truth = self._codes[y]
+            run.settle()
+            run.panel.check(waiting.x, y)
+            current = run.as_of_now(waiting)
         now = time.time()
-        journal = self.journal
         with self._happening():
             if journal is not None:
-                journal.answer(self.answered + 1, self._events + 1, waiting.event, now, truth)
-            self._mark = now
-            rung, failure = self._learn(id, waiting, y, current)
+                journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.codes[y])
+            rung, failure = run.learn(id, y, current, now)
         if journal is not None:
-            self._bulletin.note(self.answered, now, rung, self.told, self.monitors)
+            self._bulletin.note(run.answered, now, rung, run.told, run.monitors)
             self._publish(journal, now)
         self._keep()
         if failure is not None:
             raise failure
         return tuple(one.alarm for one in rung)
-
-    def _as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
-        """Return what the monitored predictors say of an object now; as they did, if nothing was learned since."""
-        if waiting.step == self.answered:
-            return waiting.predictions
-        return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
-
-    def _learn(
-        self, id: int | str, waiting: Waiting, y: Label, current: Mapping[str, Prediction]
-    ) -> tuple[list[Rung], Exception | None]:
-        """Learn an answer; return the alarms, by predictor and number, and what failed after all had learned."""
-        failure: Exception | None = None
-        try:
-            self.panel.learn_one(waiting.x, y)
-        except REFUSALS as error:
-            failure = error
-        del self._waiting[id]
-        self.answered += 1
-        self._last, self._memory = None, self._remembered()
-        rung: list[Rung] = []
-        for name, told in self.told.items():
-            monitor = self.monitors.get(name)
-            try:
-                told.update(waiting.predictions[name], y)
-                alarms = () if monitor is None else monitor.update(current[name], y)
-            except REFUSALS as error:
-                failure = failure or error
-                continue
-            if monitor is not None:
-                first = monitor.count - len(alarms)
-                rung += [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
-        return rung, failure
-
-    def _remembered(self) -> list[Any]:
-        """Return what the machines remember of the last question that was put to them."""
-        return [getattr(inside(machine), "_asked", None) for machine in self.panel.machines]
-
-    def _settle(self) -> None:
-        """Let machines remember the last question of the run, as they will when all is done again.
-
-        What they remember shows in the last bits of what they learn next; somebody may have asked them since.
-        """
-        if self._remembered() == self._memory:
-            return
-        for machine in self.panel.machines:
-            forget = getattr(inside(machine), "_forget", None)
-            if forget is not None:
-                forget()
-        if self._last is not None:
-            self.panel.predict_one(self._last)
-        self._memory = self._remembered()
 
     @contextmanager
     def _trying(self) -> Iterator[None]:
@@ -387,7 +306,7 @@ class Online:
 
     def _find(self, id: Any) -> Waiting:
         checked = checked_id(id)
-        waiting = self._waiting.get(checked)
+        waiting = self._run.waiting.get(checked)
         if waiting is not None:
             return waiting
         if self.journal is None:
@@ -529,10 +448,11 @@ class Online:
         known = journal.open(header)
         try:
             if known:
-                self._go_on(journal)
+                go_on(self._run, journal, self._bulletin)
+                self._publish(journal, time.time())
             else:
                 journal.keep(0, self._state())
-        except (OSError, ValueError, LookupError, sqlite3.Error) as error:
+        except (OSError, TypeError, ValueError, LookupError, sqlite3.Error) as error:
             journal.close()
             raise JournalError(f"{journal.path} cannot be gone on with: {error}") from error
         except BaseException:
@@ -540,97 +460,20 @@ class Online:
             raise
 
     def _state(self) -> dict[str, Any]:
-        """Return all that a restart needs beside the journal."""
-        return {
-            "asked": self.asked, "answered": self.answered, "expired": self.expired,
-            "waiting": [waiting.event for waiting in self._waiting.values()],
-            "numbers": [waiting.number for waiting in self._waiting.values()],
-            "panel": self.panel, "monitors": self.monitors, "told": self.told,
-            "last": None if self._last is None else encode_object(self._last),
-            "run": None if self.journal is None else self.journal.token, "mark": self._mark,
-        }  # fmt: skip
+        """Return what a checkpoint holds."""
+        return self._run.state(None if self.journal is None else self.journal.token)
 
     def _keep(self, times: int = 1) -> None:
         """Write a checkpoint if it is time; one that cannot be written is missed, no more."""
         journal = self.journal
         if journal is None or journal.within or self._broken is not None:  # broken: nobody knows this state
             return
-        if not journal.due(self._events, times):
+        if not journal.due(self._run.events, times):
             return
         try:
-            journal.keep(self._events, self._state())
+            journal.keep(self._run.events, self._state())
         except (OSError, ValueError, JournalError) as error:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
-
-    def _go_on(self, journal: Journal) -> None:
-        """Go on from the last checkpoint that can be read, and learn again what came after it."""
-        complaint: Exception | None = None
-        for read, drop in journal.states(checkpoint.models(self.panel)):
-            try:
-                self._take(journal, read(), drop)
-                break
-            except (OSError, ValueError) as error:
-                complaint = complaint or error
-        else:
-            if complaint is not None:
-                log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
-        journal.kept(self._events)
-        ids = {waiting.event: id for id, waiting in self._waiting.items()}
-        for event in journal.after(self._events, self.answered, self.expired):
-            self._happen_again(journal, event, ids)
-        self._publish(journal, time.time())
-
-    def _take(self, journal: Journal, state: Any, drop: Callable[[], None]) -> None:
-        """Take over a checkpoint, or raise ValueError and change nothing."""
-        if not isinstance(state, dict) or state.keys() != self._state().keys():
-            raise ValueError("it is no checkpoint of a run")
-        events = state["asked"] + state["answered"] + state["expired"]
-        if state["run"] != journal.token or (events > 0 and journal.time_of(events) != state["mark"]):
-            drop()  # of another run, or of a past of this one that power took away
-            raise ValueError(f"it is that of another run, after {events} events")
-        if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in self.panel.items()}:
-            raise ValueError(f"it holds {state['panel']!r}")
-        waiting = {}
-        for event, number in zip(state["waiting"], state["numbers"], strict=True):
-            question = journal.question(event)
-            waiting[question.id] = self._read(question, number)
-        self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
-        self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
-        self._waiting, self._mark = waiting, state["mark"]
-        self._last = None if state["last"] is None else decode_object(bytes(state["last"]))
-        self._memory = self._remembered()
-
-    def _read(self, question: Question, number: int) -> Waiting:
-        x = decode_object(question.x)
-        predictions = decode(question.predictions, tuple(self.panel), self.classes)
-        return Waiting(question.event, number, question.step, x, predictions)
-
-    def _happen_again(self, journal: Journal, event: Question | Answer, ids: dict[int, int | str]) -> None:
-        if event.event != self._events + 1:
-            raise JournalError(f"{journal.path} must hold every event, and {self._events + 1} is missing")
-        if isinstance(event, Question):
-            waiting = self._read(event, self.asked + 1)
-            # A proof that nothing has changed: the same question gets the same answer.
-            if encode(self.panel.predict_one(waiting.x)) != event.predictions:
-                raise JournalError(
-                    f"{journal.path} must hold the predictions of this program with these parameters, and at event "
-                    f"{event.event} holds another one: was it written by another version?"
-                )
-            self.asked += 1
-            self._waiting[event.id], ids[event.event], self._last = waiting, event.id, waiting.x
-            self._mark, self._memory = event.time, self._remembered()
-            return
-        if event.question not in ids or not (event.truth is None or 0 <= event.truth < len(self.classes)):
-            raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
-        self._mark = event.time
-        id = ids.pop(event.question)
-        if event.truth is None:
-            self._give_up(id)
-            return
-        waiting, y = self._waiting[id], self.classes[event.truth]
-        self.panel.check(waiting.x, y)
-        rung, _ = self._learn(id, waiting, y, self._as_of_now(waiting))
-        self._bulletin.note(self.answered, time.time(), rung, self.told, self.monitors)
 
     def close(self) -> None:
         """Write a last checkpoint and close the journal; questions go on waiting."""
@@ -652,8 +495,3 @@ class Online:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def plain(thing: Any) -> str:
-    """Return the repr without addresses in memory, which no other process has."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.monitor import LEVELS
+from venn.monitors.outcomes import LEVELS
 from venn.monitors.sums import rounded, units
 from venn.online.curves import Curves, SetCurves
 from venn.prediction import Floats, Integers

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.monitor import LEVELS, Monitor
-from venn.monitors.outcomes import MIXED, Outcomes
+from venn.monitors.monitor import Monitor
+from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.monitors.sources import usual_sources
-from venn.online import archive, figures
+from venn.online import figures, record_file
 from venn.online.curves import Curves, SetCurves, cumulate, per_step, set_curves
-from venn.online.tracks import NUMBER, ROW, Track
-from venn.prediction import (
-    EACH_CLASS,
-    ERROR_BOUND,
-    ERROR_RATE,
-    NOTHING,
-    PREDICTED_LABEL,
-    REALISED_ROW,
-    Floats,
-    Label,
-    Prediction,
-)
+from venn.online.record_file import TRUTH, Saved, SavedTrack
+from venn.online.tracks import Track
+from venn.parameters import is_number
+from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.show import terminal
 from venn.smoothing import Smoothing
 
@@ -34,10 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Group
 
-TRUTH = np.dtype("<i4")
-GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, NOTHING, MIXED)
 START = 256
-FORMAT, VERSION = "vennstream.record", 3
 
 
 class Record:
@@ -110,6 +99,8 @@ class Record:
             raise ValueError(f"classes must be at least one label, each once, got {self.classes!r}")
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"names must be at least one name, each once, got {self.names!r}")
+        if not is_number(clip):
+            raise TypeError(f"clip must be a number in [0, 1), got {clip!r}")
         if not 0 <= clip < 1:
             raise ValueError(f"clip must lie in [0, 1), got {clip}")
         self.data = data
@@ -141,9 +132,12 @@ class Record:
         TypeError
             A prediction of another kind than the predictor's first one.
         """
-        code = self._codes.get(y)
-        if code is None:
-            raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
+        try:
+            code = self._codes[y]
+        except (KeyError, TypeError):
+            raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}") from None
+        if not isinstance(predictions, Mapping):
+            raise TypeError(f"predictions must be a mapping of names to predictions, got {predictions!r}")
         if len(predictions) != len(self._tracks):
             raise ValueError(f"predictions must have the names {self.names!r}, got {tuple(predictions)!r}")
         for name, track in self._tracks.items():
@@ -398,24 +392,14 @@ class Record:
         TypeError
             A class is not a str, int, float or bool.
         """
-        members: dict[str, NDArray[Any]] = {"truth": self._truth[: self._n]}
-        for position, track in enumerate(self._tracks.values()):
-            members[f"predictor_{position}"], members[f"row_{position}"] = track.saved(self._n)
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
-            "steps": self._n,
-            "classes": [scalar(label) for label in self.classes],
-            "names": list(self.names),
-            "kinds": [track.kind for track in self._tracks.values()],
-            "guaranteed": [track.scorer.guaranteed for track in self._tracks.values()],
-            "data": self.data,
-            "shuffle": self.shuffle,
-            "parameters": self.parameters,
-            "clip": self.clip,
-            "seconds": self.seconds,
-        }
-        archive.write(Path(path), header, members)
+        parameters = {
+            "classes": self.classes, "names": self.names, "data": self.data, "shuffle": self.shuffle,
+            "parameters": self.parameters, "clip": self.clip,
+        }  # fmt: skip
+        tracks = [
+            SavedTrack(track.kind, track.scorer.guaranteed, *track.saved(self._n)) for track in self._tracks.values()
+        ]
+        record_file.write(Path(path), Saved(parameters, self.seconds, self._truth[: self._n], tracks))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Record:
@@ -432,69 +416,18 @@ class Record:
         data = Path(path).read_bytes()
         # Whatever a damaged or hostile archive makes zipfile, numpy or json raise means one thing here.
         try:
-            return cls._parse(data)
+            return cls._of(record_file.read(data))
         except Exception as error:
             raise ValueError(f"{path} is not a readable record: {error}") from error
 
     @classmethod
-    def _parse(cls, data: bytes) -> Record:
-        header, members = archive.unpack(data)
-        if header.get("format") != FORMAT:
-            raise ValueError(f"its header does not say {FORMAT!r}")
-        if header.get("version") != VERSION:
-            raise ValueError(f"its format has version {header.get('version')!r}, this program reads {VERSION}")
-        steps = _typed(header, "steps", int)
-        classes = [scalar(label) for label in _typed(header, "classes", list)]
-        names = _typed(header, "names", list)
-        parameters = _typed(header, "parameters", dict)
-        for text in (*names, *parameters, *parameters.values()):
-            if not isinstance(text, str):
-                raise ValueError(f"its header holds {text!r} where text belongs")
-        record = cls(
-            classes,
-            names,
-            data=_typed(header, "data", str, type(None)),
-            shuffle=_typed(header, "shuffle", int, type(None)),
-            parameters=parameters,
-            clip=_typed(header, "clip", float),
-        )
-        record.seconds = _typed(header, "seconds", float)
-        kinds = _typed(header, "kinds", list)
-        guaranteed = _typed(header, "guaranteed", list)
-        places = range(len(names))
-        expected: dict[str, tuple[np.dtype[Any], int]] = {"truth": (TRUTH, steps)}
-        expected |= {f"predictor_{place}": (ROW, steps) for place in places}
-        expected |= {f"row_{place}": (NUMBER, steps * len(classes)) for place in places}
-        if members.keys() != expected.keys() or not len(kinds) == len(guaranteed) == len(names):
-            raise ValueError("its members are not those its header names")
-        arrays = {name: archive.array(members[name], *form) for name, form in expected.items()}
-        record._truth = arrays["truth"]
-        for place, track in enumerate(record._tracks.values()):
-            if guaranteed[place] not in (None, *GUARANTEES):
-                raise ValueError(f"its header says {guaranteed[place]!r} where a guarantee belongs")
-            track.restore(arrays[f"predictor_{place}"], arrays[f"row_{place}"], kinds[place])
-            track.scorer.guaranteed = guaranteed[place]
-        codes = [arrays["truth"]]
-        for place in places:
-            codes += [arrays[f"predictor_{place}"][field] for field in ("predicted", "realised_class")]
-        if not all(((code >= 0) & (code < len(classes))).all() for code in codes):
-            raise ValueError("it has labels outside its classes")
-        record._n = steps
-        if not steps:
-            record._truth = np.empty(START, TRUTH)  # doubling needs a start
+    def _of(cls, saved: Saved) -> Record:
+        record = cls(**saved.parameters)
+        record.seconds = saved.seconds
+        for track, held in zip(record._tracks.values(), saved.tracks, strict=True):
+            track.restore(held.rows, held.probabilities, held.kind)
+            track.scorer.guaranteed = held.guaranteed
+        record._n = len(saved.truth)
+        if record._n:  # else there is nothing to double
+            record._truth = saved.truth
         return record
-
-
-def scalar(label: Hashable) -> str | int | float | bool:
-    """Return a label as the JSON value that reads back as the same label."""
-    plain = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(plain, str | int | float | bool):
-        raise TypeError(f"classes must be str, int, float or bool to be saved, got {label!r}")
-    return plain
-
-
-def _typed(header: dict[str, Any], key: str, *types: type) -> Any:
-    value = header.get(key)
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        raise ValueError(f"its header has {value!r} as {key}")
-    return value

@@ -187,7 +187,7 @@ def _refuse_tables(stream: object) -> None:
     if any(hasattr(type(stream), name) for name in ("__dataframe__", "iloc", "columns")):
         raise TypeError(
             f"stream must iterate (x, y) pairs, got a {kind}, which iterates by column: "
-            "pass zip(features.to_numpy(), labels) instead"
+            "pass streams.from_frames(frame, label, classes=...) or zip(features.to_numpy(), labels) instead"
         )
     if isinstance(stream, Mapping):
         raise TypeError(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from venn.online.codec import decode
-from venn.online.journal import JournalError, read_header
+from venn.online.journal_file import JournalError, read_header
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
 
@@ -134,8 +136,20 @@ class Watch:
         except sqlite3.Error as error:
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
+    @contextmanager
+    def _making(self) -> Iterator[None]:
+        """What rows say that nobody has written, for the file is damaged, is said as it is."""
+        try:
+            yield
+        except (TypeError, ValueError, LookupError) as error:
+            raise JournalError(f"{self.path} cannot be read: {error!r}") from error
+
     def counts(self) -> Counts:
         """Return how far the run has come."""
+        with self._making():
+            return self._counts()
+
+    def _counts(self) -> Counts:
         question = self._rows("SELECT event, time FROM questions ORDER BY event DESC LIMIT 1")
         answer = self._rows("SELECT event, time, step FROM answers ORDER BY step DESC LIMIT 1")
         given_up = self._rows("SELECT event, time, number FROM expired ORDER BY number DESC LIMIT 1")
@@ -169,7 +183,8 @@ class Watch:
             rows += self._rows(
                 f"SELECT step, time, figures FROM series WHERE step IN ({marks}) ORDER BY step", tuple(part)
             )
-        return [Point(step, when, json.loads(figures)) for step, when, figures in rows]
+        with self._making():
+            return [Point(step, when, json.loads(figures)) for step, when, figures in rows]
 
     def snapshot(self, name: str) -> dict[str, Any] | None:
         """Return all there is to see of a predictor: `told`, its predictions as they were made, and `monitor`.
@@ -184,14 +199,16 @@ class Watch:
         if name not in self.names:
             raise KeyError(f"no predictor {name!r} in this run; it has {', '.join(self.names)}")
         rows = self._rows("SELECT snapshot FROM latest WHERE predictor = ?", (name,))
-        return json.loads(rows[0][0]) if rows else None
+        with self._making():
+            return json.loads(rows[0][0]) if rows else None
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor, oldest first, each with its `time`, and the `step` of the run."""
         rows = self._rows(
             "SELECT step, time, alarm FROM alarms WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last)
         )
-        return [{**json.loads(alarm), "step": step, "time": when} for step, when, alarm in reversed(rows)]
+        with self._making():
+            return [{**json.loads(alarm), "step": step, "time": when} for step, when, alarm in reversed(rows)]
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
@@ -200,14 +217,15 @@ class Watch:
             " EXISTS (SELECT 1 FROM expired WHERE question = q.event)"
             " FROM questions q LEFT JOIN answers a ON a.question = q.event ORDER BY q.event DESC LIMIT ?", (questions,)
         )  # fmt: skip
-        return [
-            Seen(
-                event, id, when, decode(content, self.names, self.classes),
-                "expired" if expired else "pending" if truth is None else "answered",
-                None if truth is None else self.classes[truth], delay,
-            )
-            for event, id, when, content, truth, delay, expired in rows
-        ]  # fmt: skip
+        with self._making():
+            return [
+                Seen(
+                    event, id, when, decode(content, self.names, self.classes),
+                    "expired" if expired else "pending" if truth is None else "answered",
+                    None if truth is None else self.classes[truth], delay,
+                )
+                for event, id, when, content, truth, delay, expired in rows
+            ]  # fmt: skip
 
     def record(self) -> Record:
         """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers."""
@@ -219,9 +237,7 @@ class Watch:
 def read_record(db: sqlite3.Connection, path: Path) -> Record:
     """Return the answered questions of an open journal as a record."""
     header = read_header(db, path)
-    record = Record(
-        tuple(header["classes"]), tuple(header["names"]), data=header.get("data"), parameters=header["predictors"]
-    )
+    record = Record(tuple(header["classes"]), tuple(header["names"]), parameters=header["predictors"])
     step = 0
     try:
         while True:
@@ -234,5 +250,5 @@ def read_record(db: sqlite3.Connection, path: Path) -> Record:
                 return record
             for step, content, truth in rows:  # noqa: B007
                 record.update(decode(content, record.names, record.classes), record.classes[truth])
-    except (sqlite3.Error, ValueError, LookupError) as error:
+    except (sqlite3.Error, TypeError, ValueError, LookupError) as error:
         raise JournalError(f"{path} cannot be read: {error}") from error

@@ -2,98 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from venn.calibrators import VennAbers
-from venn.prediction import EACH_CLASS, ClassIntervals, Floats, Integers, Label
-from venn.predictors.counts import Bools
-from venn.predictors.inductive import Inductive, checked_scorer
+from venn.prediction import Bools, ClassIntervals, Floats, Integers, Label
+from venn.predictors.base import Inductive, schedule_for
+from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.merging import Mergeable
 from venn.predictors.schedules import Schedule
 from venn.taxonomies.scores import on_grid
 
 LARGEST = 1e300  # of scores told apart: larger ones have no place on the grid
-
-
-class ManyClassIntervals:
-    """Predictions for n objects: what `ClassIntervals` says of one, in arrays.
-
-    Parameters
-    ----------
-    pairs : (n, c, 2) float64 in [0, 1]
-        Probability of each class when the label is supposed another one, and when it is supposed this one.
-    classes : sequence of c labels
-
-    Examples
-    --------
-    >>> block = ManyClassIntervals(np.array([[[0.2, 0.4], [0.5, 0.7]], [[0.0, 1.0], [0.0, 1.0]]]), ("no", "yes"))
-    >>> block.labels, block.lower, block.upper
-    (['yes', 'no'], array([0.5, 0. ]), array([0.7, 1. ]))
-    >>> block[0]
-    ClassIntervals('yes': [0.500, 0.700])
-    """
-
-    guaranteed = EACH_CLASS
-
-    def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
-        self.pairs = pairs.view()
-        self.pairs.setflags(write=False)
-        self.classes = tuple(classes)
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def __getitem__(self, i: int) -> ClassIntervals:
-        """Return the prediction for object i."""
-        return ClassIntervals(self.pairs[i], self.classes)
-
-    @cached_property
-    def proba(self) -> Floats:
-        """(n, c) point forecasts: means of the pairs, divided by their sum; uniform where all are 0."""
-        mean = self.pairs.mean(axis=2)
-        total = mean.sum(axis=1, keepdims=True)
-        proba: Floats = np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
-        return proba
-
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes; ties go to the first class."""
-        index: Integers = self.proba.argmax(axis=1)
-        return index
-
-    @property
-    def labels(self) -> list[Label]:
-        """The predicted classes."""
-        return [self.classes[k] for k in self.index.tolist()]
-
-    @property
-    def _own(self) -> Floats:
-        own: Floats = self.pairs[np.arange(len(self)), self.index]
-        return own
-
-    @property
-    def lower(self) -> Floats:
-        """(n,) smaller probabilities of the predicted classes."""
-        lower: Floats = self._own.min(axis=1)
-        return lower
-
-    @property
-    def upper(self) -> Floats:
-        """(n,) larger ones."""
-        upper: Floats = self._own.max(axis=1)
-        return upper
-
-    @property
-    def width(self) -> Floats:
-        """(n,) upper minus lower."""
-        return self.upper - self.lower
-
-    def __repr__(self) -> str:
-        return f"ManyClassIntervals({len(self)} objects, classes {list(self.classes)!r})"
 
 
 def steps(scores: Floats) -> Floats:
@@ -151,7 +72,7 @@ class ClasswiseAbers(Mergeable):
 
     def join(self, blocks: list[ManyClassIntervals]) -> ManyClassIntervals:
         """Return one block of all, in order."""
-        return ManyClassIntervals(np.concatenate([block.pairs for block in blocks]), self.classes)
+        return ManyClassIntervals.join(blocks)
 
 
 class InductiveVennAbers(Inductive[ManyClassIntervals]):
@@ -209,7 +130,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     """
 
     def __init__(self, machine: Any, schedule: Schedule | None = None) -> None:
-        schedule = checked_scorer(machine, schedule)
+        schedule = schedule_for(machine, schedule)
         super().__init__(machine, ClasswiseAbers(tuple(machine.classes)), schedule)
 
     def __repr__(self) -> str:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from venn.machines.machine import code_of, ever_learned
-from venn.prediction import Label, Prediction, class_codes
+from venn.machines.sparse import is_sparse
+from venn.parameters import class_codes, has_methods
+from venn.prediction import Integers, Label, Prediction
+from venn.predictors.base import Inductive
+from venn.predictors.learning import Alone
 from venn.priors import PriorShift
 from venn.smoothing import Smoothing
 
@@ -15,7 +21,7 @@ from venn.smoothing import Smoothing
 OFFSET = 1 << 64
 
 
-class Balanced:
+class Balanced(Alone):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
     An example of class k is kept with probability keep[k], by a coin of its own; otherwise it is dropped for ever: it
@@ -72,10 +78,8 @@ class Balanced:
     'no'
     """
 
-    machine = None
-
     def __init__(self, predictor: Any, keep: Sequence[float], seed: int = 0) -> None:
-        if isinstance(predictor, type | str) or not callable(getattr(predictor, "under", None)):
+        if not has_methods(predictor, "under"):
             raise TypeError(
                 "predictor must be one that weighs by class, with a method 'under', such as InductiveVenn, "
                 f"got {predictor!r}"
@@ -158,9 +162,100 @@ class Balanced:
         finally:
             self.n += self.kept - before  # what is learned is learned, also when a training failed
 
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
-        self.learn_one(x, y)
+    # ------------------------------------------------------------------ many examples
+
+    def predict_many(self, X: Any) -> Any:
+        """Return predictions for many objects, all from what is known now; leaves no trace.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+
+        Raises
+        ------
+        TypeError
+            The predictor is not inductive: `InductiveVenn` and `InductiveConformal` are. So below.
+        ValueError, TypeError
+            X is not that.
+        """
+        return self._inductive().predict_many(X)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn or drop many examples; the same as `learn_one` for each in turn, and faster.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them, also one that would have been dropped; nothing is learned.
+        NotConverged
+            As by the predictor; examples up to that training are learned or dropped.
+        """
+        predictor, rows, labels, kept = self._examples(X, y)
+        before, n = self.kept, self.n
+        try:
+            predictor.learn_many(rows[kept], [labels[i] for i in kept])
+            self.n = n + len(labels)
+        except BaseException:
+            learned = self.kept - before
+            self.n = n + (int(kept[learned - 1]) + 1 if learned else 0)
+            raise
+
+    def replay_many(self, X: Any, y: Any) -> Any:
+        """Predict, then learn or drop, each example in turn; the same as the loop over `predict_one` and `learn_one`.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Returns
+        -------
+        block of predictions
+            Row i is what is said of X[i] when the examples before it have been learned or dropped.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them, also one that would have been dropped; nothing is learned.
+        NotConverged
+            As by the predictor; examples up to that training are learned or dropped, their predictions are lost.
+        """
+        predictor, rows, labels, kept = self._examples(X, y)
+        blocks, start = [], 0
+        for i in kept.tolist():
+            # From one kept example to the next nothing is learned: all these objects may be asked about at once.
+            blocks.append(predictor.predict_many(rows[start : i + 1]))
+            before = self.kept
+            try:
+                predictor.learn_many(rows[i : i + 1], labels[i : i + 1])
+            finally:
+                self.n += (i + 1 - start) * (self.kept - before)
+            start = i + 1
+        blocks.append(predictor.predict_many(rows[start:]))
+        self.n += len(labels) - start
+        return type(blocks[0]).join(blocks)
+
+    def _inductive(self) -> Inductive[Any]:
+        if not isinstance(self.predictor, Inductive):
+            raise TypeError(
+                "predictor must be inductive, as InductiveVenn and InductiveConformal are, to take many objects at "
+                f"once, got {self._given!r}"
+            )
+        return self.predictor
+
+    def _examples(self, X: Any, y: Any) -> tuple[Inductive[Any], Any, list[Label], Integers]:
+        """Return what learns, rows, labels, and the positions of the examples to be kept; or refuse the examples."""
+        predictor = self._inductive()
+        predictor.check_many(X, y)
+        labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        keep = np.array([self.keep[self._codes[label]] for label in labels])
+        kept = np.flatnonzero(self._coins.block(self.n, len(labels)) < keep)
+        return predictor, X.tocsr() if is_sparse(X) else np.asarray(X), labels, kept
 
 
 def _learned(predictor: Any) -> int:

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
-from venn.machines.machine import Machine, checked_machine
-from venn.prediction import ClassIntervals, Label
+from venn.machines.machine import Machine, checked_machine, inside
+from venn.machines.one_vs_one import OneVsOneSVM
+from venn.parameters import flag
+from venn.prediction import ClassIntervals
+from venn.predictors.learning import OnMachine
 
 
-class TransductiveVennAbers:
+class TransductiveVennAbers(OnMachine):
     """Venn-Abers predictor of every class, over the whole augmented bag.
 
     For class k the label is "k or not". Under each of the two hypotheses about the new example the
@@ -34,6 +37,12 @@ class TransductiveVennAbers:
     deleted : bool, default True
         Use the score of each example by the machines without it.
 
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not that: machines of pairs of classes, and classes of unequal weights, have other scores for
+        every label that is supposed, so that "not k" has none.
+
     References
     ----------
     Vovk & Petej (2014), "Venn-Abers predictors".
@@ -54,18 +63,22 @@ class TransductiveVennAbers:
 
     def __init__(self, machine: Machine, deleted: bool = True) -> None:
         self.machine = checked_machine(machine)
-        if not isinstance(deleted, bool | np.bool_):
-            raise TypeError(f"deleted must be True or False, got {deleted!r}")
-        self.deleted = bool(deleted)
+        alone = inside(machine)
+        if isinstance(alone, OneVsOneSVM):
+            raise TypeError(
+                f"machine must score a class against all others, as OneVsAllSVM does, for {type(self).__name__}, "
+                f"got {machine!r}: its scores where the label is not k hang on which other one it is"
+            )
+        if len(set(getattr(alone, "class_weights", ()))) > 1:
+            raise ValueError(
+                f"class_weights must be equal for {type(self).__name__}, got {alone.class_weights.tolist()!r}: scores "
+                "where the label is not k hang on which other one it is"
+            )
+        self.deleted = flag("deleted", deleted)
         self._order = np.zeros((2, len(machine.classes), 0), np.int64)
 
     def __repr__(self) -> str:
         return f"TransductiveVennAbers({self.machine!r}, deleted={self.deleted})"
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self.machine.classes
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return a pair of probabilities for each class; leaves no trace that a later answer depends on.
@@ -84,11 +97,3 @@ class TransductiveVennAbers:
             table.negative, table.positive, table.labels, table.weights, table.test, order
         )
         return ClassIntervals(pairs, self.classes)
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example."""
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Nothing: the machine holds all there is to know."""

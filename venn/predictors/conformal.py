@@ -8,11 +8,12 @@ import numpy as np
 
 from venn._compiled.nonconformity import shares
 from venn.machines.machine import Machine, checked_machine, ever_learned
-from venn.nonconformity import Margin, Measure, Ranks, checked_measure, flag
-from venn.prediction import Floats, Label, PredictionSet
+from venn.nonconformity import Margin, Measure, Ranks, checked_measure
+from venn.parameters import flag, number
+from venn.prediction import Floats, PredictionSet
+from venn.predictors.learning import OnMachine
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.smoothing import Smoothing
-from venn.taxonomies.scores import number
 
 
 def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: Floats | None = None) -> Floats:
@@ -61,7 +62,7 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
     return np.minimum(weighted, 1.0)  # sums in floating point
 
 
-class Conformal:
+class Conformal(OnMachine):
     """Conformal predictor over the whole augmented bag.
 
     For each class j the new object joins the bag with label j, the machine is solved exactly, and the p-value of
@@ -75,13 +76,11 @@ class Conformal:
     of each class, and so over all. It is a theorem; how small the sets are is not. On a `SlidingWindow` that has
     forgotten an example each p-value is uniform, and successive ones depend on each other: see there.
 
-    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
-    class. Theorem: each single smoothed p-value is uniform, and plain ones err on the safe side, when the examples
-    learned are drawn independently with the training priors of the shift and the new one with the operational ones,
-    P(x | y) being the same and the ratios known. Examples of the operational stream must not be learned then. P-values
-    of different steps are dependent, for they are compared with the same examples: errors in n steps are not binomial,
-    and no martingale may bet on them. Label-conditional p-values need no weights: all that is said of them above holds
-    however the frequencies of the classes change, as long as P(x | y) does not, with a shift or without.
+    With a `shift` each single smoothed p-value is uniform for other class frequencies, and plain ones err on the safe
+    side, if no example of the operational stream is learned: see `PriorShift`. P-values of different steps are then
+    dependent: errors in n steps are not binomial, and no martingale may bet on them. Label-conditional p-values need no
+    weights: all that is said of them above holds however the frequencies of the classes change, as long as P(x | y)
+    does not, with a shift or without.
 
     Parameters
     ----------
@@ -153,11 +152,6 @@ class Conformal:
         machine, seed = self.machine.fresh(), self._smoothing.seed
         return Conformal(machine, self.measure, self.label_conditional, self.smoothed, seed, shift)
 
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self.machine.classes
-
     def predict_one(self, x: Any) -> PredictionSet:
         """Return the p-values of all classes for `x`; leaves no trace.
 
@@ -169,11 +163,3 @@ class Conformal:
         tau = self._smoothing.at(ever_learned(self.machine)) if self.smoothed else 1.0
         values = p_values(ranks, tau, self.label_conditional, self._ratios)
         return PredictionSet(values, self.classes, self.smoothed)
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example."""
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Nothing: the machine holds all there is to know."""

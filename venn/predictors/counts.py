@@ -1,192 +1,19 @@
-"""Counting labels in the categories of a fixed scorer, and what many predictions by counts are in arrays."""
+"""Readers that count labels in the categories of a fixed scorer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from venn._compiled.categories import cube_root
 from venn._compiled.tally import replay_counts
 from venn.machines.machine import grown
-from venn.prediction import REALISED_ROW, CategoryClass, Floats, Integers, Label, Multiprobability, Rule
+from venn.prediction import Bools, Floats, Integers, Label, Rule
+from venn.predictors.blocks import Multiprobabilities
 from venn.predictors.merging import Mergeable
-from venn.taxonomies import ByScores
-
-Bools = NDArray[np.bool_]
-
-
-def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
-    """Return the label distributions of categories whose examples weigh by class.
-
-    Where a label cannot come, the hypothesis that it has come is false, and its row may be anything. It is made the
-    mean of the others, which moves neither bounds nor the mean of all.
-
-    Parameters
-    ----------
-    labels : (..., c, c) numbers >= 0
-        Row j: examples of each class in the category of the new one, itself included as one of class j.
-    ratios : (c,) float64 >= 0, some > 0
-        What an example of each class weighs.
-    """
-    masses = labels * ratios
-    possible = ratios > 0
-    totals = masses.sum(axis=-1, keepdims=True)
-    rows: Floats = masses / np.where(totals > 0, totals, 1.0)
-    if not possible.all():
-        true = rows[..., possible, :]
-        mean = np.clip(true.mean(axis=-2), true.min(axis=-2), true.max(axis=-2))  # means of equals may differ from them
-        rows[..., ~possible, :] = mean[..., None, :]
-    return rows
-
-
-class Multiprobabilities:
-    """Predictions for n objects by counts: what `Multiprobability` says of one, in arrays.
-
-    With m the number of calibration examples in an object's category, row j of its multiprobability is
-    (counts + 1{k = j}) / (m + 1), hence the interval of a class is [counts, counts + 1] / (m + 1). With ratios an
-    example of class k counts as ratios[k] of them, the new one too.
-
-    Parameters
-    ----------
-    counts : (n, c) numbers >= 0
-        Calibration examples of each class in the category of each object.
-    classes : sequence of c labels
-    rule : Rule
-        Picks the predicted class.
-    category_classes : (n,) int64, optional
-        Class of the category of each object, where categories stand for one.
-    guaranteed : str, optional
-        What is a theorem about each prediction; by default what the rule says.
-    ratios : (c,) float64 >= 0, some > 0, optional
-        What an example of each class weighs; 1 by default.
-
-    Examples
-    --------
-    >>> import venn
-    >>> block = Multiprobabilities(np.array([[0, 0], [1, 3]]), ("no", "yes"), venn.RowMean())
-    >>> block.labels, block.lower, block.upper
-    (['no', 'yes'], array([0. , 0.6]), array([1. , 0.8]))
-    >>> block[1]
-    Multiprobability('yes': [0.600, 0.800])
-    """
-
-    def __init__(
-        self,
-        counts: NDArray[Any],
-        classes: Sequence[Label],
-        rule: Rule,
-        category_classes: Integers | None = None,
-        guaranteed: str | None = None,
-        ratios: Floats | None = None,
-    ) -> None:
-        self.ratios = ratios
-        self.counts = counts.view()
-        self.counts.setflags(write=False)
-        self.classes = tuple(classes)
-        self.rule = rule
-        self.category_classes = category_classes
-        self.guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
-
-    @staticmethod
-    def join(blocks: Sequence[Multiprobabilities]) -> Multiprobabilities:
-        """Return one block of the rows of all, in order; at least one block, all by the same rule."""
-        first = blocks[0]
-        if len(blocks) == 1:
-            return first
-        known = [b.category_classes for b in blocks if b.category_classes is not None]
-        return Multiprobabilities(
-            np.concatenate([b.counts for b in blocks]),
-            first.classes,
-            first.rule,
-            np.concatenate(known) if known else None,
-            first.guaranteed,
-            first.ratios,
-        )
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def __getitem__(self, i: int) -> Multiprobability:
-        """Return the prediction for object i."""
-        counts = self.counts[i]
-        known = None if self.category_classes is None else int(self.category_classes[i])
-        labels = counts + np.eye(len(self.classes))
-        rows = labels / (counts.sum() + 1) if self.ratios is None else shares(labels, self.ratios)
-        return Multiprobability(rows, self.classes, self.rule, known, self.guaranteed)
-
-    @cached_property
-    def sizes(self) -> NDArray[Any]:
-        """(n,) number of calibration examples in each category."""
-        sizes: NDArray[Any] = self.counts.sum(axis=1)
-        return sizes
-
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes."""
-        if isinstance(self.rule, CategoryClass) and self.category_classes is not None:
-            return self.category_classes
-        return np.array([self[i].index for i in range(len(self))], np.int64)
-
-    @property
-    def labels(self) -> list[Label]:
-        """The predicted classes."""
-        return [self.classes[k] for k in self.index.tolist()]
-
-    @property
-    def lower(self) -> Floats:
-        """(n,) smallest probabilities of the predicted classes over the hypotheses."""
-        if self.ratios is not None:
-            return self._weighted_bounds[0]
-        lower: Floats = self.counts[np.arange(len(self)), self.index] / (self.sizes + 1)
-        return lower
-
-    @property
-    def upper(self) -> Floats:
-        """(n,) largest ones."""
-        if self.ratios is not None:
-            return self._weighted_bounds[1]
-        upper: Floats = (self.counts[np.arange(len(self)), self.index] + 1) / (self.sizes + 1)
-        return upper
-
-    @cached_property
-    def _weighted_bounds(self) -> tuple[Floats, Floats]:
-        """(n,) smallest and largest probabilities of the predicted classes."""
-        ratios, index = np.asarray(self.ratios), self.index
-        masses = self.counts * ratios
-        own, total = masses[np.arange(len(self)), index], masses.sum(axis=1)
-        # Least under the hypothesis of the other class that weighs most; 1 where no other class can come.
-        others = np.array([np.delete(ratios, k).max() for k in range(len(ratios))])[index]
-        lower: Floats = np.divide(own, total + others, out=np.ones(len(self)), where=others > 0)
-        upper: Floats = np.divide(
-            own + ratios[index], total + ratios[index], out=np.zeros(len(self)), where=ratios[index] > 0
-        )
-        return lower, upper
-
-    @property
-    def width(self) -> Floats:
-        """(n,) upper minus lower."""
-        return self.upper - self.lower
-
-    @property
-    def probabilities(self) -> Floats:
-        """(n, c, c) multiprobabilities."""
-        rows: Floats = self.counts[:, None, :] + np.eye(len(self.classes))
-        if self.ratios is not None:
-            return shares(rows, self.ratios)
-        rows /= (self.sizes + 1)[:, None, None]
-        return rows
-
-    @property
-    def proba(self) -> Floats:
-        """(n, c) means of the rows: the point forecasts."""
-        mean: Floats = self.probabilities.mean(axis=1)
-        return mean
-
-    def __repr__(self) -> str:
-        return f"Multiprobabilities({len(self)} objects, classes {list(self.classes)!r})"
+from venn.taxonomies import AdaptiveMarginBins, ByScores
 
 
 def distinct(categories: Integers) -> tuple[list[int], Integers]:
@@ -321,7 +148,7 @@ class ScoreBag(Counter):
     """For taxonomies that look at all examples: their scores, put into categories anew for every object.
 
     Memory is O(c) for each of m calibration examples, and so is time for an object, beside what the taxonomy
-    takes for m + 1 rows: O(m log m) where it sorts, as `AdaptiveMarginBins` does.
+    takes for m + 1 rows.
     """
 
     def clear(self) -> None:
@@ -367,9 +194,72 @@ class ScoreBag(Counter):
         return Multiprobabilities.join(blocks)
 
 
+class MarginBag(ScoreBag):
+    """For `AdaptiveMarginBins`: also the margins of each top class in ascending order, so that nothing is sorted anew.
+
+    Of M margins with an object's top class those in its bin stand side by side, some M^(2/3) of them: an object costs
+    O(log M + M^(2/3)) beside its scores, and an example that joins moves O(M) numbers at once.
+    """
+
+    taxonomy: AdaptiveMarginBins
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        super().clear()
+        self._ordered = 0  # examples whose margins stand in order, the first ones
+        self._margins = [np.zeros(0) for _ in self.classes]  # by top class
+        self._labels = [np.zeros(0, np.int64) for _ in self.classes]  # class codes of the same examples
+
+    def _put_in_order(self) -> None:
+        new = slice(self._ordered, self._n)
+        top, margins = self.taxonomy.margins(self._scores[new])
+        codes = self._codes[new]
+        for t in np.unique(top).tolist():
+            here = np.flatnonzero(top == t)
+            here = here[margins[here].argsort(kind="stable")]
+            places = self._margins[t].searchsorted(margins[here])
+            self._margins[t] = np.insert(self._margins[t], places, margins[here])
+            self._labels[t] = np.insert(self._labels[t], places, codes[here])
+        self._ordered = self._n
+
+    def predict(self, scores: Floats) -> Multiprobabilities:
+        """Return the predictions for n objects of (n, c) scores, each as if it came alone."""
+        if self._ordered < self._n:
+            self._put_in_order()
+        c = len(self.classes)
+        counts, own = np.zeros((len(scores), c), np.int64), []
+        tops, margins = self.taxonomy.margins(scores)
+        for beside, t, margin in zip(counts, tops.tolist(), margins.tolist(), strict=True):
+            bin_, stretch = quantile_bin(self._margins[t], margin)
+            beside[:] = np.bincount(self._labels[t][stretch], minlength=c)
+            own.append(t + c * bin_)
+        return self._block(counts, self._classes_of(own))
+
+
+def quantile_bin(ordered: Floats, value: float) -> tuple[int, slice]:
+    """Return the quantile bin of a value that joins (M,) ascending ones, and where those in it stand.
+
+    Of the m = M + 1 values that with r smaller ones is in bin floor(r b / m), b = floor(m^(1/3)), as in
+    `AdaptiveMarginBins`: equal values share the bin of the first of them.
+    """
+    m = len(ordered) + 1
+    bins = int(cube_root(m))
+    below = int(ordered.searchsorted(value))
+    bin_ = below * bins // m
+    # Ranks from `first` up to `last`, excluded, are in the bin: -(-a // b) is a / b rounded up.
+    first, last = -(-bin_ * m // bins), -(-(bin_ + 1) * m // bins)
+    start = int(ordered.searchsorted(ordered[first - 1], "right")) if first > 0 else 0
+    stop = int(ordered.searchsorted(value, "right"))
+    if last >= 2 and m > 1:  # behind the new one ranks are one more than places
+        stop = max(stop, int(ordered.searchsorted(ordered[min(last, m) - 2], "right")))
+    return bin_, slice(start, stop)
+
+
 def counter(
     taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule, ratios: Floats | None = None
 ) -> CategoryCounts | ScoreBag:
     """Return the reader that the taxonomy needs; an example of each class weighs by the (c,) ratios, if given."""
-    kind = CategoryCounts if taxonomy.pointwise else ScoreBag
+    if taxonomy.pointwise:
+        return CategoryCounts(taxonomy, classes, rule, ratios)
+    kind = MarginBag if type(taxonomy) is AdaptiveMarginBins else ScoreBag
     return kind(taxonomy, classes, rule, ratios)

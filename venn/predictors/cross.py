@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from venn.prediction import NOTHING, Label, Multiprobability, RowMean
-from venn.predictors.counts import Bools, Multiprobabilities, counter
-from venn.predictors.inductive import Inductive, checked_scorer, checked_taxonomy
-from venn.predictors.schedules import RandomAssignment, whole
+from venn.parameters import whole
+from venn.prediction import NOTHING, Bools, Label, Multiprobability, RowMean
+from venn.predictors.base import Inductive, schedule_for
+from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.counts import counter
+from venn.predictors.inductive import checked_taxonomy
+from venn.predictors.learning import Alone, teach_all
+from venn.predictors.schedules import RandomAssignment
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import ByScores
 
@@ -28,7 +32,7 @@ class Fold(RandomAssignment):
         return drawn
 
 
-class CrossVenn:
+class CrossVenn(Alone):
     """Inductive Venn predictors on complementary parts, their counts averaged.
 
     Every example is assigned at random, for good, to one of K folds. Predictor k calibrates on fold k and
@@ -83,9 +87,6 @@ class CrossVenn:
     ('no', 'nothing')
     """
 
-    #: None: no machine that a panel would teach or share.
-    machine = None
-
     def __init__(
         self,
         machine: Any,
@@ -100,7 +101,7 @@ class CrossVenn:
     ) -> None:
         self.folds = whole("folds", folds, 2)
         schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
-        checked_scorer(machine, schedules[0])
+        schedule_for(machine, schedules[0])
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
         self._given = machine
         self._assignment = schedules[0]
@@ -186,15 +187,4 @@ class CrossVenn:
             A training failed: that fold says nothing until the next, all others have learned.
         """
         self.check(x, y)
-        failure: Exception | None = None
-        for part in self._parts:
-            try:
-                part.learn_one(x, y)
-            except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
-        self.learn_one(x, y)
+        teach_all(self._parts, x, y)

@@ -1,375 +1,18 @@
-"""Inductive predictors: train a scorer on some examples, calibrate its scores on others."""
+"""The inductive Venn predictor: count labels in the new object's category, by a scorer trained on other examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any
 
 import numpy as np
 
-from venn.machines import frozen
-from venn.machines.frozen import clean_row, clean_rows
-from venn.machines.machine import code_of, grown
-from venn.machines.sparse import SparseRows, rows_of
-from venn.machines.store import SparsePool
-from venn.prediction import CategoryClass, Floats, Integers, Label, Multiprobability, RowMean, Rule, class_codes
-from venn.predictors.counts import Bools, Multiprobabilities, counter
-from venn.predictors.merging import merged
-from venn.predictors.schedules import NoTraining, PrefixRestart, Schedule
+from venn.prediction import CategoryClass, Multiprobability, RowMean, Rule, checked_rule
+from venn.predictors.base import Inductive, schedule_for
+from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.counts import counter
+from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import Argmax, ByScores
-
-Block = TypeVar("Block")
-
-
-class Reader(Protocol[Block]):
-    """What makes predictions of the scores of calibration examples, all by one scorer."""
-
-    def clear(self) -> None:
-        """Forget all calibration examples."""
-
-    def add(self, scores: Floats, codes: Integers) -> None:
-        """Take in calibration examples of (n, c) scores and (n,) class codes."""
-
-    def predict(self, scores: Floats) -> Block:
-        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
-
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Block:
-        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
-
-    def nothing(self, n: int) -> Block:
-        """Return the predictions for n objects that are made before there is a scorer."""
-
-    def join(self, blocks: list[Block]) -> Block:
-        """Return one block of all, in order."""
-
-
-def score_rows(scorer: Any, rows: frozen.Block) -> Floats:
-    """Return the (n, c) scores of n objects, by the scorer's own way for many where it has one."""
-    many = getattr(scorer, "score_many", None)
-    if many is not None:
-        scores: Floats = many(rows)
-        return scores
-    scores = np.empty((len(rows), len(scorer.classes)))
-    for i, out in enumerate(scores):
-        out[:] = scorer.scores(rows[i])
-    return scores
-
-
-class History:
-    """The examples so far, for trainings to come. The first one's objects decide whether all are kept sparse."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self._X = np.zeros((0, 0))
-        self._sparse: SparsePool | None = None
-        self._codes = np.zeros(0, np.int64)
-        self._calibrates = np.zeros(0, np.bool_)
-
-    def append(self, X: frozen.Block, codes: Integers, calibrates: Bools) -> None:
-        """Keep examples, and whether they calibrated when they came."""
-        n = self.n + len(X)
-        if n == self.n:
-            return
-        if n > len(self._codes):
-            self._codes, self._calibrates = grown(self._codes, 2 * n), grown(self._calibrates, 2 * n)
-        if self.n == 0 and isinstance(X, SparseRows):
-            self._sparse = SparsePool(X.features)
-        if self._sparse is not None:
-            self._sparse.put(self.n, X if isinstance(X, SparseRows) else rows_of(X))
-            self._sparse.keep(n - 1)
-        else:
-            if n > len(self._X):
-                self._X = grown(self._X.reshape(-1, X.shape[1]), 2 * n, X.shape[1])
-            self._X[self.n : n] = X.toarray() if isinstance(X, SparseRows) else X
-        self._codes[self.n : n], self._calibrates[self.n : n] = codes, calibrates
-        self.n = n
-
-    @property
-    def examples(self) -> tuple[Any, Integers, Bools]:
-        """(n, d) objects, `SparseRows` where they are sparse, (n,) class codes, (n,) whether they calibrated."""
-        X = self._X[: self.n] if self._sparse is None else self._sparse.held(self.n)
-        return X, self._codes[: self.n], self._calibrates[: self.n]
-
-
-class Inductive(Generic[Block]):
-    """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
-
-    What examples train and what examples calibrate is the schedule's business; how calibration scores become
-    predictions is the reader's. A training set that contains the last one is learned on top of it,
-    otherwise a fresh machine starts from nothing.
-
-    Parameters
-    ----------
-    machine : Machine or FrozenScorer
-        A machine that has learned nothing; it is never taught itself, its `fresh()` ones are.
-    reader : Reader
-    schedule : Schedule
-
-    Attributes
-    ----------
-    n : int
-        Number of examples learned.
-    scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Not to be taught.
-    """
-
-    #: None: no machine that a panel would teach or share.
-    machine = None
-
-    def __init__(self, machine: Any, reader: Reader[Block], schedule: Schedule) -> None:
-        self._given = machine
-        self.schedule = schedule
-        self._reader = reader
-        self._codes = class_codes(machine.classes)
-        self._features: int | None = getattr(machine, "features", None)
-        self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
-        self._rng = np.random.default_rng(schedule.seed)
-        self.n = 0
-        self._next = schedule.next_training(0)
-        self._history = None if self._next is None else History()
-        self._training_set = np.zeros(0, np.int64)  # examples that `_machine` has learned
-        self._machine = machine if self._next is None else machine.fresh()
-        self.scorer = machine if self._next is None else None
-        self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
-
-    @property
-    def tuning(self) -> Any:
-        """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self._given, "tuning", None)
-
-    def _row(self, x: Any) -> frozen.Block:
-        """Return one object as (1, d) float64, or say what is wrong with it."""
-        return clean_row(x, self._features, self._names)
-
-    # --------------------------------------------------------------- predicting
-
-    def predict_block(self, x: Any) -> Block:
-        """Return the prediction for one object, as a block of one; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self._predict(self._row(x))
-
-    def _predict(self, rows: frozen.Block) -> Block:
-        # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
-        scores = self._scores(rows)
-        return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
-
-    def _scores(self, rows: frozen.Block) -> Floats:
-        """Return the scores of rows; one that was asked about last is not scored again."""
-        if len(rows) != 1:
-            return score_rows(self._machine, rows)
-        key = rows.tobytes()
-        if self._asked is None or self._asked[0] != key:
-            self._asked = key, score_rows(self._machine, rows)
-        return self._asked[1]
-
-    def predict_many(self, X: Any) -> Block:
-        """Return predictions for many objects, all from what is known now; leaves no trace.
-
-        Parameters
-        ----------
-        X : (n, d) finite numbers
-            An array; of a `FrozenScorer` fitted to a table also one with the same columns, here and below.
-
-        Raises
-        ------
-        ValueError, TypeError
-            X is not that.
-        """
-        return self._predict(clean_rows(X, self._features, self._names))
-
-    # ------------------------------------------------------------------ merging
-
-    def merge(self, other: Self) -> Self:
-        """Return a new predictor that has calibrated on the examples of both; they stay as they are.
-
-        Parts merge exactly: whatever the order and grouping, the answers are, to the last bit, those of one that has
-        learned all the examples, and one that has learned nothing changes nothing.
-
-        Parameters
-        ----------
-        other : of the same class
-            With the same parameters and the same scorer: that, a copy, or one that has been saved and loaded, compared
-            by content. Both by `NoTraining()`, which treats all examples alike: by other schedules it hangs on the
-            number of the examples before which of them train or calibrate.
-
-        Raises
-        ------
-        TypeError, ValueError
-            It is not that; the message names the difference.
-        """
-        both: Self = merged(self, other)
-        return both
-
-    # ----------------------------------------------------------------- learning
-
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self._scores(self._row(x))
-        code_of(y, self._codes)
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example, and train if the schedule says so.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
-        NotConverged
-            A training failed: the example is learned, and predictions say nothing until the next training.
-        """
-        self._advance(self._row(x), np.array([code_of(y, self._codes)]), predict=False)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
-        self.learn_one(x, y)
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Learn many examples; the same as `learn_one` for each in turn, and faster.
-
-        Parameters
-        ----------
-        X : (n, d) finite numbers
-        y : sequence of n labels
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a bad object or label among them; nothing is learned.
-        NotConverged
-            As by `learn_one`; examples up to that training are learned.
-        """
-        self._advance(*self._examples(X, y), predict=False)
-
-    def replay_many(self, X: Any, y: Any) -> Block:
-        """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
-
-        Parameters
-        ----------
-        X : (n, d) finite numbers
-        y : sequence of n labels
-
-        Returns
-        -------
-        block of predictions
-            Row i is what is said of X[i] when the examples before it have been learned.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a bad object or label among them; nothing is learned.
-        NotConverged
-            As by `learn_one`; examples up to that training are learned, their predictions are lost.
-        """
-        return self._reader.join(self._advance(*self._examples(X, y), predict=True))
-
-    def _examples(self, X: Any, y: Any) -> tuple[frozen.Block, Integers]:
-        rows = clean_rows(X, self._features, self._names)
-        if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
-            raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
-        labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
-        if len(labels) != len(rows):
-            raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
-        codes = self._codes
-        try:
-            return rows, np.array([codes[label] for label in labels], np.int64)
-        except (KeyError, TypeError):
-            return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
-
-    def _advance(self, rows: frozen.Block, codes: Integers, predict: bool) -> list[Block]:
-        """Learn examples, all at once between two trainings; return their predictions if wanted."""
-        blocks = [self._reader.nothing(0)]
-        # All that can be refused is refused before anything is learned: a later machine is of the same kind.
-        scores = self._scores(rows)
-        start, trained = 0, False
-        while start < len(rows):
-            stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
-            part = slice(start, stop)
-            if trained:
-                scores[part] = score_rows(self._machine, rows[part])
-            calibrates = self.schedule.calibrates(self.n, stop - start, self._rng)
-            if self.scorer is None:
-                blocks.append(self._reader.nothing(stop - start))
-            elif predict:
-                blocks.append(self._reader.replay(scores[part], codes[part], calibrates))
-            else:
-                self._reader.add(scores[part][calibrates], codes[part][calibrates])
-            self._features = rows.shape[1]
-            self.n += stop - start
-            start = stop
-            if self._history is not None:
-                self._history.append(rows[part], codes[part], calibrates)
-                if self.n == self._next:
-                    self._train(*self._history.examples)
-                    trained = True
-        return blocks
-
-    def _train(self, X: frozen.Block, codes: Integers, calibrated: Bools) -> None:
-        """Train the scorer and calibrate it, each on what the schedule says of all examples so far."""
-        calibrates = self.schedule.split(calibrated, self._rng)
-        self._next = self.schedule.next_training(self.n)
-        if self._next is None:
-            self._history = None
-        self.scorer = None
-        self._asked = None
-        self._reader.clear()
-        if calibrates[self._training_set].any():  # learned already, and no longer to be
-            self._forget()
-        news = ~calibrates
-        news[self._training_set] = False
-        try:
-            for i in np.flatnonzero(news):
-                self._machine.learn_one(X[i], self.classes[codes[i]])
-            scores = score_rows(self._machine, X[calibrates])
-        except BaseException:
-            self._forget()
-            raise
-        self._training_set = np.flatnonzero(~calibrates)
-        if len(self._training_set):
-            self.scorer = self._machine
-            self._reader.add(scores, codes[calibrates])
-
-    def _forget(self) -> None:
-        self._machine = self._given.fresh()
-        self._training_set = np.zeros(0, np.int64)
-
-
-def checked_scorer(machine: Any, schedule: Schedule | None) -> Schedule:
-    """Return the schedule, by default the one that suits the machine; or say what is wrong with the two."""
-    if machine is None or isinstance(machine, type | str) or not callable(getattr(machine, "scores", None)):
-        raise TypeError(
-            f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
-            "scikit-learn classifier is wrapped as FrozenScorer(classifier)"
-        )
-    learns = callable(getattr(machine, "learn_one", None))
-    if learns and not callable(getattr(machine, "fresh", None)):
-        raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
-    if learns and machine.n != 0:
-        raise ValueError(
-            f"machine must have learned nothing, for the schedule says what it learns, got one of {machine.n} examples"
-        )
-    if schedule is None:
-        return PrefixRestart() if learns else NoTraining()
-    if not isinstance(schedule, Schedule):
-        raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
-    if schedule.trains != learns:
-        wanted = "that trains the machine" if learns else "without training for a scorer that does not learn"
-        raise ValueError(f"schedule must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
-    return schedule
 
 
 def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
@@ -397,19 +40,11 @@ class InductiveVenn(Inductive[Multiprobabilities]):
 
     Learning costs O(c) beside the score, and predicting O(c), or O(c^2) where the (c, c) matrix is made:
     by `predict_one`, by an item of a block and by its `probabilities`. Taxonomies that look at all examples
-    put all m of them into categories anew for every object: O(c m), and O(m (c + log m)) for
-    `AdaptiveMarginBins`, which sorts.
+    put all m of them into categories anew for every object, O(c m), but for `AdaptiveMarginBins()`: there margins are
+    kept in order, and an object costs O(c + m^(2/3)).
 
-    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
-    class. Theorem: every single prediction is valid when the calibration examples are drawn independently with the
-    training priors of the shift and the new example with the operational ones, P(x | y) being the same and the ratios
-    known. For then, given all of them in any order, each is the new one with a chance proportional to its ratio. It
-    asks that *all* examples that calibrate come by the training priors. Examples of the operational stream do not: ask
-    about them by `predict_many`, or give them to a `FixedCalibration` that is full and takes no notice. Learned and
-    counted beside the others they void the theorem. What the schedule says of sums over a stream is said of streams
-    without a shift. With one nothing is proved of them, and monitors that bet on independent p-values may alarm on
-    valid predictions: those of many steps share their calibration examples. `Balanced` is the case in which the stream
-    can be learned.
+    With a `shift` every single prediction is valid for other class frequencies, if all examples that calibrate come by
+    those of training: see `PriorShift`.
 
     Categories are functions of the scores alone: `Grouped`, which looks at the object, and `Deleted`, which
     needs a machine that learns and unlearns, are for `TransductiveVenn` only.
@@ -452,7 +87,7 @@ class InductiveVenn(Inductive[Multiprobabilities]):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-    >>> model = InductiveVenn(machine, schedule=PrefixRestart(first=4))
+    >>> model = InductiveVenn(machine, schedule=venn.PrefixRestart(first=4))
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes"), ([0.2], "no")]:
     ...     model.learn_one(x, y)
     >>> model.predict_one([0.05])
@@ -470,10 +105,10 @@ class InductiveVenn(Inductive[Multiprobabilities]):
         rule: Rule | None = None,
         shift: PriorShift | None = None,
     ) -> None:
-        schedule = checked_scorer(machine, schedule)
+        schedule = schedule_for(machine, schedule)
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
-        if rule is not None and (isinstance(rule, type) or not callable(getattr(rule, "choose", None))):
-            raise TypeError(f"rule must be a rule object, with a method 'choose', got {rule!r}")
+        if rule is not None:
+            checked_rule(rule)
         if isinstance(rule, CategoryClass) and not self.taxonomy.determines_class:
             raise ValueError(
                 f"rule must be RowMean() or Maximin() for {self.taxonomy!r}, whose categories stand for no class, "

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
-from venn.nonconformity import ByScores, Margin, checked_measure, flag
-from venn.prediction import ERROR_BOUND, ERROR_RATE, Floats, Integers, Label, PredictionSet, significance
-from venn.predictors.counts import Bools
-from venn.predictors.inductive import Inductive, checked_scorer
+from venn.nonconformity import ByScores, Margin, checked_measure
+from venn.parameters import flag
+from venn.prediction import Bools, Floats, Integers, PredictionSet
+from venn.predictors.base import Inductive, schedule_for
+from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.merging import Mergeable
 from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
@@ -21,86 +20,6 @@ from venn.smoothing import Smoothing
 
 REBUILD = 4  # more new values than this part of the old ones: cheaper to sort them all
 CHUNK = 1024  # objects whose scores are repeated for every label at a time
-
-
-class ManyPredictionSets:
-    """Predictions for n objects: what `PredictionSet` says of one, in arrays.
-
-    Parameters
-    ----------
-    p_values : (n, c) float64 in [0, 1]
-        Of each class, in class order.
-    classes : sequence of c labels
-    smoothed : bool, default True
-        Ties are broken at random, so that the p-value of the true label is exactly uniform.
-
-    Examples
-    --------
-    >>> block = ManyPredictionSets(np.array([[0.03, 0.4, 0.07], [0.25, 0.5, 0.0]]), ("a", "b", "c"))
-    >>> block.sets(0.05)
-    [('b', 'c'), ('a', 'b')]
-    >>> block.labels, block.credibility, block.confidence
-    (['b', 'b'], array([0.4, 0.5]), array([0.93, 0.75]))
-    >>> block[1]
-    PredictionSet('b': confidence 0.750, credibility 0.500)
-    """
-
-    def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
-        self.p_values = p_values.view()
-        self.p_values.setflags(write=False)
-        self.classes = tuple(classes)
-        self.smoothed = smoothed
-        self.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
-
-    def __len__(self) -> int:
-        return len(self.p_values)
-
-    def __getitem__(self, i: int) -> PredictionSet:
-        """Return the prediction for object i."""
-        return PredictionSet(self.p_values[i], self.classes, self.smoothed)
-
-    def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
-        """Return for each object the labels of p-value above `epsilon`, in class order.
-
-        Parameters
-        ----------
-        epsilon : float in [0, 1]
-            Significance level: the chance of an error.
-
-        Raises
-        ------
-        ValueError, TypeError
-            `epsilon` is not that.
-        """
-        level = significance(epsilon)
-        inside = (self.p_values > level).tolist()
-        return [tuple(label for label, holds in zip(self.classes, row, strict=True) if holds) for row in inside]
-
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes; ties go to the first class."""
-        index: Integers = self.p_values.argmax(axis=1)
-        return index
-
-    @property
-    def labels(self) -> list[Label]:
-        """The classes of largest p-value."""
-        return [self.classes[k] for k in self.index.tolist()]
-
-    @property
-    def credibility(self) -> Floats:
-        """(n,) largest p-values."""
-        largest: Floats = self.p_values.max(axis=1)
-        return largest
-
-    @property
-    def confidence(self) -> Floats:
-        """(n,) one minus the second largest p-values."""
-        second: Floats = np.partition(self.p_values, -2, axis=1)[:, -2]
-        return 1.0 - second
-
-    def __repr__(self) -> str:
-        return f"ManyPredictionSets({len(self)} objects, classes {list(self.classes)!r})"
 
 
 class Ranked(NamedTuple):
@@ -240,8 +159,9 @@ class InductiveConformal(Inductive[Any]):
 
     The p-value of label j is (#greater + tau #equal) / #all: how many calibration examples are of greater
     nonconformity than the new one with label j, how many of equal, itself included; tau is uniform on [0, 1],
-    one draw for each step, whatever the label. Plain p-values have tau = 1. Values are compared on a grid of
-    1e-6. Before the first training there is nothing to compare with: every p-value is tau.
+    one draw for each step, whatever the label; `predict_many`, which asks at one step, has one for all objects.
+    Plain p-values have tau = 1. Values are compared on a grid of 1e-6. Before the first training there is nothing to
+    compare with: every p-value is tau.
 
     What is a theorem, when examples are exchangeable, about the smoothed p-value of the true label:
 
@@ -259,12 +179,10 @@ class InductiveConformal(Inductive[Any]):
       long stream is not epsilon but a random number, of a Beta distribution for plain p-values without ties;
       a martingale will find that out, and rightly so.
 
-    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included as one of its supposed
-    class. Theorem: single steps are as said when the calibration examples are drawn independently with the training
-    priors of the shift and the new example with the operational ones, P(x | y) being the same and the ratios known; see
-    `InductiveVenn` for which examples may be learned then. P-values of different steps are dependent, whatever the
-    schedule: errors are not binomial, and no martingale may bet on them. With `label_conditional` weights cancel, and
-    what is said above of p-values holds however the frequencies of the classes change, as long as P(x | y) does not.
+    With a `shift` single steps are as said for other class frequencies, if all examples that calibrate come by those of
+    training: see `PriorShift`. P-values of different steps are then dependent, whatever the schedule: errors are not
+    binomial, and no martingale may bet on them. With `label_conditional` weights cancel, and what is said above of
+    p-values holds however the frequencies of the classes change, as long as P(x | y) does not.
 
     With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m).
 
@@ -332,7 +250,7 @@ class InductiveConformal(Inductive[Any]):
         seed: int = 0,
         shift: PriorShift | None = None,
     ) -> None:
-        schedule = checked_scorer(machine, schedule)
+        schedule = schedule_for(machine, schedule)
         c = len(machine.classes)
         self.measure = pointwise_measure(measure, c)
         self.measure.check_machine(machine)
@@ -361,7 +279,11 @@ class InductiveConformal(Inductive[Any]):
             self._given, self.measure, self.schedule, self.label_conditional, self.smoothed, self._smoothing.seed, shift
         )
 
-    # The reader gives ranks, which know of no step; here they meet the random number of theirs.
+    def _finished(self, block: Ranked, start: int | None) -> ManyPredictionSets:
+        # The reader gives ranks, which know of no step; here they meet the random number of theirs.
+        if start is None:
+            return self._p_values(block, self._smoothing.at(self.n))
+        return self._p_values(block, self._smoothing.block(start, len(block.total))[:, None])
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
         """Return the predictions by ranks and the random numbers: one, or (n, 1)."""
@@ -373,15 +295,6 @@ class InductiveConformal(Inductive[Any]):
             np.minimum(p_values, 1.0, out=p_values)
         return ManyPredictionSets(p_values, self.classes, self.smoothed)
 
-    def predict_block(self, x: Any) -> ManyPredictionSets:
-        """Return the prediction for one object, as a block of one; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self._p_values(super().predict_block(x), self._smoothing.at(self.n))
-
     def predict_one(self, x: Any) -> PredictionSet:
         """Return the p-values of every class for `x`; leaves no trace, and asked again says the same.
 
@@ -389,44 +302,5 @@ class InductiveConformal(Inductive[Any]):
         ----------
         x : (d,) finite numbers
         """
-        return self.predict_block(x)[0]
-
-    def predict_many(self, X: Any) -> ManyPredictionSets:
-        """Return predictions for many objects, all from what is known now; leaves no trace.
-
-        All have the same random number, that of this step: each is what `predict_one` would say.
-
-        Parameters
-        ----------
-        X : (n, d) finite numbers
-
-        Raises
-        ------
-        ValueError, TypeError
-            X is not that.
-        """
-        return self._p_values(super().predict_many(X), self._smoothing.at(self.n))
-
-    def replay_many(self, X: Any, y: Any) -> ManyPredictionSets:
-        """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
-
-        Parameters
-        ----------
-        X : (n, d) finite numbers
-        y : sequence of n labels
-
-        Returns
-        -------
-        ManyPredictionSets
-            Row i is what is said of X[i] when the examples before it have been learned.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a bad object or label among them; nothing is learned.
-        NotConverged
-            As by `learn_one`; examples up to that training are learned, their predictions are lost.
-        """
-        start = self.n
-        ranks = super().replay_many(X, y)
-        return self._p_values(ranks, self._smoothing.block(start, len(ranks.total))[:, None])
+        prediction: PredictionSet = self.predict_block(x)[0]
+        return prediction

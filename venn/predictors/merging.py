@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import copyreg
-from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Self
 
 import numpy as np
 
-BY_VALUE = (bool, int, float, complex, str, bytes, type(None), set, frozenset, np.dtype)
-BY_IDENTITY = (type, FunctionType, BuiltinFunctionType, ModuleType)
+from venn.pickled import same_content
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -119,7 +116,7 @@ def checked_unordered(predictor: Any) -> None:
 def _same_scorer(one: Any, other: Any) -> None:
     # By content: a scorer that has been to another process is a copy.
     try:
-        same = _same(one, other, {})
+        same = same_content(one, other)
     except Exception as error:
         raise ValueError(
             f"other must have the scorer {one!r}, to be merged, got one that cannot be compared with it: {error}"
@@ -127,55 +124,3 @@ def _same_scorer(one: Any, other: Any) -> None:
     if not same:
         got = "one that prints the same, of another content" if repr(one) == repr(other) else repr(other)
         raise ValueError(f"other must have the scorer {one!r}, to be merged, got {got}")
-
-
-def _same(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
-    """Return whether two objects are of the same content, by what pickle would keep of them.
-
-    Pickles themselves will not do, nor hashes of them: they tell how an array lies in memory, what is between the
-    fields of a record, and which equal objects are one.
-    """
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, BY_IDENTITY):
-        return False
-    if type(one) in BY_VALUE or (isinstance(one, np.generic) and one.dtype.names is None):
-        return bool(one == other or (one != one and other != other))
-    if (id(one), id(other)) in seen:  # supposed so until something differs, for objects may hold each other
-        return True
-    seen[id(one), id(other)] = one, other  # kept: the place of an object that is gone may be taken by another
-    if type(one) is np.ndarray:
-        return _same_arrays(one, other, seen)
-    if type(one) in (list, tuple):
-        return len(one) == len(other) and all(_same(a, b, seen) for a, b in zip(one, other, strict=True))
-    if type(one) is dict:
-        return one.keys() == other.keys() and all(_same(value, other[key], seen) for key, value in one.items())
-    return _same(_content(one), _content(other), seen)
-
-
-def _same_arrays(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    if one.dtype.names is not None:
-        return all(_same_arrays(one[name], other[name], seen) for name in one.dtype.names)
-    if one.dtype.hasobject:
-        return _same(one.tolist(), other.tolist(), seen)
-    return bool(((one == other) | ((one != one) & (other != other))).all())
-
-
-def _content(thing: Any) -> Any:
-    """Return what an object is made of, as pickle would ask for it."""
-    if isinstance(thing, np.ma.MaskedArray):  # not its filler, which it makes when it is first needed
-        return [thing.data, np.ma.getmaskarray(thing)]
-    reduce = copyreg.dispatch_table.get(type(thing))
-    parts = thing.__reduce_ex__(4) if reduce is None else reduce(thing)
-    if isinstance(parts, str):
-        return parts
-    make, arguments, state, *items = (*parts, None)[: max(3, len(parts))]
-    if hasattr(thing, "get_tree_stats"):
-        # scikit-learn's neighbour trees count how often they were asked. What else is whole in their state, the
-        # numbers of nodes and levels, is that of their arrays.
-        state = [part for part in state if not isinstance(part, int)]
-    return [make, arguments, state, *(part if part is None or callable(part) else list(part) for part in items)]

@@ -19,7 +19,8 @@ from venn._compiled.protection import (
     recalibrate,
 )
 from venn.machines.machine import NotConverged, code_of, ever_learned
-from venn.prediction import Floats, Forecast, Label, Parameters, class_codes, distributions
+from venn.parameters import Parameters, class_codes, fraction, has_methods
+from venn.prediction import Floats, Forecast, Label, distributions
 
 POWERS = (1.0, 0.5, 2.0)
 SHIFT = 1.0
@@ -206,26 +207,19 @@ class Protected:
         rates: Sequence[float] = (1e-2, 1e-3, 1e-4),
         passive: float = 0.5,
     ) -> None:
-        needed = ("predict_one", "learn_one", "after_learning")
-        if (
-            isinstance(predictor, type | str)
-            or not all(callable(getattr(predictor, method, None)) for method in needed)
-            or not all(hasattr(predictor, attribute) for attribute in ("machine", "classes"))
-        ):
+        learns = has_methods(predictor, "predict_one", "learn_one", "after_learning")
+        if not learns or not all(hasattr(predictor, attribute) for attribute in ("machine", "classes")):
             raise TypeError(
                 "predictor must be a predictor (machine, classes, predict_one, learn_one, after_learning), "
                 f"got {predictor!r}"
             )
-        methods = ("losses", "forecast")
-        if loss is not None and (
-            isinstance(loss, type) or not all(callable(getattr(loss, method, None)) for method in methods)
-        ):
+        if loss is not None and not has_methods(loss, "losses", "forecast"):
             raise TypeError(f"loss must be a loss object, with methods 'losses' and 'forecast', got {loss!r}")
         self.loss: Loss = LogLoss() if loss is None else loss
         if isinstance(rates, str | bytes) or not isinstance(rates, Sequence | np.ndarray) or not len(rates):
             raise TypeError(f"rates must be a sequence of numbers in (0, 1), got {rates!r}")
-        self.rates = tuple(_share("rates", rate) for rate in rates)
-        self.passive = _share("passive", passive)
+        self.rates = tuple(fraction("rates", rate) for rate in rates)
+        self.passive = fraction("passive", passive)
         self.machine = predictor.machine
         shared = {} if self.machine is None else {id(self.machine): self.machine}
         self.predictor: Any = copy.deepcopy(predictor, shared)
@@ -386,14 +380,6 @@ def _calibrators(c: int) -> tuple[Floats, Floats]:
     ways = np.vstack([np.eye(c), -np.eye(c)] if c > 2 else [[0.0, 1.0], [0.0, -1.0]])
     shifts = SHIFT * np.vstack([np.zeros(c), ways])
     return np.repeat(POWERS, len(shifts)), np.tile(shifts, (len(POWERS), 1))
-
-
-def _share(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be in (0, 1), got {value!r}")
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must be in (0, 1), got {value!r}")
-    return float(value)
 
 
 def _content(x: Any) -> bytes | None:

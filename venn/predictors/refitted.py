@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from venn.machines.machine import clean_object, code_of
-from venn.prediction import Floats, Forecast, Integers, Label, class_codes
-from venn.predictors.inductive import History
-from venn.predictors.schedules import PrefixRestart, Schedule
+from venn.parameters import class_codes, has_methods
+from venn.prediction import Floats, Forecast, Integers, Label
+from venn.predictors.history import History
+from venn.predictors.learning import Alone
+from venn.predictors.schedules import PrefixRestart, Schedule, checked_schedule
 
 
-class Refitted:
+class Refitted(Alone):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
     So estimators that do not learn online stand beside those that do, in a `Panel` or a replay. Between two fits
@@ -66,15 +68,13 @@ class Refitted:
     'no'
     """
 
-    machine = None
-
     def __init__(self, estimator: Any, classes: Sequence[Label], schedule: Schedule | None = None) -> None:
-        asked = [name for name in ("fit", "predict_proba") if not callable(getattr(estimator, name, None))]
-        if isinstance(estimator, type | str) or asked:
-            wanted = "a classifier object with methods fit and predict_proba"
-            raise TypeError(f"estimator must be {wanted}, got {estimator!r}")
-        if schedule is not None and not isinstance(schedule, Schedule):
-            raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
+        if not has_methods(estimator, "fit", "predict_proba"):
+            raise TypeError(
+                f"estimator must be a classifier object with methods fit and predict_proba, got {estimator!r}"
+            )
+        if schedule is not None:
+            checked_schedule(schedule)
         self._codes = class_codes(classes)
         self.schedule = PrefixRestart() if schedule is None else schedule
         if not self.schedule.trains:
@@ -143,10 +143,6 @@ class Refitted:
         self._history.append(row[None], np.array([code]), np.zeros(1, np.bool_))
         if self.n == self._next:
             self._fit()
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
-        self.learn_one(x, y)
 
     def _fit(self) -> None:
         assert self._history is not None

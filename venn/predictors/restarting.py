@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 from venn.machines.machine import code_of, ever_learned
 from venn.machines.store import content_of
-from venn.prediction import Label, Prediction, class_codes
-from venn.predictors.schedules import whole
+from venn.parameters import class_codes, has_methods, whole
+from venn.prediction import Label, Prediction
 
 SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
 
@@ -100,14 +100,11 @@ class Restarting:
     """
 
     def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
-        needed = ("predict_one", "after_learning")
-        if isinstance(predictor, type | str) or not all(callable(getattr(predictor, name, None)) for name in needed):
+        if not has_methods(predictor, "predict_one", "after_learning"):
             raise TypeError(f"predictor must be a predictor object, such as Conformal, got {predictor!r}")
-        if not callable(getattr(getattr(predictor, "machine", None), "restart", None)):
+        if not has_methods(getattr(predictor, "machine", None), "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
-        if isinstance(monitor, type | str) or not all(
-            callable(getattr(monitor, name, None)) for name in ("update", "fresh")
-        ):
+        if not has_methods(monitor, "update", "fresh"):
             raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
         self.keep, self.seed = whole("keep", keep, 0), whole("seed", seed, 0)
         self._codes = class_codes(predictor.classes)

@@ -13,38 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from venn.machines.kernels import positive
-from venn.prediction import Parameters
-
-Bools = NDArray[np.bool_]
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """Return `value` as an integer, or say what is wrong with it."""
-    requirement = f"{name} must be an integer >= {least}, got {value!r}"
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(requirement)
-    if value < least:
-        raise ValueError(requirement)
-    return int(value)
-
-
-def fraction(name: str, value: Any) -> float:
-    """Return `value` as a float between 0 and 1, both excluded, or say what is wrong with it."""
-    share = positive(name, value)
-    if share >= 1:
-        raise ValueError(f"{name} must lie between 0 and 1, both excluded, got {value!r}")
-    return share
-
-
-def ratio(name: str, value: Any) -> float:
-    """Return `value` as a float above 1, or say what is wrong with it."""
-    number = positive(name, value)
-    if number <= 1:
-        raise ValueError(f"{name} must be above 1, got {value!r}")
-    return number
+from venn.parameters import Parameters, above_one, fraction, whole
+from venn.prediction import Bools
 
 
 class Schedule(Parameters):
@@ -90,6 +61,13 @@ class Schedule(Parameters):
         rng : Generator
         """
         return calibrates
+
+
+def checked_schedule(schedule: Any) -> Schedule:
+    """Return the schedule, or say what is wrong with it."""
+    if not isinstance(schedule, Schedule):
+        raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
+    return schedule
 
 
 class Periods(Schedule):
@@ -154,7 +132,7 @@ class PrefixRestart(Periods):
     online = "exact"
 
     def __init__(self, first: int = 32, growth: float = 2.0, last: int | None = None) -> None:
-        self.growth = ratio("growth", growth)
+        self.growth = above_one("growth", growth)
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
@@ -267,7 +245,7 @@ class RandomAssignment(Periods):
     ) -> None:
         self.probability = fraction("probability", probability)
         self.seed = whole("seed", seed, 0)
-        self.growth = ratio("growth", growth)
+        self.growth = above_one("growth", growth)
         super().__init__(first, last)
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:

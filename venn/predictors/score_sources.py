@@ -13,11 +13,12 @@ import numpy as np
 
 from venn._compiled.scaling import totals_of
 from venn.machines.machine import Machine, checked_machine, ever_learned, grown
-from venn.prediction import Floats, Integers, Label, Parameters
-from venn.predictors.counts import Bools
+from venn.parameters import Parameters, has_methods, whole
+from venn.prediction import Bools, Floats, Integers, Label
+from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.cross import Fold
-from venn.predictors.inductive import Inductive, checked_scorer
-from venn.predictors.schedules import Schedule, whole
+from venn.predictors.learning import Alone, teach_all
+from venn.predictors.schedules import Schedule, checked_schedule
 
 
 class Examples(NamedTuple):
@@ -73,7 +74,7 @@ def checked_source(source: Any) -> ScoreSource:
     """Return the source, by default `TrainingScores()`, or say what is wrong with it."""
     if source is None:
         return TrainingScores()
-    if isinstance(source, type | str) or not callable(getattr(source, "feed", None)):
+    if not has_methods(source, "feed"):
         raise TypeError(f"source must be an object with a method 'feed', such as TrainingScores(), got {source!r}")
     known: ScoreSource = source
     return known
@@ -245,11 +246,8 @@ def _pooled(parts: Sequence[Kept]) -> Examples | None:
     return checked_examples(scores, (codes == np.arange(len(scores))[:, None]).astype(np.int64))
 
 
-class HeldOutFeed:
+class HeldOutFeed(Alone):
     """Scores of calibration examples by a machine that trains on others."""
-
-    #: None: no machine that a panel would teach or share.
-    machine = None
 
     def __init__(self, machine: Any, schedule: Schedule) -> None:
         self._kept = Kept(len(machine.classes))
@@ -274,8 +272,6 @@ class HeldOutFeed:
         """Take the example in as the schedule says, and train if it is time to."""
         self._inductive.learn_one(x, y)
 
-    after_learning = learn_one
-
     def examples(self, reader: object) -> Examples | None:
         """Return the calibration examples."""
         return _pooled([self._kept])
@@ -296,13 +292,11 @@ class HeldOutScores(Parameters):
     """
 
     def __init__(self, schedule: Schedule | None = None) -> None:
-        if schedule is not None and not isinstance(schedule, Schedule):
-            raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
-        self.schedule = schedule
+        self.schedule = None if schedule is None else checked_schedule(schedule)
 
     def feed(self, machine: Any) -> HeldOutFeed:
         """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` ones are taught."""
-        return HeldOutFeed(machine, checked_scorer(machine, self.schedule))
+        return HeldOutFeed(machine, schedule_for(machine, self.schedule))
 
 
 class CrossFittedFeed(MachineFeed):
@@ -328,14 +322,7 @@ class CrossFittedFeed(MachineFeed):
 
     def after_learning(self, x: Any, y: Label) -> None:
         """Teach the folds; each trains its machine if it is time to."""
-        failure: Exception | None = None
-        for part in self._parts:
-            try:
-                part.learn_one(x, y)
-            except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        teach_all(self._parts, x, y)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the examples of all folds that have a machine."""
@@ -384,7 +371,7 @@ class CrossFittedScores(Parameters):
     def feed(self, machine: Any) -> CrossFittedFeed:
         """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
-        checked_scorer(machine, folds[0])
+        schedule_for(machine, folds[0])
         if hasattr(machine, "forgotten"):
             raise TypeError(
                 f"machine must hold all that it learns, for the folds do, for {self!r}, got {machine!r}: "

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from venn.machines.machine import Machine, checked_machine
-from venn.prediction import CategoryClass, Integers, Label, Multiprobability, RowMean, Rule, checked_rule
-from venn.predictors.counts import shares
+from venn.parameters import has_methods
+from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, Rule, checked_rule
+from venn.predictors.blocks import shares
+from venn.predictors.learning import OnMachine
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.taxonomies import AdaptiveMarginBins, Deleted, Taxonomy
 
 
-class TransductiveVenn:
+class TransductiveVenn(OnMachine):
     """Venn predictor over the whole augmented bag.
 
     For each class j the new object joins the bag with label j, the machine is solved exactly, and all
@@ -21,11 +23,8 @@ class TransductiveVenn:
     E[1{y = k} | row of y] = row of y at k. For the *predicted* label the like holds where the rule is
     `CategoryClass()`; see there. Each prediction says in `guaranteed` which of the two it is.
 
-    With a `shift` an example of class k counts as shift.ratios[k] examples, the new one included. Theorem: the same
-    holds of each single prediction when the examples learned are drawn independently with the training priors of the
-    shift and the new one with the operational ones, P(x | y) being the same and the ratios known: see `InductiveVenn`.
-    Examples of the operational stream must not be learned then, and of sums over a stream nothing is proved. `Balanced`
-    is the case in which the stream can be learned.
+    With a `shift` the same holds of each single prediction for other class frequencies, and examples of the operational
+    stream must not be learned: see `PriorShift`.
 
     Parameters
     ----------
@@ -75,10 +74,7 @@ class TransductiveVenn:
         rule: Rule | None = None,
         shift: PriorShift | None = None,
     ) -> None:
-        if taxonomy is not None and (
-            isinstance(taxonomy, type | str)
-            or not all(callable(getattr(taxonomy, method, None)) for method in ("count", "fixes_class"))
-        ):
+        if taxonomy is not None and not has_methods(taxonomy, "count", "fixes_class"):
             raise TypeError(
                 f"taxonomy must be a taxonomy object, with methods 'count' and 'fixes_class', got {taxonomy!r}"
             )
@@ -103,11 +99,6 @@ class TransductiveVenn:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
         return TransductiveVenn(self.machine.fresh(), self.taxonomy, self.rule, shift)
 
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self.machine.classes
-
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.
 
@@ -131,11 +122,3 @@ class TransductiveVenn:
                 f"classes {sorted(classes)} by {self.taxonomy!r}"
             )
         return classes.pop()
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example."""
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Nothing: the machine holds all there is to know."""

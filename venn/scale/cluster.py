@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -93,11 +95,24 @@ def _connected(address: str) -> Iterator[Client]:
     import distributed
 
     try:
+        with ThreadPoolExecutor(1) as thread:  # in this one a loop may be running, as in a notebook
+            thread.submit(asyncio.run, _greeted(address)).result()
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise OSError(f"no Dask scheduler answers at {address!r}: {error}") from error
+        why = str(error) or f"what listens there said nothing in {PATIENCE} s"
+        raise OSError(f"no Dask scheduler answers at {address!r}: {why}") from error
     with client:
         yield client
+
+
+async def _greeted(address: str) -> None:
+    """Connect, and raise a TimeoutError where nobody answers: a `Client` waits for that without an end."""
+    import distributed
+
+    arguments = distributed.Security().get_connection_args("client")
+    # Dask's own time is for connections that are refused; there its message is the better one.
+    comm = await asyncio.wait_for(distributed.comm.connect(address, timeout=PATIENCE, **arguments), PATIENCE + 1)
+    comm.abort()
 
 
 @contextmanager

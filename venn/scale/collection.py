@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from venn.monitors.calibration import CLIP
+from venn.monitors.losses import CLIP
 from venn.monitors.scorecard import Scorecard, SetScorecard
-from venn.predictors.counts import CategoryCounts, Multiprobabilities
-from venn.predictors.inductive import Inductive
+from venn.predictors.base import Inductive
+from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.counts import CategoryCounts
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.merging import blank
 from venn.scale.cluster import Cluster, client_of

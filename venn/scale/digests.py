@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import copyreg
 import hashlib
 import inspect
 import json
 import sys
 import textwrap
-from functools import lru_cache, partial
-from pathlib import Path, PurePath
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from functools import lru_cache
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-import numpy as np
-from numpy.lib import format as npy
-
 from venn.online import checkpoint
+from venn.pickled import Description
 
 OWN = ("venn", "streams")  # of whose functions the name is enough
-PROTOCOL = 4  # of pickle: the last that has all content in one piece
 
 
 def digest(name: str, value: Any) -> str:
@@ -51,78 +47,36 @@ def digest(name: str, value: Any) -> str:
     of a module, and what it depends on as arguments, with functools.partial
     """
     try:
-        described = _Description(name).of(value)
+        described = _Lasting(name).of(value)
     except RecursionError:
         raise TypeError(f"{name} must hold nothing so deeply nested: give a function that makes it") from None
-    return _hash(json.dumps(described, sort_keys=True).encode())[:20]
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:20]
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+class _Lasting(Description):
+    """The description that other processes give too: functions and classes by name and text.
 
-
-class _Description:
-    """JSON that tells a value from all others; an error calls the value `name`."""
+    An error calls the value `name`.
+    """
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
-        self._above: list[int] = []  # what is being described, from the outermost inwards
 
-    def of(self, value: Any) -> Any:
-        if value is None or type(value) in (bool, int, str):
-            return value
-        if id(value) in self._above:  # an object that holds itself
-            return {"above": len(self._above) - self._above.index(id(value))}
-        self._above.append(id(value))
-        try:
-            return self._inside(value)
-        finally:
-            self._above.pop()
-
-    def _inside(self, value: Any) -> Any:
-        kind = type(value)
-        if kind is float:
-            return {"float": value.hex()}
-        if (kind is np.ndarray or isinstance(value, np.generic)) and not value.dtype.hasobject:
-            content = _hash(np.ascontiguousarray(value).tobytes())
-            return {"array": [npy.dtype_to_descr(value.dtype), list(value.shape), content]}
-        if kind is bytes:
-            return {"bytes": _hash(value)}
-        if isinstance(value, PurePath):
-            return {kind.__name__: str(value)}
-        if kind is list:
-            return [self.of(one) for one in value]
-        if kind is tuple:
-            return {"tuple": [self.of(one) for one in value]}
-        if kind in (set, frozenset):
-            return {"set": sorted(json.dumps(self.of(one), sort_keys=True) for one in value)}
-        if kind is dict:
-            pairs = [[self.of(key), self.of(one)] for key, one in value.items()]
-            return {"mapping": sorted(pairs, key=lambda pair: json.dumps(pair[0], sort_keys=True))}
-        if kind is partial:
-            return {"partial": [self.of(part) for part in (value.func, value.args, value.keywords)]}
-        if kind is CodeType:
-            return {"code": [self.of(part) for part in (value.co_code, value.co_consts, value.co_names)]}
-        owner = getattr(value, "__self__", None) if isinstance(value, MethodType | BuiltinFunctionType) else None
-        if owner is not None and not isinstance(owner, ModuleType):
-            return {"method": [self.of(owner), value.__qualname__]}
-        if isinstance(value, FunctionType | BuiltinFunctionType | type):
-            return self._known(value)
-        return self._ours(value) if kind.__module__.partition(".")[0] == "venn" else self._object(value)
-
-    def _ours(self, value: Any) -> Any:
+    def instance(self, value: Any) -> Any:
         """Describe what `venn.save` can write by what it writes: without room to spare, which differs by chance."""
-        try:
-            saved = [_hash(checkpoint.pack(value)), *checkpoint.models(value)]
-        except (TypeError, ValueError):  # holds what is not ours
-            return self._object(value)
-        return {"saved": [self.of(one) for one in saved]}
+        if type(value).__module__.partition(".")[0] == "venn":
+            try:
+                saved = [hashlib.sha256(checkpoint.pack(value)).hexdigest(), *checkpoint.models(value)]
+            except (TypeError, ValueError):  # holds what is not ours
+                return super().instance(value)
+            return {"saved": [self.of(one) for one in saved]}
+        return super().instance(value)
 
-    def _object(self, value: Any) -> Any:
-        """Describe an object by what pickle would keep of it: how it is made again, and its state."""
+    def taken_apart(self, value: Any) -> Any:
+        """Return what pickle asks of an object, or say what to do about one that it cannot take apart."""
         try:
-            reducer = copyreg.dispatch_table.get(type(value))
-            parts = value.__reduce_ex__(PROTOCOL) if reducer is None else reducer(value)
+            return super().taken_apart(value)
         except RecursionError:
             raise
         except Exception as error:
@@ -130,14 +84,8 @@ class _Description:
                 f"{self.name} must hold objects that pickle can take apart, got a {type(value).__qualname__}: {error}; "
                 "give a function that makes it, as an argument or with functools.partial"
             ) from error
-        about = self._known(type(value))
-        if isinstance(parts, str):  # known by this name
-            return {"global": [about, getattr(value, "__module__", None), parts, self.of(_unwrapped(value))]}
-        make, arguments, *rest = parts
-        state, *items = [*rest, None, None, None][:3]
-        return {"object": [about, *map(self.of, (make, arguments, state, *map(list, filter(None, items))))]}
 
-    def _known(self, thing: Any) -> Any:
+    def named(self, thing: Any) -> Any:
         """Return name and text of a function or class."""
         qualified = thing.__qualname__
         if "<" in qualified or (isinstance(thing, FunctionType) and thing.__closure__):
@@ -167,8 +115,3 @@ def _text(thing: Any) -> str:
         return textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):
         return ""
-
-
-def _unwrapped(value: Any) -> Any:
-    """Return the function inside one with a cache, whose text is what matters."""
-    return getattr(value, "__wrapped__", None)

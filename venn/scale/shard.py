@@ -13,17 +13,13 @@ from urllib.parse import quote, unquote
 
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
+from venn.online import lock
 from venn.online.archive import write_atomically
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
 
 if TYPE_CHECKING:
     from venn.scale.keyed import Shards
-
-try:
-    import fcntl
-except ImportError:  # not a Unix: there nothing keeps a second process away
-    fcntl = None  # type: ignore[assignment]
 
 LONGEST = 200  # bytes of a key as a file's name
 PREFIX = "key-"  # so that "." is a key like any other
@@ -114,12 +110,14 @@ class Shard:
     def __init__(self, shards: Shards, number: int) -> None:
         self.number, self.folder, self._shards = number, shards._shard(number), shards
         self._online: OrderedDict[str, Online] = OrderedDict()  # the one used last comes last
-        self._lock: int | None = None
         self._owner = os.getpid()
         self._closed = False
         self._unwritten = 0  # messages since the positions were written
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        try:
+            self._lock = lock.take(self.folder / "lock")
+        except BlockingIOError:
+            raise Taken(f"{self.folder} must belong to one process, and another one has it") from None
         try:
             self._positions: dict[str, list[Any]] = self._read_positions()
         except BaseException:
@@ -129,24 +127,12 @@ class Shard:
     def __repr__(self) -> str:
         return f"Shard({self.number} of {self._shards!r})"
 
-    def _take_lock(self) -> None:
-        if fcntl is None:
-            return  # type: ignore[unreachable]
-        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise Taken(f"{self.folder} must belong to one process, and another one has it") from None
-        self._lock = lock
-
     def _give_lock(self) -> None:
         if self._lock is not None:
-            # A forked child has the same lock. Closing alone would leave it to the child; the child's own copy of this
-            # object must not take it from the owner.
             if os.getpid() == self._owner:
-                fcntl.flock(self._lock, fcntl.LOCK_UN)
-            os.close(self._lock)
+                lock.release(self._lock)
+            else:
+                os.close(self._lock)  # a forked child's copy of this object must not take it from the owner
         self._lock = None
 
     # -------------------------------------------------------------------- keys

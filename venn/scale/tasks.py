@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import time
@@ -12,17 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice, product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from venn.online.archive import write_atomically
 from venn.online.panel import Panel
-from venn.online.record import Record
 from venn.online.replay import replay
 from venn.scale.cluster import MISSING, Cluster, client_of
 from venn.scale.digests import digest
+from venn.scale.results import Results
 from venn.show.terminal import Progress
 
 if TYPE_CHECKING:
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
-FORMAT, VERSION = "vennstream.replay", 1
 AHEAD = 4  # tasks that wait for each thread of the cluster: enough that none is idle, few enough to hold in memory
 TITLE = 60  # characters of a file's name that are for people
 #: What a row says of its own; no parameter may have one of these names.
@@ -297,76 +293,6 @@ def replays(
         first = next(one for task in tasks if (one := known[task.digest])["error"] is not None)
         log.warning("%d of %d replays failed, the first with %s", failed, len(tasks), first["error"])
     return [row for task in tasks for row in results.rows(task, known[task.digest])]
-
-
-class Results:
-    """A folder of results, one for each task.
-
-    Parameters
-    ----------
-    folder : str or path
-        Made at once: better refused now than after an hour.
-    records : bool
-        Whether there shall be records too.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str], records: bool) -> None:
-        self.folder, self.records = Path(folder), records
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def read(self, task: Task) -> dict[str, Any]:
-        """Return what is kept of a task that was done; empty if it is to be done."""
-        try:
-            found = json.loads((self.folder / f"{task.name}.json").read_bytes())
-        except (OSError, ValueError):
-            return {}
-        if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (FORMAT, VERSION):
-            return {}
-        if not _is_whole(found) or found["error"] is not None:
-            return {}
-        if self.records:
-            try:
-                Record.load(self._record(task))
-            except (OSError, ValueError):  # not there, or damaged
-                return {}
-        return found
-
-    def keep(self, task: Task, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Write the outcome of a task; the summary comes last, and says that all is there."""
-        record = outcome.pop("record")
-        if record is not None:
-            record.save(self._record(task))
-        kept = {"format": FORMAT, "version": VERSION, "labels": dict(task.labels), "steps": task.steps, **outcome}
-        write_atomically(self.folder / f"{task.name}.json", [json.dumps(kept, indent=1).encode()])
-        return kept
-
-    def _record(self, task: Task) -> Path:
-        return self.folder / f"{task.name}.npz"
-
-    def rows(self, task: Task, kept: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the table."""
-        labels = dict(task.labels)
-        shared = {"examples": kept["examples"], "seconds": kept["seconds"], "error": kept["error"]}
-        if kept["error"] is not None:
-            yield {**labels, **shared, "record": None}
-            return
-        shared["record"] = str(self._record(task)) if self.records else None
-        for name, means in kept["means"].items():
-            called = labels.get("predictor")
-            member = name if called is None else f"{called}/{name}" if kept["panel"] else called
-            yield {**labels, "predictor": member, **shared, "guaranteed": kept["guaranteed"][name], **means}
-
-
-def _is_whole(found: dict[str, Any]) -> bool:
-    """Whether a summary has all that `Results.rows` reads."""
-    means, guaranteed = found.get("means"), found.get("guaranteed")
-    return (
-        {"examples", "seconds", "error", "panel"} <= found.keys()
-        and isinstance(means, dict)
-        and all(isinstance(one, dict) for one in means.values())
-        and isinstance(guaranteed, dict)
-        and means.keys() == guaranteed.keys()
-    )
 
 
 def run(task: Task, records: bool = True) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
-Snapshot = Mapping[str, Any]
+from venn.show.snapshots import Snapshot
 
 MOST_ROWS = 511  # odd, so that dropping every second row keeps both ends
 LEVEL = "0.05"

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from venn.show.chart import Layer, chart
 from venn.show.history import ERROR, LEVEL, SIZE, History, number
-
-Snapshot = Mapping[str, Any]
+from venn.show.snapshots import Snapshot
 
 __all__ = ["ERROR", "LEVEL", "SIZE", "View", "closest", "printable"]
 

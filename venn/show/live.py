@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live as RichLive
@@ -14,8 +13,7 @@ from rich.text import Text
 
 from venn.show import layout
 from venn.show.history import History
-
-Snapshot = Mapping[str, Any]
+from venn.show.snapshots import Snapshot
 
 MOST_ALARMS = 64  # kept for the view, of all predictors together
 RATE_OVER = 20  # drawings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIServer
 
@@ -180,3 +181,30 @@ def start(opened: Callable[[], Watched], host: str, port: int) -> tuple[WSGIServ
 
     server, thread = start_http_server(port, host, made)
     return server, thread
+
+
+@contextmanager
+def serving(opened: Callable[[], Watched], host: str, port: int) -> Iterator[int]:
+    """Serve the metrics while the block lasts; give the port. Errors are those of `start`."""
+    server, thread = start(opened, host, port)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def text_of(opened: Callable[[], Watched]) -> bytes:
+    """Return the metrics of a run as Prometheus would read them now.
+
+    Raises
+    ------
+    ImportError
+        prometheus-client is not installed.
+    """
+    made = registry(opened)
+    from prometheus_client import generate_latest
+
+    text: bytes = generate_latest(made)
+    return text

@@ -8,7 +8,8 @@ import numpy as np
 
 from venn._compiled.categories import count_beside
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
-from venn.prediction import Floats, Integers, Parameters
+from venn.parameters import Parameters
+from venn.prediction import Floats, Integers
 
 
 class Counts(NamedTuple):

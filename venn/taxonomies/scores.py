@@ -1,14 +1,11 @@
 """Taxonomies on the scores of one-against-all machines: the top class, alone or refined.
 
-Scores are compared on a grid of 1e-6 and ties go to the first class, so that a category does not
-hang on the last bits of a solution: a free support vector has a score of exactly -1 in several
-machines at once. The top class is thus the same in all of them.
+The top class is the same in all of them, that of `Argmax`.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +21,7 @@ from venn._compiled.categories import (
 )
 from venn._compiled.counting import GRID, OFFSET, count_argmax
 from venn.machines.machine import ScoreTable
+from venn.parameters import fraction, number, whole
 from venn.prediction import Floats, Integers
 from venn.taxonomies.base import ByScores, Counts
 
@@ -35,13 +33,19 @@ def on_grid(scores: Floats) -> Floats:
     return np.rint(grid, out=grid)
 
 
-def number(name: str, value: Any) -> float:
-    """Return `value` as a finite float, or say what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a finite number, got {value!r}")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+def rows_of(scores: Any) -> Floats:
+    """Return (n, c) scores as float64, or say what is wrong with them."""
+    try:
+        array = np.asarray(scores)
+        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
+            raise TypeError
+        rows: Floats = np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"scores must be numbers of shape (n, c), got {scores!r}") from None
+    if rows.ndim != 2 or rows.shape[1] < 2:
+        raise ValueError(f"scores must have shape (n, c) for c >= 2 classes, got {rows.shape}")
+    return rows
 
 
 def increasing(edges: Any) -> tuple[float, ...]:
@@ -57,9 +61,9 @@ def increasing(edges: Any) -> tuple[float, ...]:
 class Argmax(ByScores):
     """The category of an example is the class of its largest score.
 
-    Scores are compared on a grid of 1e-6 and ties go to the first class, so that a category does not
-    hang on the last bits of a solution: a free support vector has a score of exactly -1 in several
-    machines at once.
+    As by all taxonomies here, scores are compared on a grid of 1e-6 and ties go to the first class, so that a category
+    does not hang on the last bits of a solution: a free support vector has a score of exactly -1 in several machines
+    at once.
 
     References
     ----------
@@ -75,7 +79,7 @@ class Argmax(ByScores):
 
     def categories(self, scores: Floats) -> Integers:
         """Return the (n,) positions of the largest of the (n, c) scores."""
-        best: Integers = on_grid(scores).argmax(axis=1)
+        best: Integers = on_grid(rows_of(scores)).argmax(axis=1)
         return best
 
     def class_of(self, category: int, c: int) -> int:
@@ -99,7 +103,7 @@ class OnGrid(ByScores):
 
     def categories(self, scores: Floats) -> Integers:
         """Return the (n,) categories of the (n, c) scores."""
-        return self.of_grid(np.ascontiguousarray(on_grid(np.asarray(scores, np.float64).T)))
+        return self.of_grid(np.ascontiguousarray(on_grid(rows_of(scores).T)))
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the counts; distinct examples are put into categories once for each hypothesis."""
@@ -146,9 +150,7 @@ class _Shares(Refined):
     """Base of taxonomies that refine the top class by whether a function of softmax shares exceeds a level."""
 
     def __init__(self, level: float) -> None:
-        self.level = number("level", level)
-        if not 0 < self.level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        self.level = fraction("level", level)
 
     def _value(self, first: Floats, second: Floats) -> Floats:
         """Return what is compared with the level, of the largest and the second largest share."""
@@ -338,6 +340,11 @@ class AdaptiveMarginBins(Refined):
 
     pointwise = False
 
+    def margins(self, scores: Floats) -> tuple[Integers, Floats]:
+        """Return the (n,) top classes of (n, c) scores, and the margins in whole steps of the grid."""
+        top, _, best, runner = best_two(np.ascontiguousarray(on_grid(rows_of(scores).T)))
+        return top, best - runner
+
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * quantile bin of the margin."""
         categories: Integers = adaptive_bins(grid)
@@ -366,8 +373,8 @@ class ScoreBins(OnGrid):
 
     Raises
     ------
-    ValueError
-        By `categories` and `count`, where there are not two classes.
+    TypeError, ValueError
+        A parameter is not that; by `categories` and `count`, where there are not two classes.
 
     Examples
     --------
@@ -376,9 +383,7 @@ class ScoreBins(OnGrid):
     """
 
     def __init__(self, bins: int = 4, low: float = -2.0, high: float = 2.0) -> None:
-        if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 2:
-            raise ValueError(f"bins must be an integer >= 2, got {bins!r}")
-        self.bins = int(bins)
+        self.bins = whole("bins", bins, 2)
         self.low, self.high = number("low", low), number("high", high)
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got low {low!r} and high {high!r}")

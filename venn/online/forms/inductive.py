@@ -15,9 +15,11 @@ from venn.online.forms.base import Form, register
 from venn.online.forms.checks import checked_names, finite, numbers, rows_of, truth, whole, within
 from venn.predictors import score_sources
 from venn.predictors.abers import ClasswiseAbers, InductiveVennAbers
+from venn.predictors.base import Inductive
 from venn.predictors.counts import CategoryCounts, ScoreBag
 from venn.predictors.cross import CrossVenn
-from venn.predictors.inductive import History, Inductive, InductiveVenn
+from venn.predictors.history import History
+from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal, Ranking
 
 # ------------------------------------------------------------------------ Venn-Abers calibrators

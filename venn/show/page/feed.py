@@ -9,8 +9,9 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from venn.show.snapshots import Snapshot, figures_of
+
 Made = TypeVar("Made")
-Snapshot = Mapping[str, Any]
 
 MOST_POINTS = 2000
 LATEST = 20  # questions in the table
@@ -115,7 +116,7 @@ class Run:
             self._add(Point(point.step, point.figures))
         steps = {snapshot["told"]["step"] for snapshot in self.snapshots.values()}
         if len(steps) == 1 and steps != {0}:  # written together, and later than the last point of the curves
-            self._add(Point(steps.pop(), {name: _figures(one) for name, one in self.snapshots.items()}))
+            self._add(Point(steps.pop(), self._figures()))
         rung = [len(one) for one in self.alarms.values()], [one[-1]["step"] for one in self.alarms.values() if one]
         seen = (tuple(self.counts), len(self.points), self.thinned, steps, rung)
         if seen != self._seen:
@@ -125,6 +126,10 @@ class Run:
         self._times.append((now, self.counts.answered))
         while now - self._times[0][0] > RATE_OVER:
             self._times.popleft()
+
+    def _figures(self) -> dict[str, Any]:
+        """Return the point of the curves that the snapshots stand for."""
+        return {name: figures_of(one["told"], one["monitor"]) for name, one in self.snapshots.items()}
 
     def _add(self, point: Point) -> None:
         """Append a point, unless there is one nearby; where there are too many, drop every second."""
@@ -147,10 +152,9 @@ class Run:
 
     def finish(self) -> None:
         """Let the curves end where the run does, however near the last point is."""
-        known = {name: _figures(one) for name, one in self.snapshots.items()}
         step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
         if self.points and step > self.points[-1].step:
-            self.points.append(Point(step, known))
+            self.points.append(Point(step, self._figures()))
             self._made.clear()
 
     @property
@@ -239,14 +243,3 @@ class Feed:
         if self._watched is not None:
             self._watched.close()
         self._watched = None
-
-
-def _figures(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the point of the curves that a snapshot stands for."""
-    told, monitor = snapshot["told"], snapshot["monitor"]
-    evidence = [] if monitor is None else monitor["evidence"]
-    return {
-        "curves": told["curves"],
-        "window": told["window"],
-        "evidence": {f"{one['detector']}: {one['name']}": one.get("log10") for one in evidence},
-    }

@@ -18,8 +18,6 @@ from venn.prediction import (
 from venn.show.page import columns
 from venn.show.page.feed import Counts, Feed, Run
 
-Snapshot = Mapping[str, Any]
-
 LEVEL = 0.05  # of the sets in the table
 LONGEST = 60  # letters of an id or a label
 MOST_LABELS = 12  # of a set in the table

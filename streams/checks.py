@@ -1,0 +1,138 @@
+"""Values, labels and names: their types, and what must hold of them wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Set
+from math import inf, isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Label = Hashable
+Floats = NDArray[np.float64]
+Objects = Any
+"""(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
+Integers = NDArray[np.int64]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, NaT or pandas.NA: what stands for a missing value where values are no text.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+    except ValueError:  # nor has an array, which is there
+        return False
+
+
+def is_finite(number: Any) -> bool:
+    """Whether a number is finite as float64.
+
+    Examples
+    --------
+    >>> is_finite(1.5), is_finite(10**400)
+    (True, False)
+    """
+    try:
+        return isfinite(number)
+    except OverflowError:  # an integer
+        return False
+
+
+def label_key(label: Label) -> tuple[bool, Label]:
+    """Return what to look a label up by: by the label alone, Python takes True for 1.
+
+    Examples
+    --------
+    >>> label_key(True) == label_key(1)
+    False
+    """
+    return isinstance(label, bool | np.bool_), label
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return `value` as int, or raise unless it is an integer >= least."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return int(value)
+
+
+def real_number(name: str, value: Any, least: float = -inf, most: float = inf) -> float:
+    """Return `value` as a finite float, or raise unless it is a number from `least` to `most`.
+
+    Examples
+    --------
+    >>> real_number("share", 1, least=0, most=1)
+    1.0
+    """
+    must = "a finite number" if least == -inf and most == inf else f"a number from {least:g} to {most:g}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {must}, got {value!r}")
+    number = float(value) if is_finite(value) else inf
+    if number == inf or not least <= number <= most:
+        raise ValueError(f"{name} must be {must}, got {value!r}")
+    return number
+
+
+def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
+    """Return the labels in sorted order: by value where every one is a number or the text of one.
+
+    Examples
+    --------
+    >>> sort_labels({"10", "9"}), sort_labels({"b", "10", "9"})
+    (('9', '10'), ('10', '9', 'b'))
+    """
+    try:
+        value = {label: float(label) for label in labels if isinstance(label, str)}
+    except ValueError:
+        value = {}
+    if len(value) == len(labels) and all(map(isfinite, value.values())):
+        return tuple(sorted(value, key=lambda text: (value[text], text)))
+    try:
+        return tuple(sorted(labels))  # type: ignore[type-var]
+    except TypeError:
+        some = sorted(map(repr, labels))[:5]
+        raise TypeError(f"classes must be declared, since these labels have no order: {', '.join(some)}") from None
+
+
+def label_set(classes: Any) -> tuple[Label, ...]:
+    """Return the declared classes as a tuple of distinct Python objects."""
+    if isinstance(classes, str | bytes | Set | Mapping) or not isinstance(classes, Iterable):
+        raise TypeError(f"classes must be a sequence of labels, in class order, got {classes!r}")
+    labels = tuple(python_label(label) for label in classes)
+    for label in labels:
+        if not isinstance(label, Hashable):
+            raise TypeError(f"classes must be hashable labels, got {label!r}")
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError(f"classes must be distinct and at least one, got {labels!r}")
+    return labels
+
+
+def python_label(label: Any) -> Any:
+    """Return a numpy scalar as the Python object it holds, anything else as it is."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def distinct_names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names as a tuple, or raise unless they are distinct str."""
+    if isinstance(names, str):
+        raise TypeError(f"{parameter} must be a sequence of str, got {names!r}")
+    named = tuple(names)
+    seen: set[str] = set()
+    for name in named:
+        if not isinstance(name, str):
+            raise TypeError(f"{parameter} must be str, got {name!r}")
+        if name in seen:
+            raise ValueError(f"{parameter} must be distinct, got {name!r} twice")
+        seen.add(name)
+    return named

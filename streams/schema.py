@@ -1,0 +1,207 @@
+"""The kinds of a table's columns: how text becomes numbers, and what stands for a missing value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+import numpy as np
+
+from streams.checks import Floats, is_finite
+
+Encoded = tuple[list[str], Floats]
+
+MISSING = ("", "?")
+"""Texts that stand for a missing value; the schema of a column says what to do with them."""
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of finite numbers: one feature.
+
+    Parameters
+    ----------
+    missing : str, optional
+        Text that stands for a missing value, for instance "?". Without it a missing value is an error.
+    fill : finite float or "median", optional
+        What a missing value becomes, required with `missing`: a number given beforehand, or the
+        median of the known values of the whole stream. Both treat all examples alike (see `Scaling`).
+
+    Raises
+    ------
+    ValueError
+        When only one of the two is given, or `fill` is not a finite number.
+
+    Examples
+    --------
+    >>> Numeric(missing="?", fill="median")
+    Numeric(missing='?', fill='median')
+    """
+
+    missing: str | None = None
+    fill: float | Literal["median"] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.missing is None) != (self.fill is None):
+            raise ValueError(
+                f"missing and fill must be given together, got missing={self.missing!r}, fill={self.fill!r}"
+            )
+        if self.fill not in (None, "median") and not _finite_number(self.fill):
+            raise ValueError(f'fill must be a finite number or "median", got {self.fill!r}')
+
+    def read(self, text: str, found: dict[str, int]) -> float:
+        """Return the number that `text` shows; NaN for a declared missing value."""
+        if text == self.missing:
+            return float("nan")
+        if text in MISSING:
+            raise ValueError(
+                f"is missing, got {text!r}: declare Numeric(missing={text!r}, fill='median' or a number), or Skip()"
+            )
+        try:
+            # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
+            value = float(text) if text.isascii() and "_" not in text else None
+        except ValueError:
+            value = None
+        if value is None:
+            raise ValueError(
+                f"must be a number, got {text!r}: declare the column as Nominal(), Ordinal(values), Skip() "
+                f"or Numeric(missing={text!r}, fill=...)"
+            )
+        if not isfinite(value):
+            raise ValueError(f"must be a finite number, got {text!r}")
+        return value
+
+    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
+        """Return the feature's name and its values (n, 1), missing ones filled."""
+        if self.missing is not None:
+            unknown = np.isnan(column)
+            if unknown.all() and self.fill == "median":
+                raise ValueError("has no value to take a median of; give fill a number or declare Skip()")
+            if unknown.any():
+                fill = np.median(column[~unknown]) if self.fill == "median" else np.float64(self.fill)
+                column = np.where(unknown, fill, column)
+        return [name], column[:, None]
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """A column of names without order: one 0/1 feature for each value (one-hot).
+
+    Parameters
+    ----------
+    values : sequence of distinct str, optional
+        The values that may occur, in feature order. Without it they are the values of the whole
+        stream, sorted: a symmetric function of the stream, so nothing leaks (see `Scaling`).
+    missing : str, optional
+        Text of a missing value that counts as a value of its own, for instance "?". Not needed
+        where `values` already holds it. Otherwise a missing value is an error.
+
+    Examples
+    --------
+    >>> Nominal(("red", "green"))
+    Nominal(values=('red', 'green'), missing=None)
+    """
+
+    values: tuple[str, ...] | None = None
+    missing: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            values = _distinct_texts(self.values)
+            own = () if self.missing is None or self.missing in values else (self.missing,)
+            object.__setattr__(self, "values", values + own)
+
+    def read(self, text: str, found: dict[str, int]) -> float:
+        """Return the code of `text` in `found`, which numbers the values as they appear."""
+        code = found.get(text)
+        if code is None:
+            _check_value(text, self.values, self.missing)
+            code = found[text] = len(found)
+        return code
+
+    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
+        """Return the names "column=value" and the 0/1 features (n, values)."""
+        values = self.values if self.values is not None else tuple(sorted(found))
+        codes = np.array([found.get(value, -1) for value in values])
+        return [f"{name}={value}" for value in values], (column[:, None] == codes).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """A column of names in order: one feature, 0 for the first value, 1 for the second, ...
+
+    Parameters
+    ----------
+    values : sequence of distinct str
+        The values in their natural order.
+
+    Examples
+    --------
+    >>> Ordinal(("low", "med", "high"))
+    Ordinal(values=('low', 'med', 'high'))
+    """
+
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _distinct_texts(self.values))
+
+    def read(self, text: str, found: dict[str, int]) -> float:
+        """Return the rank of `text`; `found` remembers the ranks already looked up."""
+        rank = found.get(text)
+        if rank is None:
+            _check_value(text, self.values, None)
+            rank = found[text] = self.values.index(text)
+        return rank
+
+    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
+        """Return the feature's name and the ranks (n, 1)."""
+        return [name], column[:, None]
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A column that is no feature; whatever stands in it is ignored.
+
+    Examples
+    --------
+    >>> Skip()
+    Skip()
+    """
+
+    def read(self, text: str, found: dict[str, int]) -> float:
+        """Return 0 for any text."""
+        return 0.0
+
+    def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
+        """Return no feature."""
+        return [], np.empty((len(column), 0))
+
+
+Kind = Numeric | Nominal | Ordinal | Skip
+
+
+def _finite_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
+
+
+def _distinct_texts(values: object) -> tuple[str, ...]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise TypeError(f"values must be a sequence of str, got {values!r}")
+    strange = [value for value in values if not isinstance(value, str)]
+    if strange:
+        raise TypeError(f"values must be str, as a CSV file holds text, got {strange[0]!r}")
+    if not values or len(set(values)) < len(values):
+        raise ValueError(f"values must be distinct and at least one, got {tuple(values)!r}")
+    return tuple(values)
+
+
+def _check_value(text: str, values: tuple[str, ...] | None, missing: str | None) -> None:
+    if text == missing or (values is not None and text in values):
+        return
+    if text in MISSING:
+        raise ValueError(f"is missing, got {text!r}: to count it as a value of its own, declare it in the schema")
+    if values is not None:
+        raise ValueError(f"must be one of the declared values {values!r}, got {text!r}")

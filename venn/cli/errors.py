@@ -1,0 +1,29 @@
+"""What is wrong, in one line for the terminal."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import click
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a question that names what may be meant, if anything is near."""
+    near = difflib.get_close_matches(name, list(names), n=3)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn what our own checks raise into one line for the terminal, exit code 1."""
+    try:
+        yield
+    except MemoryError:
+        raise click.ClickException(
+            "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"
+        ) from None
+    except (ValueError, TypeError, OSError, RuntimeError) as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        raise click.ClickException(" ".join(f"{error}{notes}".split())) from error

@@ -1,0 +1,132 @@
+"""What the names of predictors stand for, and a panel of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from venn.calibrators.beta import Beta2, BetaScaling
+from venn.calibrators.beta_calibration import BetaCalibration
+from venn.calibrators.classes import Temperature
+from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
+from venn.calibrators.steps import Binning, Isotonic
+from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
+from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.machine import Machine
+from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.window import SlidingWindow
+from venn.online.panel import Panel, Predictor
+from venn.predictors.classwise import TransductiveVennAbers
+from venn.predictors.conformal import Conformal
+from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.scaling import Scaler
+from venn.predictors.schedules import PrefixRestart
+from venn.predictors.transductive import TransductiveVenn
+from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
+
+MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
+    "squares": ("least-squares SVM", LeastSquaresSVM),
+    "hinge": ("one-vs-all SVM", OneVsAllSVM),
+}
+
+# The machine that a predictor reads, and how to make it.
+PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
+    "abers": ("squares", TransductiveVennAbers),
+    "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
+    "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
+    "platt": ("hinge", lambda machine: Scaler(machine, Platt())),
+    "binning": ("hinge", lambda machine: Scaler(machine, Binning())),
+    "isotonic": ("hinge", lambda machine: Scaler(machine, Isotonic())),
+    "softmax": ("hinge", lambda machine: Scaler(machine, Softmax())),
+    "sigma01": ("hinge", lambda machine: Scaler(machine, Sigma01())),
+    "sigma_pp": ("hinge", lambda machine: Scaler(machine, SigmaPP())),
+    "beta": ("hinge", lambda machine: Scaler(machine, BetaScaling())),
+    "beta2": ("hinge", lambda machine: Scaler(machine, Beta2())),
+    "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
+    "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
+    "conformal": ("squares", Conformal),
+    "inductive": (
+        "squares",
+        lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
+    ),
+    "inductive_conformal": (
+        "squares",
+        lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
+    ),
+}
+# What is shown unless asked otherwise: one of a kind.
+USUAL = "abers,deleted,venn,platt,binning,isotonic,conformal"
+# What watches a stream unless asked otherwise: where all examples are kept, and where too many come for that.
+FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
+LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
+# gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
+# width and print no value: these are ours.
+SETTINGS = {
+    "squares": {"car": (0.5, 10.0), "wine_red": (0.1, 1.0)},
+    "hinge": {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)},
+}
+DEFAULT_C = 10.0
+DEFAULT_DEGREE = 3
+KERNELS = ("rbf", "linear", "poly")
+#: Of each parameter of kernels, those that have it.
+OF_KERNELS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
+
+
+def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], str]) -> None:
+    """Refuse parameters that the kernel does not have; `where` says how the reader knows one."""
+    for key, kernels in OF_KERNELS.items():
+        if given[key] is not None and kernel not in kernels:
+            raise click.UsageError(f"{where(key)} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
+
+
+def make_kernel(name: str, gamma: float, degree: int | None, coef0: float | None) -> Kernel:
+    """Return the kernel of this name; None stands for its usual parameters."""
+    if name == "linear":
+        return Linear()
+    if name == "rbf":
+        return RBF(gamma)
+    return Polynomial(DEFAULT_DEGREE if degree is None else degree, gamma, 1.0 if coef0 is None else coef0)
+
+
+def panel_of(
+    predictors: Sequence[str],
+    choices: Mapping[str, tuple[Kernel, float, str]],
+    classes: Sequence[Any],
+    say: Callable[[str], None],
+    window: int | None = None,
+    restarting: Callable[[Any], Predictor] | None = None,
+) -> Panel:
+    """Return a panel of the predictors.
+
+    Parameters
+    ----------
+    predictors : sequence of str
+        Of `PREDICTORS`.
+    choices : mapping
+        Kernel, C and a note on them for each kind of machine.
+    classes : sequence of labels
+    say : callable
+        Told which predictors read what.
+    window : int, optional
+        Examples that a machine holds, the latest.
+    restarting : callable, optional
+        Makes of a predictor one that restarts its window; each then has a window of its own.
+    """
+    machines: dict[str, Any] = {}
+    for kind, (title, make) in MACHINES.items():
+        readers = [name for name in predictors if PREDICTORS[name][0] == kind]
+        if readers:
+            solver, penalty, note = choices[kind]
+            machine = make(solver, penalty, classes)
+            machines[kind] = machine if window is None else SlidingWindow(machine, window)
+            latest = "" if window is None else f", the latest {window} examples"
+            say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")
+
+    def one(name: str) -> Predictor:
+        kind, make = PREDICTORS[name]
+        return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
+
+    return Panel(**{name: one(name) for name in predictors})

@@ -1,0 +1,167 @@
+"""Nonconformity by Lagrange multipliers: what each machine knows beside its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from venn._compiled.nonconformity import rank_own
+from venn.machines.kernels import Linear, Polynomial
+from venn.machines.least_squares import LeastSquaresSVM
+from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses
+from venn.machines.logistic import KernelLogisticRegression
+from venn.machines.logistic_hypotheses import LogisticHypotheses
+from venn.machines.machine import Hypotheses, Machine, ScoreTable, inside
+from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
+from venn.nonconformity.scores import Ranks
+from venn.parameters import Parameters
+from venn.prediction import Floats, Integers
+
+
+class Multiplier(Parameters):
+    """The Lagrange multiplier of the example in the machine of its own class: the push that it takes to fit it.
+
+    For `OneVsAllSVM` 0 beyond the margin, C where the margin is violated, between them on it. So most examples tie:
+    smoothed p-values. With f the score by the own machine, the multiplier is C (t - f) t = C (1 - f) for
+    `LeastSquaresSVM`, which may be negative, and C / (1 + e^f), C times the probability that the machine denies the own
+    class, for `KernelLogisticRegression`. 0 where all examples are of one class. Multipliers are compared in
+    units of C, on the grid of 1e-6.
+
+    There is no deleted form beside it: the multiplier that an example gets on joining the bag without it is its
+    multiplier in the bag.
+
+    Raises
+    ------
+    TypeError
+        By predictors, for a machine without multipliers.
+    ValueError
+        By predictors, for `OneVsAllSVM` with a `Linear` or `Polynomial` kernel: there the scores determine the
+        multipliers no more once the objects on the margin are linearly dependent, and which of the solutions is
+        found depends on the order of the examples. A kernel of your own must be strictly positive definite. For
+        classes of unequal weights.
+
+    Notes
+    -----
+    `OneVsAllSVM` keeps one coefficient b, the sum of the signed multipliers, for all examples at one object: P of
+    the class and N of others. For a strictly positive definite kernel b is unique. The optimality conditions
+    then determine the sum of the P multipliers, in units of C, as the nearest number to b / C + N in [0, P]:
+
+    - where f > -1 the N others violate their margin, all are at C, and the sum is b / C + N, which is in [0, P];
+    - where f <= -1 the P violate theirs, all are at C, and the sum is P; b / C >= P - N where f = -1, for the
+      others carry at most N, and b / C = P where f < -1, for the others carry nothing; so b / C + N >= P.
+
+    How equal examples, of one object and class, share the sum is not determined; here each has 1 / P of it. That
+    is a function of bag and example which treats all examples alike.
+
+    On the margin multipliers are as exact as the kernel matrix there is well-conditioned. A very flat RBF on few
+    features is not, and near ties may then hang on rounding; `Margin` has no such trouble.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapter 3; Gammerman, Vovk &
+    Vapnik (1998), "Learning by transduction".
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    >>> model = venn.Conformal(machine, Multiplier())
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     model.learn_one(x, y)
+    >>> model.predict_one([0.05]).label
+    'no'
+    """
+
+    def check_machine(self, machine: Machine) -> None:
+        """Raise where the machine has no multipliers, or none that are unique."""
+        alone = inside(machine)
+        if not isinstance(alone, OneVsAllSVM | LeastSquaresSVM | KernelLogisticRegression):
+            raise TypeError(
+                "machine must have Lagrange multipliers, as OneVsAllSVM, LeastSquaresSVM and KernelLogisticRegression "
+                f"have, for {self!r}, got {machine!r}: Margin() goes with every machine"
+            )
+        if isinstance(alone, OneVsAllSVM) and isinstance(alone.kernel, Linear | Polynomial):
+            raise ValueError(
+                f"kernel must be strictly positive definite, as RBF is, for {self!r} on OneVsAllSVM, got "
+                f"{alone.kernel!r}: its multipliers are not unique"
+            )
+        if len(set(alone.class_weights)) > 1:
+            raise ValueError(f"class_weights must be equal for {self!r}, got {alone.class_weights.tolist()!r}")
+
+    def rank(self, hypotheses: Hypotheses) -> Ranks:
+        """Rank the new example among all, under every hypothesis about its label."""
+        return Ranks(*rank_own(*own_multipliers(hypotheses)))
+
+
+class OwnMultipliers(NamedTuple):
+    """Multipliers in units of C times the weight, by distinct example."""
+
+    of_not: Floats  #: (m,) where the new example is supposed not of the example's class
+    of: Floats  #: (m,) where it is
+    of_test: Floats  #: (c,) of the new example as each class
+    codes: Integers  #: (m,)
+    weights: Integers  #: (m,)
+
+
+@singledispatch
+def own_multipliers(answer: Any) -> OwnMultipliers:
+    """Return the multiplier of every example in the machine of its own class, in units of C times its weight."""
+    raise TypeError(f"hypotheses must be those of a machine with multipliers, got {answer!r}")
+
+
+@own_multipliers.register
+def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
+    # `answer.duals(j)` would do, but not by distinct object: it costs O(n c) for each of c hypotheses.
+    machine = answer._buffers()
+    C, p = machine.C, answer.test
+    mass, total = machine._objects.positive, machine._objects.total[0]
+    objects, codes, weights = machine._examples(answer.count)
+    if len(machine._branches.beta) > 2:
+        raise ValueError(f"class_weights must be equal for Multiplier(), got {machine.class_weights.tolist()!r}")
+    negative, positive = machine._branches.beta
+    new = answer.weight * float(machine.class_weights[0])
+
+    def share(sums: Floats, of_class: Floats, others: Floats) -> Floats:
+        each: Floats = np.clip(sums / C + others, 0.0, of_class) / np.where(of_class > 0, of_class, 1.0)
+        return each
+
+    of_class = mass[codes, objects]
+    others = total[objects] - of_class
+    here = new * (objects == p)  # the new example stands here, with the class or the others
+    return OwnMultipliers(
+        share(negative[codes, objects], of_class, others + here),
+        share(positive[codes, objects], of_class + here, others),
+        share(positive[:, p], mass[:, p] + new, total[p] - mass[:, p]),
+        codes,
+        weights,
+    )
+
+
+@own_multipliers.register
+def _of_squared_loss(answer: LeastSquaresHypotheses) -> OwnMultipliers:
+    return _of_own_scores(answer.table, lambda f: 1.0 - f)
+
+
+@own_multipliers.register
+def _of_logistic_loss(answer: LogisticHypotheses) -> OwnMultipliers:
+    own = _of_own_scores(answer.table, lambda f: expit(-f))
+    sizes = np.bincount(own.codes, own.weights, len(own.of_test))
+    only = sizes == sizes.sum()  # nothing has to be pushed where the new example is of the only class, too
+    own.of[only[own.codes]] = 0.0
+    own.of_test[only] = 0.0
+    return own
+
+
+def _of_own_scores(table: ScoreTable, multiplier: Callable[[Floats], Floats]) -> OwnMultipliers:
+    columns = np.arange(len(table.labels))
+    return OwnMultipliers(
+        multiplier(table.negative[table.labels, columns]),
+        multiplier(table.positive[table.labels, columns]),
+        multiplier(table.positive[:, table.test]),
+        table.labels,
+        table.weights,
+    )

@@ -1,0 +1,76 @@
+"""The tables of a journal, and how a file is known to be one."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FORMAT, VERSION = "vennstream.journal", 1
+APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
+
+# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.
+SCHEMA = """
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE questions (
+    event INTEGER PRIMARY KEY, id ANY NOT NULL UNIQUE, time REAL NOT NULL,
+    step INTEGER NOT NULL, x BLOB NOT NULL, predictions BLOB NOT NULL
+) STRICT;
+CREATE TABLE answers (
+    step INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,
+    truth INTEGER NOT NULL
+) STRICT;
+CREATE TABLE expired (
+    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL
+) STRICT;
+CREATE TABLE alarms (
+    predictor TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL, time REAL NOT NULL, alarm TEXT NOT NULL,
+    PRIMARY KEY (predictor, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE series (step INTEGER PRIMARY KEY, time REAL NOT NULL, figures TEXT NOT NULL) STRICT;
+CREATE TABLE latest (
+    predictor TEXT PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, snapshot TEXT NOT NULL
+) STRICT;
+CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT;
+"""
+
+
+class JournalError(RuntimeError):
+    """A journal could not be written or read; the message says which file, and what happened."""
+
+
+def schema_of(db: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """Return the tables and indices of a database: type, name and statement of each."""
+    return set(db.execute("SELECT type, name, ifnull(sql, '') FROM sqlite_master"))
+
+
+@cache
+def wanted_schema() -> frozenset[tuple[str, ...]]:
+    """Return what `schema_of` says of a new journal."""
+    db = sqlite3.connect(":memory:")
+    db.executescript(SCHEMA)
+    wanted = frozenset(schema_of(db))
+    db.close()
+    return wanted
+
+
+def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    """Return what a journal says of its run, or say why it is none that can be read."""
+    try:
+        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise JournalError(f"{path} must be a journal, and is empty: no run has begun in it")
+        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            raise JournalError(f"{path} must be a journal, got another SQLite file")
+        header = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM run")}
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise JournalError(f"{path} cannot be opened as a journal: {error}") from error
+    if header.get("format") != FORMAT:
+        raise JournalError(f"{path} must be a journal of format {FORMAT!r}, got {header.get('format')!r}")
+    if header.get("version") != VERSION:
+        raise JournalError(
+            f"{path} must be a journal of version {VERSION}, which this program writes, got {header.get('version')!r}: "
+            "use the program that wrote it"
+        )
+    return header

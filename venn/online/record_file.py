@@ -1,0 +1,118 @@
+"""The file of a record: what it holds, and what must hold of it when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.monitors.outcomes import MIXED
+from venn.online import archive
+from venn.online.tracks import NUMBER, ROW
+from venn.prediction import EACH_CLASS, ERROR_BOUND, ERROR_RATE, NOTHING, PREDICTED_LABEL, REALISED_ROW, Floats
+
+TRUTH = np.dtype("<i4")
+GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, NOTHING, MIXED)
+FORMAT, VERSION = "vennstream.record", 3
+
+
+class SavedTrack(NamedTuple):
+    """The n steps of one predictor, of c classes."""
+
+    kind: str | None
+    guaranteed: str | None
+    rows: NDArray[Any]  #: (n,) ROW
+    probabilities: Floats  #: (n * c,)
+
+
+class Saved(NamedTuple):
+    """All that a file holds: the parameters of a `Record`, and its n steps."""
+
+    parameters: dict[str, Any]
+    seconds: float
+    truth: NDArray[np.int32]  #: (n,)
+    tracks: list[SavedTrack]
+
+
+def write(path: Path, saved: Saved) -> None:
+    """Write a record; the file appears whole or not at all."""
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "steps": len(saved.truth),
+        "classes": [scalar(label) for label in saved.parameters["classes"]],
+        "names": list(saved.parameters["names"]),
+        "kinds": [track.kind for track in saved.tracks],
+        "guaranteed": [track.guaranteed for track in saved.tracks],
+        "data": saved.parameters["data"],
+        "shuffle": saved.parameters["shuffle"],
+        "parameters": saved.parameters["parameters"],
+        "clip": saved.parameters["clip"],
+        "seconds": saved.seconds,
+    }
+    members: dict[str, NDArray[Any]] = {"truth": saved.truth}
+    for place, track in enumerate(saved.tracks):
+        members[f"predictor_{place}"], members[f"row_{place}"] = track.rows, track.probabilities
+    archive.write(path, header, members)
+
+
+def read(data: bytes) -> Saved:
+    """Return what `write` wrote, or raise: not always a ValueError, see `archive.unpack`."""
+    header, members = archive.unpack(data)
+    if header.get("format") != FORMAT:
+        raise ValueError(f"its header does not say {FORMAT!r}")
+    if header.get("version") != VERSION:
+        raise ValueError(f"its format has version {header.get('version')!r}, this program reads {VERSION}")
+    steps = _typed(header, "steps", int)
+    classes = [scalar(label) for label in _typed(header, "classes", list)]
+    names = _typed(header, "names", list)
+    described = _typed(header, "parameters", dict)
+    for text in (*names, *described, *described.values()):
+        if not isinstance(text, str):
+            raise ValueError(f"its header holds {text!r} where text belongs")
+    parameters = {
+        "classes": classes,
+        "names": names,
+        "data": _typed(header, "data", str, type(None)),
+        "shuffle": _typed(header, "shuffle", int, type(None)),
+        "parameters": described,
+        "clip": _typed(header, "clip", float),
+    }
+    seconds = _typed(header, "seconds", float)
+    kinds, guaranteed = _typed(header, "kinds", list), _typed(header, "guaranteed", list)
+    places = range(len(names))
+    expected: dict[str, tuple[np.dtype[Any], int]] = {"truth": (TRUTH, steps)}
+    expected |= {f"predictor_{place}": (ROW, steps) for place in places}
+    expected |= {f"row_{place}": (NUMBER, steps * len(classes)) for place in places}
+    if members.keys() != expected.keys() or not len(kinds) == len(guaranteed) == len(names):
+        raise ValueError("its members are not those its header names")
+    for one in guaranteed:
+        if one not in (None, *GUARANTEES):
+            raise ValueError(f"its header says {one!r} where a guarantee belongs")
+    arrays = {name: archive.array(members[name], *form) for name, form in expected.items()}
+    tracks = [
+        SavedTrack(kinds[place], guaranteed[place], arrays[f"predictor_{place}"], arrays[f"row_{place}"])
+        for place in places
+    ]
+    codes = [arrays["truth"], *(track.rows[field] for track in tracks for field in ("predicted", "realised_class"))]
+    if not all(((code >= 0) & (code < len(classes))).all() for code in codes):
+        raise ValueError("it has labels outside its classes")
+    return Saved(parameters, seconds, arrays["truth"], tracks)
+
+
+def scalar(label: Hashable) -> str | int | float | bool:
+    """Return a label as the JSON value that reads back as the same label."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(plain, str | int | float | bool):
+        raise TypeError(f"classes must be str, int, float or bool to be saved, got {label!r}")
+    return plain
+
+
+def _typed(header: dict[str, Any], key: str, *types: type) -> Any:
+    value = header.get(key)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        raise ValueError(f"its header has {value!r} as {key}")
+    return value

@@ -1,0 +1,99 @@
+"""A run goes on from its journal: the last checkpoint that can be read, and again all that happened after it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from venn.online import checkpoint
+from venn.online.bulletin import Bulletin
+from venn.online.codec import decode, decode_object, encode
+from venn.online.journal import Answer, Journal, JournalError, Question
+from venn.online.run import Run, Waiting
+
+log = logging.getLogger("venn")
+
+
+def plain(thing: Any) -> str:
+    """Return the repr without addresses in memory, which no other process has."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
+
+
+def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
+    """Let a run that has seen nothing be where its journal says.
+
+    Raises
+    ------
+    JournalError
+        The journal does not hold what this run would have done.
+    """
+    complaint: Exception | None = None
+    for read, drop in journal.states(checkpoint.models(run.panel)):
+        try:
+            _take(run, journal, read(), drop)
+            break
+        except (OSError, ValueError) as error:
+            complaint = complaint or error
+    else:
+        if complaint is not None:
+            log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
+    journal.kept(run.events)
+    ids = {waiting.event: id for id, waiting in run.waiting.items()}
+    for event in journal.after(run.events, run.answered, run.expired):
+        happen_again(run, journal, bulletin, event, ids)
+
+
+def _take(run: Run, journal: Journal, state: Any, drop: Callable[[], None]) -> None:
+    """Take over a checkpoint, or raise ValueError and change nothing."""
+    if not isinstance(state, dict) or state.keys() != run.state(journal.token).keys():
+        raise ValueError("it is no checkpoint of a run")
+    events = state["asked"] + state["answered"] + state["expired"]
+    if state["run"] != journal.token or (events > 0 and journal.time_of(events) != state["mark"]):
+        drop()  # of another run, or of a past of this one that power took away
+        raise ValueError(f"it is that of another run, after {events} events")
+    if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in run.panel.items()}:
+        raise ValueError(f"it holds {state['panel']!r}")
+    waiting = {}
+    for event, number in zip(state["waiting"], state["numbers"], strict=True):
+        question = journal.question(event)
+        waiting[question.id] = _read(run, question, number)
+    last = None if state["last"] is None else decode_object(bytes(state["last"]))
+    run.restore(state, waiting, last)
+
+
+def _read(run: Run, question: Question, number: int) -> Waiting:
+    predictions = decode(question.predictions, tuple(run.panel), run.panel.classes)
+    return Waiting(question.event, number, question.step, decode_object(question.x), predictions)
+
+
+def happen_again(
+    run: Run, journal: Journal, bulletin: Bulletin, event: Question | Answer, ids: dict[int, int | str]
+) -> None:
+    """Do again what the journal says of an event; `ids` are those of the questions that wait, by event."""
+    if event.event != run.events + 1:
+        raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
+    if isinstance(event, Question):
+        waiting = _read(run, event, run.asked + 1)
+        # A proof that nothing has changed: the same question gets the same answer.
+        if encode(run.panel.predict_one(waiting.x)) != event.predictions:
+            raise JournalError(
+                f"{journal.path} must hold the predictions of this program with these parameters, and at event "
+                f"{event.event} holds another one: was it written by another version?"
+            )
+        ids[event.event] = event.id
+        run.ask(event.id, waiting, event.time)
+        return
+    classes = run.panel.classes
+    if event.question not in ids or not (event.truth is None or 0 <= event.truth < len(classes)):
+        raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
+    id = ids.pop(event.question)
+    if event.truth is None:
+        run.give_up(id, event.time)
+        return
+    waiting, y = run.waiting[id], classes[event.truth]
+    run.panel.check(waiting.x, y)
+    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time)
+    bulletin.note(run.answered, time.time(), rung, run.told, run.monitors)

@@ -1,0 +1,181 @@
+"""An online run in memory: what it has learned, which questions wait, and what each event does to both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from venn.machines.machine import inside
+from venn.monitors.monitor import Monitor
+from venn.online.bulletin import Rung
+from venn.online.codec import encode_object
+from venn.online.panel import Panel
+from venn.prediction import Label, Prediction
+
+# What is refused, or fails the same way when it is done again.
+REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
+
+
+class Waiting(NamedTuple):
+    """A question whose answer has not come."""
+
+    event: int
+    number: int  #: of the question, from 1
+    step: int  #: answers that had been learned when it was asked
+    x: Any
+    predictions: dict[str, Prediction]
+
+
+class Run:
+    """The same events do the same to it, to the last bit: so a journal of them is enough to make it again.
+
+    Parameters
+    ----------
+    panel : Panel
+    monitor : Monitor or mapping of str to Monitor, optional
+        As for `Online`, which see for the attributes.
+
+    Attributes
+    ----------
+    waiting : dict
+        By id, oldest first.
+    mark : float
+        Time of the last event.
+    """
+
+    def __init__(self, panel: Panel, monitor: Any) -> None:
+        self.panel = panel
+        self.monitors = checked_monitors(monitor, panel)
+        self.told = {name: Monitor(panel.classes, sources=()) for name in panel}
+        self.asked = self.answered = self.expired = 0
+        self.waiting: dict[int | str, Waiting] = {}
+        self.mark = 0.0
+        self.codes = {label: code for code, label in enumerate(panel.classes)}
+        self.last: Any = None  # the last object asked about, if nothing was learned since
+        self._memory = self._remembered()
+
+    @property
+    def events(self) -> int:
+        """Number of events so far."""
+        return self.asked + self.answered + self.expired
+
+    # ------------------------------------------------------------------- events
+
+    def ask(self, id: int | str, question: Waiting, time: float) -> None:
+        """Let a question wait, which the panel has just been asked."""
+        self.asked += 1
+        self.mark = time
+        self.waiting[id] = question
+        self.last, self._memory = question.x, self._remembered()
+
+    def overdue(self, patience: int | None) -> list[tuple[int | str, Waiting]]:
+        """Return what is given up when the next question is asked."""
+        late: list[tuple[int | str, Waiting]] = []
+        if patience is not None:
+            for id, waiting in self.waiting.items():
+                if self.asked + 1 - waiting.number < patience:
+                    break
+                late.append((id, waiting))
+        return late
+
+    def give_up(self, id: int | str, time: float) -> None:
+        """Let a question wait no longer."""
+        self.mark = time
+        del self.waiting[id]
+        self.expired += 1
+
+    def as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
+        """Return what the monitored predictors say of an object now; as they did, if nothing was learned since."""
+        if waiting.step == self.answered:
+            return waiting.predictions
+        return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
+
+    def learn(
+        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float
+    ) -> tuple[list[Rung], Exception | None]:
+        """Learn the answer to a question; return the alarms, and what failed after all had learned.
+
+        `current` are the predictions `as_of_now`.
+        """
+        self.mark = time
+        waiting = self.waiting[id]
+        failure: Exception | None = None
+        try:
+            self.panel.learn_one(waiting.x, y)
+        except REFUSALS as error:
+            failure = error
+        del self.waiting[id]
+        self.answered += 1
+        self.last, self._memory = None, self._remembered()
+        rung: list[Rung] = []
+        for name, told in self.told.items():
+            monitor = self.monitors.get(name)
+            try:
+                told.update(waiting.predictions[name], y)
+                alarms = () if monitor is None else monitor.update(current[name], y)
+            except REFUSALS as error:
+                failure = failure or error
+                continue
+            if monitor is not None:
+                first = monitor.count - len(alarms)
+                rung += [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
+        return rung, failure
+
+    # ------------------------------------------------------- what machines remember
+
+    def _remembered(self) -> list[Any]:
+        """Return what the machines remember of the last question that was put to them."""
+        return [getattr(inside(machine), "_asked", None) for machine in self.panel.machines]
+
+    def settle(self) -> None:
+        """Let machines remember the last question of the run, as they will when all is done again.
+
+        What they remember shows in the last bits of what they learn next; somebody may have asked them since.
+        """
+        if self._remembered() == self._memory:
+            return
+        for machine in self.panel.machines:
+            forget = getattr(inside(machine), "_forget", None)
+            if forget is not None:
+                forget()
+        if self.last is not None:
+            self.panel.predict_one(self.last)
+        self._memory = self._remembered()
+
+    # -------------------------------------------------------------------- state
+
+    def state(self, token: str | None) -> dict[str, Any]:
+        """Return all that a restart needs beside the questions of the journal, whose token says that they belong."""
+        return {
+            "asked": self.asked, "answered": self.answered, "expired": self.expired,
+            "waiting": [waiting.event for waiting in self.waiting.values()],
+            "numbers": [waiting.number for waiting in self.waiting.values()],
+            "panel": self.panel, "monitors": self.monitors, "told": self.told,
+            "last": None if self.last is None else encode_object(self.last),
+            "run": token, "mark": self.mark,
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting], last: Any) -> None:
+        """Take over a state, and what of it the journal holds: the questions that wait, the last object."""
+        self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
+        self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
+        self.waiting, self.mark, self.last = waiting, state["mark"], last
+        self._memory = self._remembered()
+
+
+def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
+    """Return the monitors by name, or say what is wrong with them."""
+    if monitor is None:
+        return {}
+    if isinstance(monitor, Monitor):
+        if len(panel) > 1:
+            raise TypeError(f"monitor must be a mapping for a panel of {', '.join(panel)}, got one monitor")
+        monitor = {next(iter(panel)): monitor}
+    if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor) for one in monitor.values()):
+        raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}")
+    for name, one in monitor.items():
+        if name not in panel:
+            raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
+        if one.classes != panel.classes:
+            raise ValueError(f"monitor must be for the classes {panel.classes!r}, got one for {one.classes!r}")
+    return dict(monitor)

@@ -1,0 +1,106 @@
+"""Parameters of constructors: checks that say what must hold and what was given, equality and repr by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+REAL = (int, float, np.integer, np.floating)
+TRUTH = (bool, np.bool_)
+
+
+class Parameters:
+    """Equality and repr by constructor parameters, for small objects without other state."""
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({inside})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(vars(self).items())))
+
+
+def class_codes(classes: Any) -> dict[Hashable, int]:
+    """Return the code of each label; refuse what cannot be a set of classes."""
+    if isinstance(classes, str | bytes):
+        raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
+    if isinstance(classes, set | frozenset):
+        raise TypeError(f"classes must have an order, for ties go to the first; got the set {classes!r}")
+    if isinstance(classes, np.ndarray):
+        classes = classes.tolist()
+    codes: dict[Hashable, int] = {}
+    try:
+        labels = list(classes)
+        hash(tuple(labels))
+    except TypeError as error:
+        raise TypeError(f"classes must be a sequence of hashable labels, got {classes!r}") from error
+    for label in labels:
+        if isinstance(label, float | np.floating) and not np.isfinite(label):
+            raise ValueError(f"classes must be finite labels, got {label!r}")
+        if label in codes:
+            raise ValueError(f"classes must be distinct, got {label!r} twice")
+        codes[label] = len(codes)
+    if len(codes) < 2:
+        raise ValueError(f"classes must hold at least 2 labels, got {list(classes)!r}")
+    return codes
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, of Python or numpy; True and False are none."""
+    return isinstance(value, REAL) and not isinstance(value, TRUTH)
+
+
+def has_methods(value: Any, *names: str) -> bool:
+    """Whether a value is an object, no class and no string, with these methods."""
+    return not isinstance(value, type | str) and all(callable(getattr(value, name, None)) for name in names)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return True or False, or say what is wrong with the value."""
+    if not isinstance(value, TRUTH):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Return an integer of at least `least`, or say what is wrong with the value."""
+    requirement = f"{name} must be an integer >= {least}, got {value!r}"
+    if isinstance(value, TRUTH) or not isinstance(value, int | np.integer):
+        raise TypeError(requirement)
+    if value < least:
+        raise ValueError(requirement)
+    return int(value)
+
+
+def number(name: str, value: Any) -> float:
+    """Return a finite number, or say what is wrong with the value."""
+    return _within(name, value, "a finite number", -math.inf, math.inf)
+
+
+def above_one(name: str, value: Any) -> float:
+    """Return a finite number above 1, or say what is wrong with the value."""
+    return _within(name, value, "a finite number > 1", 1.0, math.inf)
+
+
+def fraction(name: str, value: Any) -> float:
+    """Return a number strictly between 0 and 1, or say what is wrong with the value."""
+    return _within(name, value, "a number in (0, 1)", 0.0, 1.0)
+
+
+def _within(name: str, value: Any, requirement: str, low: float, high: float) -> float:
+    if not is_number(value):
+        raise TypeError(f"{name} must be {requirement}, got {value!r}")
+    try:
+        clean = float(value)
+    except OverflowError:
+        clean = math.inf
+    # Written so that NaN fails.
+    if not low < clean < high:
+        raise ValueError(f"{name} must be {requirement}, got {value!r}")
+    return clean

@@ -1,0 +1,372 @@
+"""Predictions for many objects in arrays: what one prediction says of one object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.prediction import (
+    EACH_CLASS,
+    ERROR_BOUND,
+    ERROR_RATE,
+    REALISED_ROW,
+    CategoryClass,
+    ClassIntervals,
+    Floats,
+    Integers,
+    Label,
+    Multiprobability,
+    PredictionSet,
+    Rule,
+    significance,
+)
+
+
+class _Block:
+    """What all blocks share: classes, and of each object the predicted one."""
+
+    classes: tuple[Label, ...]
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> list[Label]:
+        """The predicted classes."""
+        return [self.classes[k] for k in self.index.tolist()]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} objects, classes {list(self.classes)!r})"
+
+
+class _Bounded(_Block):
+    """Blocks of predictions with two probabilities of the predicted class."""
+
+    @property
+    def lower(self) -> Floats:
+        """(n,) smaller probabilities of the predicted classes."""
+        raise NotImplementedError
+
+    @property
+    def upper(self) -> Floats:
+        """(n,) larger ones."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> Floats:
+        """(n,) upper minus lower."""
+        return self.upper - self.lower
+
+
+def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
+    """Return the label distributions of categories whose examples weigh by class.
+
+    Where a label cannot come, the hypothesis that it has come is false, and its row may be anything. It is made the
+    mean of the others, which moves neither bounds nor the mean of all.
+
+    Parameters
+    ----------
+    labels : (..., c, c) numbers >= 0
+        Row j: examples of each class in the category of the new one, itself included as one of class j.
+    ratios : (c,) float64 >= 0, some > 0
+        What an example of each class weighs.
+    """
+    masses = labels * ratios
+    possible = ratios > 0
+    totals = masses.sum(axis=-1, keepdims=True)
+    rows: Floats = masses / np.where(totals > 0, totals, 1.0)
+    if not possible.all():
+        true = rows[..., possible, :]
+        mean = np.clip(true.mean(axis=-2), true.min(axis=-2), true.max(axis=-2))  # means of equals may differ from them
+        rows[..., ~possible, :] = mean[..., None, :]
+    return rows
+
+
+class Multiprobabilities(_Bounded):
+    """Predictions for n objects by counts: what `Multiprobability` says of one, in arrays.
+
+    With m the number of calibration examples in an object's category, row j of its multiprobability is
+    (counts + 1{k = j}) / (m + 1), hence the interval of a class is [counts, counts + 1] / (m + 1). With ratios an
+    example of class k counts as ratios[k] of them, the new one too.
+
+    Parameters
+    ----------
+    counts : (n, c) numbers >= 0
+        Calibration examples of each class in the category of each object.
+    classes : sequence of c labels
+    rule : Rule
+        Picks the predicted class.
+    category_classes : (n,) int64, optional
+        Class of the category of each object, where categories stand for one.
+    guaranteed : str, optional
+        What is a theorem about each prediction; by default what the rule says.
+    ratios : (c,) float64 >= 0, some > 0, optional
+        What an example of each class weighs; 1 by default.
+
+    Examples
+    --------
+    >>> import venn
+    >>> block = Multiprobabilities(np.array([[0, 0], [1, 3]]), ("no", "yes"), venn.RowMean())
+    >>> block.labels, block.lower, block.upper
+    (['no', 'yes'], array([0. , 0.6]), array([1. , 0.8]))
+    >>> block[1]
+    Multiprobability('yes': [0.600, 0.800])
+    """
+
+    def __init__(
+        self,
+        counts: NDArray[Any],
+        classes: Sequence[Label],
+        rule: Rule,
+        category_classes: Integers | None = None,
+        guaranteed: str | None = None,
+        ratios: Floats | None = None,
+    ) -> None:
+        self.ratios = ratios
+        self.counts = counts.view()
+        self.counts.setflags(write=False)
+        self.classes = tuple(classes)
+        self.rule = rule
+        self.category_classes = category_classes
+        self.guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
+
+    @staticmethod
+    def join(blocks: Sequence[Multiprobabilities]) -> Multiprobabilities:
+        """Return one block of the rows of all, in order; at least one block, all by the same rule."""
+        first = blocks[0]
+        if len(blocks) == 1:
+            return first
+        known = [block.category_classes for block in blocks if block.category_classes is not None]
+        return Multiprobabilities(
+            np.concatenate([block.counts for block in blocks]),
+            first.classes,
+            first.rule,
+            np.concatenate(known) if known else None,
+            first.guaranteed,
+            first.ratios,
+        )
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, i: int) -> Multiprobability:
+        """Return the prediction for object i."""
+        counts = self.counts[i]
+        known = None if self.category_classes is None else int(self.category_classes[i])
+        labels = counts + np.eye(len(self.classes))
+        rows = labels / (counts.sum() + 1) if self.ratios is None else shares(labels, self.ratios)
+        return Multiprobability(rows, self.classes, self.rule, known, self.guaranteed)
+
+    @cached_property
+    def sizes(self) -> NDArray[Any]:
+        """(n,) number of calibration examples in each category."""
+        sizes: NDArray[Any] = self.counts.sum(axis=1)
+        return sizes
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes."""
+        if isinstance(self.rule, CategoryClass) and self.category_classes is not None:
+            return self.category_classes
+        return np.array([self[i].index for i in range(len(self))], np.int64)
+
+    @property
+    def lower(self) -> Floats:
+        """(n,) smallest probabilities of the predicted classes over the hypotheses."""
+        if self.ratios is not None:
+            return self._weighted_bounds[0]
+        lower: Floats = self.counts[np.arange(len(self)), self.index] / (self.sizes + 1)
+        return lower
+
+    @property
+    def upper(self) -> Floats:
+        """(n,) largest ones."""
+        if self.ratios is not None:
+            return self._weighted_bounds[1]
+        upper: Floats = (self.counts[np.arange(len(self)), self.index] + 1) / (self.sizes + 1)
+        return upper
+
+    @cached_property
+    def _weighted_bounds(self) -> tuple[Floats, Floats]:
+        """(n,) smallest and largest probabilities of the predicted classes."""
+        ratios, index = np.asarray(self.ratios), self.index
+        masses = self.counts * ratios
+        own, total = masses[np.arange(len(self)), index], masses.sum(axis=1)
+        # Least under the hypothesis of the other class that weighs most; 1 where no other class can come.
+        others = np.array([np.delete(ratios, k).max() for k in range(len(ratios))])[index]
+        lower: Floats = np.divide(own, total + others, out=np.ones(len(self)), where=others > 0)
+        upper: Floats = np.divide(
+            own + ratios[index], total + ratios[index], out=np.zeros(len(self)), where=ratios[index] > 0
+        )
+        return lower, upper
+
+    @property
+    def probabilities(self) -> Floats:
+        """(n, c, c) multiprobabilities."""
+        rows: Floats = self.counts[:, None, :] + np.eye(len(self.classes))
+        if self.ratios is not None:
+            return shares(rows, self.ratios)
+        rows /= (self.sizes + 1)[:, None, None]
+        return rows
+
+    @property
+    def proba(self) -> Floats:
+        """(n, c) means of the rows: the point forecasts."""
+        mean: Floats = self.probabilities.mean(axis=1)
+        return mean
+
+
+class ManyClassIntervals(_Bounded):
+    """Predictions for n objects: what `ClassIntervals` says of one, in arrays.
+
+    Parameters
+    ----------
+    pairs : (n, c, 2) float64 in [0, 1]
+        Probability of each class when the label is supposed another one, and when it is supposed this one.
+    classes : sequence of c labels
+
+    Examples
+    --------
+    >>> block = ManyClassIntervals(np.array([[[0.2, 0.4], [0.5, 0.7]], [[0.0, 1.0], [0.0, 1.0]]]), ("no", "yes"))
+    >>> block.labels, block.lower, block.upper
+    (['yes', 'no'], array([0.5, 0. ]), array([0.7, 1. ]))
+    >>> block[0]
+    ClassIntervals('yes': [0.500, 0.700])
+    """
+
+    guaranteed = EACH_CLASS
+
+    def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
+        self.pairs = pairs.view()
+        self.pairs.setflags(write=False)
+        self.classes = tuple(classes)
+
+    @staticmethod
+    def join(blocks: Sequence[ManyClassIntervals]) -> ManyClassIntervals:
+        """Return one block of the rows of all, in order; at least one block."""
+        return ManyClassIntervals(np.concatenate([block.pairs for block in blocks]), blocks[0].classes)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, i: int) -> ClassIntervals:
+        """Return the prediction for object i."""
+        return ClassIntervals(self.pairs[i], self.classes)
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(n, c) point forecasts: means of the pairs, divided by their sum; uniform where all are 0."""
+        mean = self.pairs.mean(axis=2)
+        total = mean.sum(axis=1, keepdims=True)
+        proba: Floats = np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
+        return proba
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes; ties go to the first class."""
+        index: Integers = self.proba.argmax(axis=1)
+        return index
+
+    @property
+    def _own(self) -> Floats:
+        own: Floats = self.pairs[np.arange(len(self)), self.index]
+        return own
+
+    @property
+    def lower(self) -> Floats:
+        """(n,) smaller probabilities of the predicted classes."""
+        lower: Floats = self._own.min(axis=1)
+        return lower
+
+    @property
+    def upper(self) -> Floats:
+        """(n,) larger ones."""
+        upper: Floats = self._own.max(axis=1)
+        return upper
+
+
+class ManyPredictionSets(_Block):
+    """Predictions for n objects: what `PredictionSet` says of one, in arrays.
+
+    Parameters
+    ----------
+    p_values : (n, c) float64 in [0, 1]
+        Of each class, in class order.
+    classes : sequence of c labels
+    smoothed : bool, default True
+        Ties are broken at random, so that the p-value of the true label is exactly uniform.
+
+    Examples
+    --------
+    >>> block = ManyPredictionSets(np.array([[0.03, 0.4, 0.07], [0.25, 0.5, 0.0]]), ("a", "b", "c"))
+    >>> block.sets(0.05)
+    [('b', 'c'), ('a', 'b')]
+    >>> block.labels, block.credibility, block.confidence
+    (['b', 'b'], array([0.4, 0.5]), array([0.93, 0.75]))
+    >>> block[1]
+    PredictionSet('b': confidence 0.750, credibility 0.500)
+    """
+
+    def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
+        self.p_values = p_values.view()
+        self.p_values.setflags(write=False)
+        self.classes = tuple(classes)
+        self.smoothed = smoothed
+        self.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
+
+    @staticmethod
+    def join(blocks: Sequence[ManyPredictionSets]) -> ManyPredictionSets:
+        """Return one block of the rows of all, in order; at least one block."""
+        p_values = np.concatenate([block.p_values for block in blocks])
+        return ManyPredictionSets(p_values, blocks[0].classes, blocks[0].smoothed)
+
+    def __len__(self) -> int:
+        return len(self.p_values)
+
+    def __getitem__(self, i: int) -> PredictionSet:
+        """Return the prediction for object i."""
+        return PredictionSet(self.p_values[i], self.classes, self.smoothed)
+
+    def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
+        """Return for each object the labels of p-value above `epsilon`, in class order.
+
+        Parameters
+        ----------
+        epsilon : float in [0, 1]
+            Significance level: the chance of an error.
+
+        Raises
+        ------
+        ValueError, TypeError
+            `epsilon` is not that.
+        """
+        level = significance(epsilon)
+        inside = (self.p_values > level).tolist()
+        return [tuple(label for label, holds in zip(self.classes, row, strict=True) if holds) for row in inside]
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes; ties go to the first class."""
+        index: Integers = self.p_values.argmax(axis=1)
+        return index
+
+    @property
+    def credibility(self) -> Floats:
+        """(n,) largest p-values."""
+        largest: Floats = self.p_values.max(axis=1)
+        return largest
+
+    @property
+    def confidence(self) -> Floats:
+        """(n,) one minus the second largest p-values."""
+        second: Floats = np.partition(self.p_values, -2, axis=1)[:, -2]
+        return 1.0 - second

@@ -1,0 +1,49 @@
+"""The examples so far, kept for trainings to come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn.machines import frozen
+from venn.machines.machine import grown
+from venn.machines.sparse import SparseRows, rows_of
+from venn.machines.store import SparsePool
+from venn.prediction import Bools, Integers
+
+
+class History:
+    """The examples so far, for trainings to come. The first one's objects decide whether all are kept sparse."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._X = np.zeros((0, 0))
+        self._sparse: SparsePool | None = None
+        self._codes = np.zeros(0, np.int64)
+        self._calibrates = np.zeros(0, np.bool_)
+
+    def append(self, X: frozen.Block, codes: Integers, calibrates: Bools) -> None:
+        """Keep examples, and whether they calibrated when they came."""
+        n = self.n + len(X)
+        if n == self.n:
+            return
+        if n > len(self._codes):
+            self._codes, self._calibrates = grown(self._codes, 2 * n), grown(self._calibrates, 2 * n)
+        if self.n == 0 and isinstance(X, SparseRows):
+            self._sparse = SparsePool(X.features)
+        if self._sparse is not None:
+            self._sparse.put(self.n, X if isinstance(X, SparseRows) else rows_of(X))
+            self._sparse.keep(n - 1)
+        else:
+            if n > len(self._X):
+                self._X = grown(self._X.reshape(-1, X.shape[1]), 2 * n, X.shape[1])
+            self._X[self.n : n] = X.toarray() if isinstance(X, SparseRows) else X
+        self._codes[self.n : n], self._calibrates[self.n : n] = codes, calibrates
+        self.n = n
+
+    @property
+    def examples(self) -> tuple[Any, Integers, Bools]:
+        """(n, d) objects, `SparseRows` where they are sparse, (n,) class codes, (n,) whether they calibrated."""
+        X = self._X[: self.n] if self._sparse is None else self._sparse.held(self.n)
+        return X, self._codes[: self.n], self._calibrates[: self.n]

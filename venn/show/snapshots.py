@@ -1,0 +1,26 @@
+"""Snapshots of monitors, as views and journals have them: `Monitor.snapshot` as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Snapshot = Mapping[str, Any]
+
+
+def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
+    """Return what a point of the curves shows.
+
+    Parameters
+    ----------
+    told : mapping
+        Of the predictions as they were made.
+    monitor : mapping, optional
+        Of the monitor whose evidence it is.
+    """
+    evidence = [] if monitor is None else monitor["evidence"]
+    return {
+        "curves": told["curves"],
+        "window": told["window"],
+        "evidence": {f"{one['detector']}: {one['name']}": one.get("log10") for one in evidence},
+    }
