@@ -665,3 +665,9 @@ def test_values_that_nobody_has_written_are_the_named_error(table, column, read,
         read(watch)
     with suppress(venn.JournalError):  # another exception would leave it
         opened(path).journal.close()
+
+
+def test_a_viewer_who_asks_with_what_sqlite_does_not_hold(tmp_path):
+    opened(tmp_path / "run.db").close()
+    with venn.Watch(tmp_path / "run.db") as watch, pytest.raises(venn.JournalError, match=r"run\.db cannot be read"):
+        watch.alarms("TransductiveVenn", 2**63)

@@ -481,3 +481,9 @@ def test_a_rate_that_no_float_holds_is_refused():
         SimpleJumper(10**400)
     with pytest.raises(ValueError, match="jumps must lie in"):
         CompositeJumper([0.1, -(10**400)])
+
+
+@pytest.mark.parametrize("grid", [1, 4097, 10**400], ids=["one", "too fine", "huge"])
+def test_a_grid_that_no_memory_holds_is_refused(grid):
+    with pytest.raises(ValueError, match="grid must be an integer"):
+        Sleeper(0.01, grid)

@@ -230,12 +230,13 @@ def settle_members(k, count, C, objects, solved):  # type: ignore[no-untyped-def
 
 
 @compiled
-def commit_step(sides, count, objects, solved, branches):  # type: ignore[no-untyped-def]
+def commit_step(sides, p, joining, count, objects, solved, branches):  # type: ignore[no-untyped-def]
     """Keep, in every machine, the branch of the revealed label: (c,) `sides` says which, -1 the machine as it is.
 
-    Returns how many margins are marked REBUILD and left to the caller.
+    `joining` (c, 2) is what the example at object p adds to the weights of the positive ones there and of all. Returns
+    how many margins are marked REBUILD and left to the caller.
     """
-    K = objects.kernel
+    K, positive, total, sizes = objects
     beta, score, state, bias, members, size, B, spare = solved
     betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
     anew = 0
@@ -243,6 +244,10 @@ def commit_step(sides, count, objects, solved, branches):  # type: ignore[no-unt
         side = sides[k]
         if side < 0:
             continue
+        positive[k, p] += joining[k, 0]
+        total[k, p] += joining[k, 1]
+        sizes[k, 0] += side == betas.shape[0] - 1
+        sizes[k, 1] += 1
         for i in range(count):
             beta[k, i] = betas[side, k, i]
             score[k, i] = scores[side, k, i]

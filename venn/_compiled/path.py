@@ -29,7 +29,8 @@ FLAT = 1e-11  # a rate below this is no motion
 # A squared distance from the margin's span below this, in units of the largest K(x, x), is dependence: less could
 # not move a score by the tolerance, and rounding is not far below.
 DEPENDENT = 3e-15
-REACH, NEAR = 1.5, 0.03  # how far an object may move more than its first rate says, and stay unwatched
+REACH, NEAR = 1.2, 0.02  # how far an object may move more than its first rate says, and stay unwatched
+AGAIN, CLOSE = 0.25, 0.01  # how near to a level, by its way and besides, an object may end, and stay unwatched again
 EVENTS = 256  # events of one path that are kept as rank-one terms
 
 # What a path returns.
@@ -61,6 +62,19 @@ def set_levels(i, state, positive, negative, up, down):  # type: ignore[no-untyp
     """Write the levels between which object i's score is free: infinite for a member, which has its own test."""
     up[i] = level_above(state, positive)
     down[i] = level_below(state, negative)
+
+
+@compiled
+def copy_levels(count, state, positive, total, copy, up, down):  # type: ignore[no-untyped-def]
+    """Copy the states and write the levels of all objects; without branches, which the compiler can widen."""
+    for i in range(count):
+        at = state[i]
+        copy[i] = at
+        middle = at == MIDDLE
+        rise = 1.0 if middle & (positive[i] > 0.0) else np.inf
+        fall = -1.0 if middle & (total[i] - positive[i] > 0.0) else -np.inf
+        up[i] = -1.0 if at == BELOW else rise
+        down[i] = 1.0 if at == ABOVE else fall
 
 
 @compiled
@@ -108,12 +122,46 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
 
 
 @compiled
-def follow(case, budget, widen, margin, motion, branch, scratch):  # type: ignore[no-untyped-def]
+def screen(case, budget, widen, response, base, slack):  # type: ignore[no-untyped-def]
+    """Set `slack` to at most 0 at the objects to be watched: those that an event could reach.
+
+    Their distance to a level is at most `widen` times a bound on their motion by their first rate (all, for widen = 0).
+    """
+    sign, p, _, count, _, _, _, scale = case
+    score, up, down = base.score, base.up, base.down
+    reach = budget
+    if response[p] > FLAT * scale:
+        reach = min(budget, sign * (sign - score[p]) / response[p])
+    if widen > 0.0:
+        for i in range(count):
+            distance = min(up[i] - score[i], score[i] - down[i])
+            slack[i] = distance - widen * (REACH * abs(response[i]) * reach + NEAR)
+    else:
+        for i in range(count):
+            slack[i] = -1.0 if up[i] < np.inf or down[i] > -np.inf else 1.0
+    slack[p] = 1.0
+
+
+@compiled
+def look_closer(count, p, score, base, slack):  # type: ignore[no-untyped-def]
+    """After a path that missed events, let those objects be watched too that end past a level of theirs, or near one.
+
+    `score` is where the path ended. Near is by how far an object has come.
+    """
+    up, down = base.up, base.down
+    for i in range(count):
+        distance = min(up[i] - score[i], score[i] - down[i])
+        closer = distance - (AGAIN * abs(score[i] - base.score[i]) + CLOSE)
+        slack[i] = min(slack[i], closer)
+    slack[p] = 1.0
+
+
+@compiled
+def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-untyped-def]
     """Drive p's coefficient by up to `budget` in the direction of `case.sign`, from a nonempty margin.
 
     `branch` holds a solved base and is updated in place; `margin` and `motion` are those of the base. Only
-    objects that an event could reach are watched on the way: those whose distance to a level is at most
-    `widen` times a bound on their motion (all, for widen = 0).
+    the objects that `screen` has marked in `scratch` are watched on the way.
 
     Returns (outcome, budget left, slots, events, p joined). Slots alive afterwards are the new
     margin; the rows of `branch.terms` over `branch.kappa` are its inverse's rank-one terms.
@@ -123,7 +171,7 @@ def follow(case, budget, widen, margin, motion, branch, scratch):  # type: ignor
     direction, response = motion
     beta, score, state, up, down, index, alive, U, kappa = branch
     shape, work, around, near, pack = scratch
-    limit = U.shape[1]
+    limit = index.shape[0]
     v, z, u, now, lowest, highest, rhs, ratio = (work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
     z[0] = 1.0
     now[0] = 0.0
@@ -154,18 +202,8 @@ def follow(case, budget, widen, margin, motion, branch, scratch):  # type: ignor
     up[p] = np.inf
     down[p] = -np.inf
     # Watch the objects that an event could reach.
-    reach = budget
-    if rate_p > flat:
-        reach = min(budget, sign * (goal - f_p) / rate_p)
     slack = around[0]
     f_q, rate_q, up_q, down_q, lift, ratio_q = around[1], around[2], around[3], around[4], around[5], around[6]
-    if widen > 0.0:
-        for i in range(count):
-            distance = min(up[i] - score[i], score[i] - down[i])
-            slack[i] = distance - widen * (REACH * abs(response[i]) * reach + NEAR)
-    else:
-        for i in range(count):
-            slack[i] = -1.0 if up[i] < np.inf or down[i] > -np.inf else 1.0
     q = 0
     for i in range(count):
         if slack[i] <= 0.0:

@@ -15,13 +15,17 @@ from venn._compiled.path import (
     PLUS,
     SOLVED,
     apply_inverse,
+    copy_levels,
     follow,
+    look_closer,
+    screen,
     segment,
     set_levels,
 )
 from venn._compiled.smo import bias_interval, resolution
 
 ACCEPT = 1e-9  # worst violation accepted from a path; above it more objects are watched, then a batch solve is made
+ATTEMPTS = 6  # with more objects watched each time; all, the last time
 LANES = 16
 
 
@@ -139,12 +143,10 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
     near_end = resolution(C, scale)
     alone = np.empty(1, np.int64)
     alone_B = np.empty((2, 2))
+    slack = scratch.around[0]
     widen = 1.0
-    for attempt in range(4):
-        if attempt > 0:
-            widen *= 4.0
-        if attempt == 3:
-            widen = 0.0
+    screened = False  # whether `slack` says whom to watch
+    for attempt in range(ATTEMPTS):
         for i in range(count):
             beta[i] = base.beta[i]
             score[i] = base.score[i]
@@ -192,9 +194,13 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
             # An earlier attempt may have left the direction of another margin behind.
             if leg > 0 or attempt > 0 or size != margin.size or size == 0:
                 respond(K, count, members, size, B, p, direction, response, shape, work[6])
-            outcome, left, slots, events, joined = follow(
-                case, left, widen if leg == 0 else 0.0, Margin(members, size, B), motion, branch, scratch
-            )
+            if leg > 0 or attempt == ATTEMPTS - 1:
+                screen(case, left, 0.0, response, branch, slack)
+                screened = False
+            elif not screened:
+                screen(case, left, widen, response, branch, slack)
+                screened = True
+            outcome, left, slots, events, joined = follow(case, left, Margin(members, size, B), motion, branch, scratch)
             if outcome == FAILED:
                 break
             living = 0
@@ -208,6 +214,8 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
                 break
             size = 0
         if outcome == FAILED:
+            widen *= 4.0
+            screened = False
             continue
         if state[p] != PLUS and state[p] != MINUS:
             # The budget is spent: p's coefficient stands at an end of its segments, exactly.
@@ -237,6 +245,8 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
                     inside += 1
                 error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
         if not error <= ACCEPT:
+            widen *= 4.0
+            screened = False
             continue
         if inside == 0:
             # No coefficient strictly inside its segment: the margin is empty and the bias an interval.
@@ -271,6 +281,10 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
         worst = max(error, largest_violation(score, up, down, count, work[6]))
         if worst <= ACCEPT and abs(score[p]) < np.inf:
             return commit, slots, events, worst
+        if screened:
+            look_closer(count, p, score, base, slack)
+        else:
+            widen *= 4.0
     return UNSOLVED, 1, 0, worst
 
 
@@ -279,8 +293,8 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
     """Answer, for every machine, all suppositions about object p.
 
     `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
-    where that is 0 is not solved. Branches marked UNSOLVED are left to the caller. Returns the worst violation of the
-    solved branches, NaN when the kernel is not finite at p.
+    where that is 0 is not solved. Returns the worst violation of the solved branches, NaN when the kernel is not finite
+    at p, and how many branches are marked UNSOLVED and left to the caller.
     """
     K, positives, totals, sizes = objects
     beta, score, state, _, members, size, B, spare = solved
@@ -288,10 +302,11 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
     shape, work, around, _, _ = scratch
     near_end = resolution(C, scale)
     worst_of_all = 0.0
+    left_over = 0
     if new:
         worst_of_all = place(p, objects, solved)
         if worst_of_all != 0.0:
-            return worst_of_all
+            return worst_of_all, 0
     direction = work[8]
     response, up, down = around[9], around[10], around[11]
     base_state = np.empty(count, np.int8)
@@ -323,6 +338,7 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
                         states[side, k, i] = beyond
                 else:
                     commit[k, side] = UNSOLVED
+                    left_over += 1
                 continue
             same = own if of else before - own
             total[p] = before + weight
@@ -351,13 +367,7 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
                 base_members = members[k]
                 base_B = B[k]
                 if not ready:
-                    for i in range(count):
-                        base_state[i] = state[k, i]
-                        if abs(base_state[i]) == 1:
-                            up[i] = np.inf
-                            down[i] = -np.inf
-                        else:
-                            set_levels(i, base_state[i], positive[i], total[i] - positive[i], up, down)
+                    copy_levels(count, state[k], positive, total, base_state, up, down)
                 if at_level:
                     alternate[k, side] = True
                     base_state[p] = MIDDLE
@@ -399,8 +409,10 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
                 commit[k, side] = how
                 slots[k, side] = n_slots
                 events[k, side] = n_events
-                if how != UNSOLVED:
+                if how == UNSOLVED:
+                    left_over += 1
+                else:
                     worst_of_all = max(worst_of_all, worst)
             total[p] = before
             positive[p] = own
-    return worst_of_all
+    return worst_of_all, left_over

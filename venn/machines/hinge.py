@@ -158,18 +158,18 @@ class HingeMachine(HingeState):
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
         self._make_room(count)
-        self._make_margin_room(int(self._solved.size.max()))
+        self._make_margin_room(max(self._solved.size.tolist()))
         if p == self._count:
             self._store.put(p, x)
             self._store.row(count, x, self._objects.kernel[p])
             self._first[p] = self._equal[p] = 0
-        worst = solve_step(
+        worst, unsolved = solve_step(
             p, p == self._count, count, self._scale_with(p), self.C, supposed, self._objects, self._solved,
             self._branches, self._scratch,
         )  # fmt: skip
         if math.isnan(worst):
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
-        if UNSOLVED in self._branches.commit:
+        if unsolved:
             for k, side in np.argwhere(self._branches.commit == UNSOLVED):
                 worst = max(worst, self._solve_afresh(int(k), int(side), p, count, float(supposed[side, k])))
         if not worst <= TOLERANCE:
@@ -238,10 +238,6 @@ class HingeMachine(HingeState):
         self._count = count
         self._enlist(p, label, weight)
         self._counts[label, p] += 1
-        joining = self._joining[label]  # (machines, 2): as positive, and at all
-        self._objects.positive[:, p] += weight * joining[:, 0]
-        self._objects.total[:, p] += weight * joining[:, 1]
-        self._objects.sizes[:] += joining > 0
         if self.n == self._history.shape[1]:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
             self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
@@ -254,7 +250,8 @@ class HingeMachine(HingeState):
             self._known[learning, :count] = self._spans[sides[learning], learning, :count]
         else:
             self._known.fill(np.nan)
-        if commit_step(sides, count, self._objects, self._solved, self._branches):
+        joining = weight * self._joining[label]
+        if commit_step(sides, p, joining, count, self._objects, self._solved, self._branches):
             for k in np.flatnonzero(sides >= 0).tolist():
                 if self._branches.commit[k, sides[k]] == REBUILD:
                     self._make_margin_room(int((abs(self._solved.state[k, :count]) == 1).sum()))

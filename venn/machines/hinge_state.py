@@ -16,9 +16,12 @@ from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.kernels import Kernel, checked_kernel, positive
 from venn.machines.machine import checked_class_weights, grown
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.prediction import Floats, Integers, Label, class_codes
+from venn.parameters import class_codes
+from venn.prediction import Floats, Integers, Label
 
 REFRESH = 200  # examples, learned or unlearned, between two recomputations of all scores from the kernel
+# Columns that a matrix has more than its room, a power of two: else all rows would start at one place of the cache.
+OFFSET = 8
 
 
 class HingeState(Storing, ABC):
@@ -74,7 +77,7 @@ class HingeState(Storing, ABC):
         self._branches = Branches(
             np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
             counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
-            np.zeros((k, sides, EVENTS, wide)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
+            np.zeros((k, sides, EVENTS, wide + OFFSET)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
         )  # fmt: skip
         # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
         # Empty until deleted scores are asked for.
@@ -87,7 +90,7 @@ class HingeState(Storing, ABC):
     def _new_scratch(self) -> Scratch:
         width = self._room + EVENTS + 8
         return Scratch(
-            np.arange(self._margin_room), np.empty((9, self._margin_room)), np.empty((12, width)),
+            np.arange(max(self._room, self._margin_room)), np.empty((9, self._margin_room)), np.empty((12, width)),
             np.empty(width, np.int64), np.empty(self._margin_room * width),
         )  # fmt: skip
 
@@ -100,7 +103,9 @@ class HingeState(Storing, ABC):
         self._counts, self._equal = grown(self._counts, c, room), grown(self._equal, room)
         self._first, self._first_weight = grown(self._first, room), grown(self._first_weight, room)
         kernel, of_class, total, sizes = self._objects
-        self._objects = Objects(grown(kernel, room, room), grown(of_class, k, room), grown(total, k, room), sizes)
+        self._objects = Objects(
+            grown(kernel, room, room + OFFSET), grown(of_class, k, room), grown(total, k, room), sizes
+        )
         sides = len(self._branches.beta)
         old, asked = self._solved, self._branches
         self._solved = old._replace(
@@ -126,13 +131,13 @@ class HingeState(Storing, ABC):
         old, asked = self._solved, self._branches
         self._solved = old._replace(
             members=grown(old.members, k, room),
-            inverse=grown(old.inverse, k, room, room),
-            spare=grown(old.spare, k, room, room),
+            inverse=grown(old.inverse, k, room, room + OFFSET),
+            spare=grown(old.spare, k, room, room + OFFSET),
         )
         self._branches = asked._replace(
             index=grown(asked.index, k, sides, room),
             alive=grown(asked.alive, k, sides, room),
-            terms=grown(asked.terms, k, sides, EVENTS, room),
+            terms=grown(asked.terms, k, sides, EVENTS, room + OFFSET),
         )
         self._scratch = self._new_scratch()
 
@@ -147,7 +152,7 @@ class HingeState(Storing, ABC):
 
         First those like the first one at each of `count` objects, then all others.
         """
-        objects, codes, numbers = np.arange(count), self._first[:count], self._equal[:count]
+        objects, codes, numbers = self._scratch.order[:count], self._first[:count], self._equal[:count]
         if self._extras:
             others, classes, _ = zip(*self._extras, strict=True)
             objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])

@@ -30,6 +30,8 @@ from venn.monitors.running import NEAR, are_whole, close
 from venn.parameters import fraction, is_number, whole
 from venn.prediction import Floats
 
+FINEST = 4096  # grid of a Sleeper
+
 
 class Power(Bettor):
     """The power martingale: f(p) = kappa p^(kappa - 1) at every step.
@@ -324,7 +326,7 @@ class Sleeper(Bettor):
     Parameters
     ----------
     rate : float in (0, 1), default 0.001
-    grid : int >= 2, default 10
+    grid : int from 2 to 4096, default 10
 
     References
     ----------
@@ -343,6 +345,8 @@ class Sleeper(Bettor):
     def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
         self.rate = fraction("rate", rate)
         self.grid = whole("grid", grid, 2)
+        if self.grid > FINEST:
+            raise ValueError(f"grid must be an integer from 2 to {FINEST}, got {grid!r}: it has grid^2 bettors")
         k = (self.grid - 1) ** 2
         a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
         kept = 1 - self.rate

@@ -133,7 +133,7 @@ class Watch:
             raise JournalError(f"{self.path} is closed")
         try:
             return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError) as error:  # an integer of more than 64 bits
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
     @contextmanager

@@ -1,0 +1,132 @@
+"""Runs killed at random moments: what they leave at last is what an undisturbed one leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import kill
+import numpy as np
+import run_cases
+from click.testing import CliRunner
+from test_checkpoint import SUBJECTS
+from test_contract import learned, small_stream
+
+import streams
+import venn
+from venn import cli
+from venn.cli.predictors import PREDICTORS
+from venn.online import checkpoint
+
+from .tally import Tally
+
+DEATHS = 6
+
+
+def run(rng: np.random.Generator, tally: Tally) -> None:
+    """`venn.Online` with a journal, by every machine and predictor of tests/kill.py: late, missing, expired labels."""
+    setup = str(rng.choice(list(kill.SETUPS)))
+    seed = int(rng.integers(1 << 30))
+    delay = int(rng.integers(1, 30))
+    teacher = streams.Lazy(float(rng.uniform(0, 0.4)), seed=seed, teacher=streams.RandomDelay(delay, seed=seed))
+    stream = streams.load("car", shuffle=seed % 1000).take(int(rng.integers(30, 110)))
+    events = list(streams.teach(stream, teacher))
+    dice = random.Random(seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        kill.live(setup, folder / "warm.db", events, every=10**9).journal.close()  # compiles
+        start = time.perf_counter()
+        undisturbed = kill.live(setup, folder / f"{setup}.db", events, every=10**9)
+        seconds = time.perf_counter() - start
+        expected = kill.left(undisturbed, folder / f"{setup}.db")
+        undisturbed.journal.close()
+        try:
+            killed = kill.disturbed(setup, folder, events, DEATHS, 0.02 + 1.6 * seconds / DEATHS, dice)
+        except SystemExit as error:
+            tally.fail(f"{setup}: a life ends by an error", error)
+            return
+        after = kill.live(setup, folder / f"{setup} killed.db", events, every=10**9)
+        found = kill.left(after, folder / f"{setup} killed.db")
+        after.journal.close()
+    tally.notes["deaths"] += killed
+    for part, value in expected.items():
+        tally.same(found[part] == value, f"{setup}: {part} differs", f"after {killed} deaths")
+        tally.compared += len(value) if isinstance(value, list) else 0
+
+
+#: Predictors of the command line; some learn nothing of few examples, and are not slow.
+NAMED = list(PREDICTORS)
+
+
+def command(rng: np.random.Generator, tally: Tally) -> None:
+    """`venn run` over a file: its journal and what it prints."""
+    events = run_cases.events(int(rng.integers(20, 120)), seed=int(rng.integers(1 << 20)))
+    name = str(rng.choice(NAMED))
+    place = run_cases.OPTIONS.index("inductive")
+    options = [*run_cases.OPTIONS[:place], name, *run_cases.OPTIONS[place + 1 :]]
+    folder = Path.cwd()
+    (folder / "in.jsonl").write_text("".join(map(run_cases.line, events)))
+
+    def arguments(which: str) -> list[str]:
+        files = ["--source", "jsonl:in.jsonl", "--journal", f"{which}.db", "--out", f"{which}.jsonl", "--end"]
+        return [*files, "--quiet", *options, *(["--window", str(window)] if window else [])]
+
+    window = int(rng.integers(5, 40)) if rng.random() < 0.3 and not name.startswith("inductive") else 0
+    start = time.perf_counter()
+    result = CliRunner().invoke(cli.main, ["run", *arguments("whole")])
+    seconds = time.perf_counter() - start
+    if result.exit_code:
+        tally.fail(f"venn run --predictor {name}: exit {result.exit_code}", result.output + repr(result.exc_info))
+        return
+    killed = 0
+    while True:
+        life = run_cases.Life(folder, *arguments("part"))
+        if killed < DEATHS:
+            time.sleep(float(rng.uniform(0, 0.05 + 1.2 * seconds)))
+            life.send(signal.SIGKILL)
+        code = life.end()
+        if code == -signal.SIGKILL:
+            killed += 1
+            continue
+        tally.same(code == 0, f"venn run --predictor {name}: a life ends with {code}", life.said[-2000:])
+        break
+    tally.notes["deaths"] += killed
+    if code:
+        return
+    whole, part = run_cases.left(folder / "whole.db"), run_cases.left(folder / "part.db")
+    for table, rows in whole.items():
+        tally.same(part[table] == rows, f"venn run --predictor {name}: {table} differ", f"after {killed} deaths")
+        tally.compared += len(rows)
+    lines = [(folder / f"{which}.jsonl").read_text().splitlines() for which in ("whole", "part")]
+    tally.same(
+        list(map(json.loads, lines[0])) == list(map(json.loads, lines[1])), f"venn run {name}: what it prints differs",
+        (killed, lines),
+    )  # fmt: skip
+
+
+def save(rng: np.random.Generator, tally: Tally) -> None:
+    """`venn.save` over an older file: it is the one or the other."""
+    name = str(rng.choice(list(SUBJECTS)))
+    X, y = small_stream(int(rng.integers(1000)), 40)
+    first, second = learned(SUBJECTS[name](), X[:20], y[:20]), learned(SUBJECTS[name](), X, y)
+    path = Path.cwd() / "model.npz"
+    venn.save(path, first)
+    either = (checkpoint.pack(first), checkpoint.pack(second))
+    for _ in range(10):
+
+        def work() -> None:
+            while True:
+                venn.save(path, second)
+                venn.save(path, first)
+
+        child = kill.in_child(work)
+        time.sleep(float(rng.uniform(0, 0.05)))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        tally.notes["deaths"] += 1
+        tally.same(checkpoint.pack(venn.load(path)) in either, f"{name}: neither the old nor the new file")

@@ -1,0 +1,73 @@
+"""Parts of a stream, in any number, order and grouping, are the whole; shards may move at any moment."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import test_merging
+import test_scale_collection as collection
+import test_scale_keyed as keyed
+
+from venn.scale.collection import calibrate, score, score_block
+from venn.scale.keyed import Shards
+
+from .tally import Tally
+
+
+def trial(rng: np.random.Generator, tally: Tally) -> None:
+    if rng.random() < 0.3:
+        blocks(rng, tally)
+        return
+    kind = str(rng.choice(list(test_merging.KINDS)))
+    make, said, merge = test_merging.KINDS[kind]
+    n = int(rng.integers(1, 120))
+    whole = test_merging.examples(int(rng.integers(1 << 30)), n)
+    number = int(rng.integers(1, 9))
+    which = rng.integers(0, number, n)
+    parts = [tuple(array[which == i] for array in whole) for i in range(number)]
+    made = [make(part) for part in parts]
+    copies = [pickle.loads(pickle.dumps(one)) for one in made]
+    whole_said = said(make(whole))
+    tally.same(said(test_merging.at_random(made, merge, rng)) == whole_said, f"parts of {kind}", (n, number))
+    tally.same(said(test_merging.at_random(copies, merge, rng)) == whole_said, f"parts of {kind}, pickled", (n, number))
+
+
+def blocks(rng: np.random.Generator, tally: Tally) -> None:
+    """`scale.calibrate` and `scale.score` over blocks of any length, some empty."""
+    name = str(rng.choice(list(collection.MODELS)))
+    made = [collection.rows(int(rng.integers(1 << 20)), int(rng.integers(0, 30))) for _ in range(rng.integers(1, 9))]
+    X, y = collection.joined(made)
+    whole = collection.MODELS[name]()
+    whole.learn_many(X, y)
+    given = made if rng.random() < 0.5 else [partial(lambda block: block, block) for block in made]
+    found = calibrate(collection.MODELS[name](), iter(given) if rng.random() < 0.5 else given)
+    tally.same(collection.said(found) == collection.said(whole), f"calibrate over blocks: {name}", len(made))
+    if len(y):
+        tally.same(score(found, iter(made)) == score_block(whole, X, y), f"score over blocks: {name}", len(made))
+
+
+def shards(rng: np.random.Generator, tally: Tally) -> None:
+    """Keyed streams whose owner changes at random places, with few or many keys in memory."""
+    n, seed, count = int(rng.integers(5, 50)), int(rng.integers(1 << 20)), int(rng.integers(1, 4))
+    folder = Path.cwd()
+    whole = Shards(folder / "whole", keyed.make, count, monitor=keyed.monitor)
+    moved = Shards(folder / "moved", keyed.make, count, monitor=keyed.monitor, every=int(rng.integers(1, 30)),
+                   open=int(rng.integers(1, 5)))  # fmt: skip
+    for number in range(count):
+        if not any(whole.of(key) == number for key in keyed.KEYS):
+            continue
+        said = keyed.messages_of(whole, number, n, seed)
+        with whole.own(number) as shard:
+            expected = [event.id for event in shard.follow(keyed.Told(said), keyed.before_bar)]
+        heard: list[object] = []
+        for end in [*sorted(rng.integers(0, n + 1, 3).tolist()), n]:
+            with moved.own(number) as shard:
+                heard += [event.id for event in shard.follow(keyed.Told(said[:end]), keyed.before_bar)]
+        tally.same(heard == expected, "what happens in shards that move", (number, heard, expected))
+    first, second = keyed.states(whole, folder), keyed.states(moved, folder)
+    for key, value in first.items():
+        tally.same(second.get(key) == value, "the state of a key whose shard moves", (key, seed, n, count))
+    tally.same(first.keys() == second.keys(), "keys", (first.keys(), second.keys()))
