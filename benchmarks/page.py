@@ -60,11 +60,11 @@ def write(path, n, rng):
     with journal:
         db = journal.connection
         db.executemany(
-            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 0)",  # who looks on reads no checksums
             ((2 * i + 1, i + 1, start + i / 1000, i, b"\0" * 32, content[i % 50]) for i in range(n)),
         )
         db.executemany(
-            "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, 0)",
             ((i + 1, 2 * i + 2, 2 * i + 1, start + i / 1000, i % 3) for i in range(n)),
         )
         for step in (step for step in range(1, n + 1) if step % spacing(step) == 0):

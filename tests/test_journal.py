@@ -19,6 +19,7 @@ import venn
 from venn.online import restart
 from venn.online.bulletin import spacing
 from venn.online.codec import encode
+from venn.online.journal import Answer, Question
 
 
 def events_of(n, seed=0):
@@ -279,6 +280,15 @@ def test_a_run_has_one_owner(tmp_path):
     online.close()
 
 
+def sealed(db):
+    """Give every row the checksum of what stands there: what is spoilt is then not damage, but a lie."""
+    db.row_factory = None
+    for row in db.execute("SELECT event, id, step, x, predictions, time FROM questions").fetchall():
+        db.execute("UPDATE questions SET checksum = ? WHERE event = ?", (Question(*row).checksum, row[0]))
+    for row in db.execute("SELECT event, question, truth, time FROM answers").fetchall():
+        db.execute("UPDATE answers SET checksum = ? WHERE event = ?", (Answer(*row).checksum, row[0]))
+
+
 def spoil_version(path):
     with sqlite3.connect(path) as db:
         db.execute("UPDATE run SET value = '0' WHERE key = 'version'")
@@ -289,6 +299,7 @@ def spoil_prediction(path):
     with sqlite3.connect(path) as db:
         (content,) = db.execute("SELECT predictions FROM questions WHERE event = 1").fetchone()
         db.execute("UPDATE questions SET predictions = ? WHERE event = 1", (content[:-1] + b"\x01",))
+        sealed(db)
     db.close()
     for file in path.parent.glob("run.db-state-*"):
         file.unlink()
@@ -302,9 +313,11 @@ def spoil_hole(path):
         file.unlink()
 
 
-def spoil(path, statement):
+def spoil(path, statement, seal=True):
     with sqlite3.connect(path) as db:
         db.execute(statement)
+        if seal:
+            sealed(db)
     db.close()
     for file in path.parent.glob("run.db-state-*"):
         file.unlink()
@@ -312,6 +325,16 @@ def spoil(path, statement):
 
 def spoil_label(path):
     spoil(path, "UPDATE answers SET truth = -1 WHERE step = 2")
+
+
+def change_label(path):
+    spoil(path, "UPDATE answers SET truth = (truth + 1) % 3 WHERE step = 2", seal=False)
+
+
+def change_object(path):
+    spoil(
+        path, "UPDATE questions SET x = CAST(substr(x, 1, length(x) - 1) || x'01' AS BLOB) WHERE event = 1", seal=False
+    )
 
 
 def spoil_trigger(path):
@@ -332,13 +355,15 @@ def another_database(path):
 SPOILT = {
     "text": (lambda path: path.write_text("hello, " * 1000), "cannot be opened as a journal: file is not a database"),
     "another database": (another_database, "must be a journal, got another SQLite file"),
-    "version": (spoil_version, "must be a journal of version 1, which this program writes, got 0"),
+    "version": (spoil_version, "must be a journal of version 2, which this program writes, got 0"),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be opened as a journal"),
     "prediction": (spoil_prediction, "at event 1 holds another one|must be those of"),
     "hole": (spoil_hole, "must hold every event"),
     "label": (spoil_label, "must hold answers to its questions"),
     "trigger": (spoil_trigger, "must have the tables of a journal and nothing else"),
     "object": (spoil_object, "cannot be gone on with"),
+    "label changed": (change_label, r"is damaged: the answer of event \d+ has changed"),
+    "object changed": (change_object, "is damaged: the question of event 1 has changed"),
 }
 
 

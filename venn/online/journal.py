@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from venn.online.journal_file import (
     FORMAT,
     SCHEMA,
     VERSION,
+    checksum,
     read_header,
     schema_of,
     wanted_schema,
 )
 from venn.online.journal_file import JournalError as JournalError
 
-COLUMNS = "event, id, step, x, predictions, time"
+COLUMNS = "event, id, step, x, predictions, time, checksum"
 KEPT = 2  # checkpoints
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when nobody needs more
 LARGEST = 2**63 - 1  # integer that SQLite holds
@@ -45,6 +46,11 @@ class Question(NamedTuple):
     predictions: bytes
     time: float
 
+    @property
+    def checksum(self) -> int:
+        """What stands beside it in the journal."""
+        return checksum(self.event, self.id, self.step, self.time, contents=(self.x, self.predictions))
+
 
 class Answer(NamedTuple):
     """What was revealed; a truth of None: the question expired."""
@@ -53,6 +59,14 @@ class Answer(NamedTuple):
     question: int
     truth: int | None
     time: float
+
+    @property
+    def checksum(self) -> int:
+        """What stands beside it in the journal."""
+        return checksum(*self)
+
+
+Event = TypeVar("Event", Question, Answer)
 
 
 class Journal:
@@ -270,9 +284,10 @@ class Journal:
         self._check_there()
         try:
             self.connection.execute(
-                "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?)",
-                (question.event, question.id, question.time, question.step, question.x, question.predictions),
-            )
+                "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (question.event, question.id, question.time, question.step, question.x, question.predictions,
+                 question.checksum),
+            )  # fmt: skip
         except sqlite3.IntegrityError as error:
             if "questions.id" not in str(error):
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
@@ -283,12 +298,14 @@ class Journal:
     def answer(self, step: int, event: int, question: int, time: float, truth: int) -> None:
         """Write the answer to a question."""
         self._check_there()
-        self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", (step, event, question, time, truth))
+        self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+                  (step, event, question, time, truth, Answer(event, question, truth, time).checksum))  # fmt: skip
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
         """Write that a question waits no longer."""
         self._check_there()
-        self._run("INSERT INTO expired VALUES (?, ?, ?, ?)", (number, event, question, time))
+        self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)",
+                  (number, event, question, time, Answer(event, question, None, time).checksum))  # fmt: skip
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
         """Write an alarm; the same one again changes nothing."""
@@ -379,16 +396,27 @@ class Journal:
         row = self._run(f"SELECT {COLUMNS} FROM questions WHERE event = ?", (event,)).fetchone()
         if row is None:
             raise JournalError(f"{self.path} must hold the question of event {event}, and does not")
-        return Question._make(row)
+        return self._as_written(Question, row)
+
+    def _as_written(self, kind: type[Event], row: tuple[Any, ...]) -> Event:
+        """Return a row without its checksum, or raise if it is not what was written."""
+        found = kind._make(row[:-1])
+        try:
+            alike = found.checksum == row[-1]
+        except TypeError:  # not even bytes
+            alike = False
+        if not alike:
+            raise JournalError(f"{self.path} is damaged: the {kind.__name__.lower()} of event {row[0]} has changed")
+        return found
 
     def after(self, event: int, step: int, number: int) -> Iterator[Question | Answer]:
         """Yield what happened after an event, in order; `step` answers and `number` expiries came before it."""
-        questions = map(Question._make, self._run(
+        questions = map(partial(self._as_written, Question), self._run(
             f"SELECT {COLUMNS} FROM questions WHERE event > ? ORDER BY event", (event,)
         ))  # fmt: skip
-        answers = map(Answer._make, self._run(
-            "SELECT event, question, truth, time FROM answers WHERE step > ? UNION ALL"
-            " SELECT event, question, NULL, time FROM expired WHERE number > ? ORDER BY event", (step, number)
+        answers = map(partial(self._as_written, Answer), self._run(
+            "SELECT event, question, truth, time, checksum FROM answers WHERE step > ? UNION ALL"
+            " SELECT event, question, NULL, time, checksum FROM expired WHERE number > ? ORDER BY event", (step, number)
         ))  # fmt: skip
         question, answer = next(questions, None), next(answers, None)
         while question is not None or answer is not None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-FORMAT, VERSION = "vennstream.journal", 1
+FORMAT, VERSION = "vennstream.journal", 2
 APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
 
 # `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.
@@ -16,14 +18,15 @@ SCHEMA = """
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE questions (
     event INTEGER PRIMARY KEY, id ANY NOT NULL UNIQUE, time REAL NOT NULL,
-    step INTEGER NOT NULL, x BLOB NOT NULL, predictions BLOB NOT NULL
+    step INTEGER NOT NULL, x BLOB NOT NULL, predictions BLOB NOT NULL, checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE answers (
     step INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,
-    truth INTEGER NOT NULL
+    truth INTEGER NOT NULL, checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE expired (
-    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL
+    number INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,
+    checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE alarms (
     predictor TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL, time REAL NOT NULL, alarm TEXT NOT NULL,
@@ -35,6 +38,14 @@ CREATE TABLE latest (
 ) STRICT;
 CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT;
 """
+
+
+def checksum(*values: Any, contents: Sequence[bytes] = ()) -> int:
+    """Return what tells whether a row is still what was written: SQLite keeps no checksums of its pages."""
+    found = crc32(repr(values).encode())
+    for content in contents:
+        found = crc32(content, found)
+    return found
 
 
 class JournalError(RuntimeError):
