@@ -142,7 +142,7 @@ def _narwhals() -> Any:
     try:
         import narwhals
     except ImportError:
-        raise ImportError("data frames need narwhals: pip install 'vennstream[frames]'") from None
+        raise ImportError("data frames need narwhals: pip install narwhals") from None
     return narwhals
 
 
@@ -150,5 +150,5 @@ def _pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise ImportError("Arrow and Parquet need pyarrow: pip install 'vennstream[frames]'") from None
+        raise ImportError("Arrow and Parquet need pyarrow: pip install pyarrow") from None
     return pyarrow

@@ -44,7 +44,7 @@ class KafkaTopic(Reader):
     Raises
     ------
     ImportError
-        Without the package confluent-kafka: pip install "vennstream[kafka]".
+        Without the package confluent-kafka: pip install confluent-kafka.
     TypeError, ValueError
         A parameter is not that.
 
@@ -268,7 +268,7 @@ def _package() -> Any:
     try:
         import confluent_kafka
     except ImportError as error:
-        raise ImportError('KafkaTopic needs the package confluent-kafka: pip install "vennstream[kafka]"') from error
+        raise ImportError("KafkaTopic needs the package confluent-kafka: pip install confluent-kafka") from error
     return confluent_kafka
 
 

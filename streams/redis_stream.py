@@ -81,7 +81,7 @@ class RedisStream(Reader):
     Raises
     ------
     ImportError
-        Without the package redis: pip install "vennstream[redis]".
+        Without the package redis: pip install redis.
     TypeError, ValueError
         A parameter is not that.
 
@@ -258,7 +258,7 @@ def _package() -> Any:
         import redis.backoff
         import redis.retry
     except ImportError as error:
-        raise ImportError('RedisStream needs the package redis: pip install "vennstream[redis]"') from error
+        raise ImportError("RedisStream needs the package redis: pip install redis") from error
     return redis
 
 

@@ -166,4 +166,6 @@ def test_without_dask_one_line_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)  # its import then fails
     done = run("car", "--steps", 25, "--shuffles", 1, "--workers", 1, "--no-progress")
     assert done.exit_code == 1
-    assert done.output.splitlines()[-1] == "Error: venn.scale needs Dask: pip install 'vennstream[dask]'"
+    assert (
+        done.output.splitlines()[-1] == "Error: venn.scale needs Dask: pip install 'dask[array,dataframe]' distributed"
+    )

@@ -257,5 +257,5 @@ def test_bad_parameters(make, error, reason):
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(ImportError, match=r'pip install "vennstream\[kafka\]"'):
+    with pytest.raises(ImportError, match=r"pip install confluent-kafka"):
         KafkaTopic("h", "t")

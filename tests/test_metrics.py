@@ -164,7 +164,7 @@ def test_without_prometheus_client_one_line_says_what_to_install(run, monkeypatc
     monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
     result = CliRunner().invoke(cli.main, ["metrics", str(run[0])])
     assert result.exit_code == 1
-    assert result.output.strip() == 'Error: metrics need prometheus-client: pip install "vennstream[metrics]"'
+    assert result.output.strip() == "Error: metrics need prometheus-client: pip install prometheus-client"
 
 
 # ------------------------------------------------------------------ the dashboard

@@ -304,7 +304,7 @@ def test_without_bokeh_one_line_says_what_to_install(command, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "bokeh.application", None)
     result = command(tmp_path / "run.db", "--serve")
     assert result.exit_code == 1
-    assert result.output.strip() == 'Error: the page needs bokeh: pip install "vennstream[page]"'
+    assert result.output.strip() == "Error: the page needs bokeh: pip install bokeh"
 
 
 def test_in_a_pipe_a_journal_is_followed_until_ctrl_c(tmp_path):

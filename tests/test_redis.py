@@ -403,5 +403,5 @@ def test_bad_parameters(make, error, reason):
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(ImportError, match=r'pip install "vennstream\[redis\]"'):
+    with pytest.raises(ImportError, match=r"pip install redis"):
         RedisStream("redis://h", "s")

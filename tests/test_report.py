@@ -117,7 +117,7 @@ def test_without_bokeh_one_line_says_what_to_install(command, tmp_path, monkeypa
         monkeypatch.setitem(sys.modules, module, None)
     result = command("run.db")
     assert result.exit_code == 1
-    assert result.output.strip() == 'Error: the page needs bokeh: pip install "vennstream[page]"'
+    assert result.output.strip() == "Error: the page needs bokeh: pip install bokeh"
 
 
 def test_the_file_needs_nothing_and_shows_everything(command, tmp_path, browser):  # noqa: F811

@@ -191,7 +191,7 @@ class ConstrainedSVC(TwoClassLinear):
         if found.status == HEURISTIC and self.solver is None:
             warnings.warn(
                 "pyscipopt is not installed, so this is the heuristic ClassWeightScan(), which meets the constraints "
-                "but need not be the optimum: pip install 'vennstream[scip]', or give solver=ClassWeightScan()",
+                "but need not be the optimum: pip install pyscipopt, or give solver=ClassWeightScan()",
                 RuntimeWarning,
                 stacklevel=5,
             )

@@ -288,8 +288,7 @@ class Scip(Parameters):
             import pyscipopt
         except ImportError as error:
             raise ImportError(
-                "Scip() needs the package pyscipopt: pip install 'vennstream[scip]'. Without it ClassWeightScan() is a "
-                "heuristic"
+                "Scip() needs the package pyscipopt: pip install pyscipopt. Without it ClassWeightScan() is a heuristic"
             ) from error
         return pyscipopt
 

@@ -63,7 +63,7 @@ def compare(
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label. Each replay is kept
     as soon as it is done, and the same command again goes on where it was interrupted. On a cluster the workers must
-    have vennstream[dask], the data sets, and CSV files under the same path.
+    have Dask, the data sets, and CSV files under the same path.
     """
     from venn.scale.tasks import Task, replays
 

@@ -18,7 +18,7 @@ MAGIC = b"SQLite format 3\0"
 PAGE, METRICS = 5006, 9477  # ports
 LOOPBACK = "127.0.0.1"
 EXTRA = ("bokeh", "tornado", "jinja2")
-NO_PAGE = 'the page needs bokeh: pip install "vennstream[page]"'
+NO_PAGE = "the page needs bokeh: pip install bokeh"
 NAP = 0.1  # seconds
 OFTEN = 0.5  # seconds between two looks
 

@@ -291,7 +291,10 @@ class Journal:
         except sqlite3.IntegrityError as error:
             if "questions.id" not in str(error):
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
-            raise ValueError(f"id must be a new one, got {question.id!r}, which was asked before") from None
+            raise ValueError(
+                f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
+                "skip what the journal holds"
+            ) from None
         except sqlite3.Error as error:
             raise JournalError(f"{self.path} cannot be written: {error}") from error
 

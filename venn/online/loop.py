@@ -200,7 +200,9 @@ class Online:
         if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         if given and self.journal is not None and self.journal.knows(id):
-            raise ValueError(f"id must be a new one, got {id!r}, which was asked before")
+            raise ValueError(
+                f"id must be a new one, got {id!r}, which was asked before; after a restart skip what the journal holds"
+            )
         with self._trying():
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from distributed import Client
 
-MISSING = "venn.scale needs Dask: pip install 'vennstream[dask]'"
+MISSING = "venn.scale needs Dask: pip install 'dask[array,dataframe]' distributed"
 
 #: One thread a process: with as many processes as cores, threads of BLAS or of numba would only fight over them.
 THREADS = dict.fromkeys(
@@ -44,7 +44,7 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
     Raises
     ------
     ImportError
-        Without Dask: pip install 'vennstream[dask]'.
+        Without Dask: pip install 'dask[array,dataframe]' distributed.
     TypeError, ValueError
         A parameter is not that, or `workers` is given for a cluster that is already there.
     OSError

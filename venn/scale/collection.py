@@ -88,7 +88,7 @@ def calibrate(
         What a function or a `dask.delayed` object raises: of the same built-in type, or the nearest that is made of a
         text, the partition in the message. On a cluster that of a `dask.delayed` object comes as it was raised.
     ImportError
-        Dask is needed and missing: pip install 'vennstream[dask]'.
+        Dask is needed and missing: pip install 'dask[array,dataframe]' distributed.
 
     Notes
     -----

@@ -244,7 +244,7 @@ def replays(
     Raises
     ------
     ImportError
-        Without Dask, unless `workers` is 0: pip install 'vennstream[dask]'.
+        Without Dask, unless `workers` is 0: pip install 'dask[array,dataframe]' distributed.
     TypeError
         A task is none, or cannot be sent to another process.
     OSError

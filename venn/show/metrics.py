@@ -13,7 +13,7 @@ from venn.show.page.feed import Watched
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-MISSING = 'metrics need prometheus-client: pip install "vennstream[metrics]"'
+MISSING = "metrics need prometheus-client: pip install prometheus-client"
 ERRORS = (OSError, RuntimeError, ValueError)
 
 

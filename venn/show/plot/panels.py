@@ -30,7 +30,7 @@ def blank(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "vennstream[plot]"') from error
+        raise ImportError("figures need matplotlib: pip install matplotlib") from error
     # Figure itself, not pyplot: no window system and no global state.
     return Figure(figsize=(width, height), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
 
