@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Objects = Any
 """(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
 Integers = NDArray[np.int64]
+MANY = 30  # distinct labels that are taken for classes, whatever the number of rows
 
 
 def is_missing(value: Any) -> bool:
@@ -103,6 +104,26 @@ def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
     except TypeError:
         some = sorted(map(repr, labels))[:5]
         raise TypeError(f"classes must be declared, since these labels have no order: {', '.join(some)}") from None
+
+
+def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...]:
+    """Return the labels of so many rows in sorted order, as classes; refuse what is rather a number or a name of a row.
+
+    Examples
+    --------
+    >>> classes_found({"yes", "no"}, 300, "y")
+    ('no', 'yes')
+    >>> classes_found({i / 7 for i in range(200)}, 300, "y")
+    Traceback (most recent call last):
+    ...
+    ValueError: y must hold classes, got 200 distinct labels in 300 rows; if each is a class, declare classes
+    """
+    if len(labels) > max(MANY, rows / 2):
+        raise ValueError(
+            f"{where} must hold classes, got {len(labels)} distinct labels in {rows} rows; if each is a class, declare "
+            "classes"
+        )
+    return sort_labels(labels)
 
 
 def label_set(classes: Any) -> tuple[Label, ...]:

@@ -17,13 +17,13 @@ from streams.checks import (
     Floats,
     Label,
     Objects,
+    classes_found,
     distinct_names,
     is_finite,
     is_missing,
     label_key,
     label_set,
     python_label,
-    sort_labels,
 )
 from streams.example import Scaling, Stream
 from streams.frames import read_numbers
@@ -112,7 +112,7 @@ def labelled(
     labels = _labels(y)
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
-    known = label_set(classes) if classes is not None else sort_labels(set(labels))
+    known = label_set(classes) if classes is not None else classes_found(set(labels), len(labels), "y")
     code = {label_key(label): k for k, label in enumerate(known)}
     try:
         codes = np.array([code[label_key(label)] for label in labels], dtype=np.int64)

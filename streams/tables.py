@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import Floats, Integers, Label, distinct_names, label_set, sort_labels
+from streams.checks import Floats, Integers, Label, classes_found, distinct_names, label_set
 from streams.schema import MISSING, Kind, Numeric
 
 
@@ -71,7 +71,7 @@ def read_csv(
     blocks: list[Floats] = []
     for column, numbers in zip(columns, values.T, strict=True):
         if isinstance(column.kind, _Label):
-            known = declared or sort_labels(set(column.found))
+            known = declared or classes_found(set(column.found), len(values), f"{path}, column {label!r}")
             place = {k: i for i, k in enumerate(known)}
             order = np.array([place[text] for text in column.found], dtype=np.int64)
             codes: Integers = order[numbers.astype(np.int64)]

@@ -320,7 +320,7 @@ class Frame:
     [
         ("car", "streams.load"),
         (b"car", "streams.load"),
-        ({"x": [1.0], "y": ["no"]}, "pass streams.from_frames"),
+        ({"x": [1.0], "y": ["no"]}, "pass zip"),
         (Frame(), "pass streams.from_frames"),
         (np.zeros((3, 2)), r"pass zip\(X, y\)"),
         ((np.zeros((2, 2)), np.array(["no", "yes"])), r"pass zip\(X, y\)"),

@@ -293,9 +293,10 @@ def test_damaged_journals_and_taken_ports_are_one_line(command, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = command(tmp_path / "bad.db", "--serve", "--port", taken.getsockname()[1])
+        port = taken.getsockname()[1]
+        result = command(tmp_path / "bad.db", "--serve", "--port", port)
     assert result.exit_code == 1
-    assert "Address already in use" in result.output
+    assert f"port {port} of 127.0.0.1 is taken by another program: give another" in result.output
 
 
 def test_without_bokeh_one_line_says_what_to_install(command, tmp_path, monkeypatch):

@@ -358,7 +358,7 @@ def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
 def test_a_data_set_is_taught(run, tmp_path):
     rows = [f"{x[0]},{x[1]},{CLASSES[y]}" for x, y in streams.gaussians(60, classes=2, seed=3)]
     (tmp_path / "in.csv").write_text("\n".join(["a,b,answer", *rows]) + "\n")
-    given = ("--predictor", "inductive", "--gamma", "0.5", "--C", "1")
+    given = ("--predictors", "inductive", "--gamma", "0.5", "--C", "1")
     arguments = ("--source", "in.csv", "--label", "answer", "--delay", 3, "--missing", 0.2, "--shuffle", 1, *given)
     assert run(*arguments, "--journal", "run.db", "--steps", 50).exit_code == 0
     stream = streams.from_csv(tmp_path / "in.csv", "answer", shuffle=1).take(50)
@@ -375,7 +375,7 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     rows = "".join(json.dumps({"x": list(x), "y": CLASSES[y]}) + "\n" for x, y in stream)
     (tmp_path / "in.jsonl").write_text(rows)
     given = ("--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--C", 1)
-    window = ("--predictor", "conformal", "--window", 100, "--restart-on-alarm", "--keep", 5, "--out", "o")
+    window = ("--predictors", "conformal", "--window", 100, "--restart-on-alarm", "--keep", 5, "--out", "o")
     result = run(*given, *window, "--journal", "run.db")
     assert result.exit_code == 0, result.output
     restarts = [text for text in result.stderr.splitlines() if text.startswith("restart: conformal: ")]
@@ -383,9 +383,9 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     assert 120 < int(restarts[0].rpartition("step ")[2]) <= 240
     assert "alarm: conformal: At step" in result.stderr
     for extra, said in (
-        (("--predictor", "inductive", "--window", 9), "--window does not go with inductive"),
-        (("--predictor", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs a window"),
-        (("--predictor", "conformal", "--window", 9, "--keep", 2), "--keep belongs to --restart-on-alarm"),
+        (("--predictors", "inductive", "--window", 9), "--window does not go with inductive"),
+        (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs a window"),
+        (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep belongs to --restart-on-alarm"),
     ):
         result = run(*given, *extra, "--journal", "other.db")
         assert result.exit_code == 2
@@ -456,7 +456,7 @@ def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
         assert "Error: run.db holds a run with the predictor inductive = InductiveVenn(" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--level", "0.02")
     assert "Error: run.db holds a run with the monitor of inductive = Monitor(" in result.stderr
-    result = run("--config", "run.toml", "--C", 1, "--predictor", "conformal")
+    result = run("--config", "run.toml", "--C", 1, "--predictors", "conformal")
     assert "Error: run.db holds a run of the predictors inductive, not of conformal" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--classes", "no,maybe")
     assert "Error: run.db holds a run of the classes ('no', 'yes'), not ('no', 'maybe')" in result.stderr

@@ -73,7 +73,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--gamma", "1")
         (("--source", "cra", "--journal", "run.db"), 1, "no data set and no file has the name 'cra'"),
         (("--source", "car", "--journal", "run.db", "--C", "0"), 2, "--C must be a number > 0, got '0'"),
         (("--source", "car", "--journal", "run.db", "--steps", "1e3"), 2, "--steps must be an integer >= 1"),
-        (("--source", "car", "--journal", "run.db", "--predictor", "platt,x"), 2, "--predictor must be distinct names"),
+        (("--source", "car", "--journal", "run.db", "--predictors", "platt,x"), 2, "--predictors must be distinct"),
         (("--source", "car", "--journal", "run.db", "--config", "none.toml"), 1, "none.toml cannot be read: No such"),
         (("--source", "car", "--journal", "."), 1, ""),
         (("--source", "car", "--journal", "run.db", "--out", "."), 1, "Is a directory"),

@@ -368,3 +368,18 @@ def test_from_arrays_refuses(call, kind, message):
 def test_a_scaling_of_what_is_no_number_is_refused(bad):
     with pytest.raises((TypeError, ValueError), match="mean must be a 1-D array of finite numbers, got"):
         streams.Scaling(bad, [1.0])
+
+
+def test_labels_that_are_rather_numbers_are_refused_and_may_be_declared():
+    X, y = np.zeros((200, 1)), np.arange(200) / 7
+    with pytest.raises(ValueError, match="y must hold classes, got 200 distinct labels in 200 rows"):
+        streams.from_arrays(X, y)
+    assert len(streams.from_arrays(X, y, classes=y.tolist()).classes) == 200
+    assert len(streams.from_arrays(X[:30], y[:30]).classes) == 30
+
+
+def test_a_column_of_names_is_no_label(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("size,customer\n" + "".join(f"{i},C{i:03}\n" for i in range(100)))
+    with pytest.raises(ValueError, match=r"rows\.csv, column 'customer' must hold classes, got 100 distinct labels"):
+        streams.from_csv(path, label="customer")

@@ -20,7 +20,7 @@ from test_run import Server, produce
 
 MOST, CHANGE = 8000, 300  # questions; the labels of those after the change are the other ones
 PAUSE = 0.01  # seconds from one message to the next
-LOST = re.compile("WebSocket|websocket|Failed to connect to Bokeh server|ERR_CONNECTION_REFUSED")
+LOST = re.compile("WebSocket|websocket|Failed to connect to Bokeh server|ERR_CONNECTION_REFUSED|was not an ACK")
 
 
 def changed(event):
@@ -77,7 +77,7 @@ def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
         server = Server(tmp_path)
         at_last.callback(lambda: server.kill())
         source = ("--source", f"{server.url}?stream=s", "--journal", "run.db", "--out", "out.jsonl")
-        several = ("--predictor", "inductive,inductive_conformal")
+        several = ("--predictors", "inductive,inductive_conformal")
         hasty = ("--batch", 7, "--linger", "0.02", "--every", 50)
         run = Program(tmp_path, "run", *source, *OPTIONS, *several, *hasty)
         at_last.callback(run.kill)

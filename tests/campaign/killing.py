@@ -81,7 +81,7 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
     result = CliRunner().invoke(cli.main, ["run", *arguments("whole")])
     seconds = time.perf_counter() - start
     if result.exit_code:
-        tally.fail(f"venn run --predictor {name}: exit {result.exit_code}", result.output + repr(result.exc_info))
+        tally.fail(f"venn run --predictors {name}: exit {result.exit_code}", result.output + repr(result.exc_info))
         return
     killed = 0
     while True:
@@ -93,14 +93,14 @@ def command(rng: np.random.Generator, tally: Tally) -> None:
         if code == -signal.SIGKILL:
             killed += 1
             continue
-        tally.same(code == 0, f"venn run --predictor {name}: a life ends with {code}", life.said[-2000:])
+        tally.same(code == 0, f"venn run --predictors {name}: a life ends with {code}", life.said[-2000:])
         break
     tally.notes["deaths"] += killed
     if code:
         return
     whole, part = run_cases.left(folder / "whole.db"), run_cases.left(folder / "part.db")
     for table, rows in whole.items():
-        tally.same(part[table] == rows, f"venn run --predictor {name}: {table} differ", f"after {killed} deaths")
+        tally.same(part[table] == rows, f"venn run --predictors {name}: {table} differ", f"after {killed} deaths")
         tally.compared += len(rows)
     lines = [(folder / f"{which}.jsonl").read_text().splitlines() for which in ("whole", "part")]
     tally.same(

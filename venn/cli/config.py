@@ -225,7 +225,7 @@ class SourceTable:
 class PredictorTable:
     """Who predicts."""
 
-    names: tuple[str, ...] | None = declare(NAMES, "Separated by commas, see below.", option="predictor")
+    names: tuple[str, ...] | None = declare(NAMES, "Separated by commas, see below.", option="predictors")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -27,3 +28,14 @@ def one_line_errors() -> Iterator[None]:
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         raise click.ClickException(" ".join(f"{error}{notes}".split())) from error
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[None]:
+    """Say of a port that is taken which one, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise click.ClickException(f"port {port} of {host} is taken by another program: give another") from error

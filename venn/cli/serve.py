@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import click
 
-from venn.cli.errors import one_line_errors
+from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
@@ -45,7 +46,8 @@ def serve_page(run: str, host: str, at: int) -> None:
     def started(where: str, port: int) -> None:
         click.echo(f"the page of {run}: {_address(where, port)}/ (Ctrl-C ends it)")
 
-    serve(feed, host, at, started)
+    with listening(host, at):
+        serve(feed, host, at, started)
 
 
 def follow(run: str, as_json: bool) -> None:
@@ -57,6 +59,8 @@ def follow(run: str, as_json: bool) -> None:
     from venn.show.live import Live
 
     with Watch(run) as watch, Interrupt() as interrupt, Live(Path(run).name, None, watch.names) as view:
+        if not sys.stdout.isatty():
+            click.echo(f"following {run}: Ctrl-C ends it and prints the summary", err=True)
         look = 0.0
         while not interrupt.pressed:
             if monotonic() >= look:
@@ -100,7 +104,7 @@ def metrics(run: str, at: int, host: str, once: bool) -> None:
             if once:
                 click.echo(text_of(opened), nl=False)
                 return
-            with serving(opened, host, at) as found:
+            with listening(host, at), serving(opened, host, at) as found:
                 click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
                 with Interrupt() as interrupt:
                     while not interrupt.pressed:
