@@ -30,7 +30,9 @@ def run(tmp_path, monkeypatch, capsys):
         runpy.run_path(program, run_name="__main__")
         return capsys.readouterr().out
 
-    return run
+    yield run
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")  # as the end of a program would
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ tables = st.fixed_dictionaries(
     {}, optional={table: st.dictionaries(st.sampled_from(names), values, max_size=3) for table, names in keys.items()}
 )
 flags = [
-    f"--{name}" for name in ("delay", "missing", "window", "C", "gamma", "classes", "predictor", "source", "kernel")
+    f"--{name}" for name in ("delay", "missing", "window", "C", "gamma", "classes", "predictors", "source", "kernel")
 ]
 
 
@@ -152,4 +152,4 @@ def test_what_is_refused_changes_nothing(found):
 def test_every_option_has_a_key_and_every_name_is_another():
     names = [field.metadata["option"] or field.name for _, field in options()]
     assert len(set(names)) == len(names)
-    assert {"source", "predictor", "journal", "window", "patience", "out", "classes"} <= set(names)
+    assert {"source", "predictors", "journal", "window", "patience", "out", "classes"} <= set(names)
