@@ -191,7 +191,7 @@ def journal(folder, steps=1500):
             online.ask(x)
             online.answer(online.asked, label)
 
-    seconds, size = {}, 0
+    seconds = {}
     for way, path in (("memory", None), ("file", folder / "ours.db")):
         online = venn.Online(venn.InductiveVenn(scorer), venn.Monitor((0, 1)), path)
         seconds[way] = timed(lambda online=online: drive(online), perf_counter) / steps
