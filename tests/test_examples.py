@@ -97,3 +97,16 @@ def test_the_code_of_the_readme_runs(run, tmp_path):
     assert "platt" in run("readme.py")
     assert (tmp_path / "car.png").stat().st_size > 10_000
     assert (tmp_path / "car.npz").stat().st_size > 1_000
+
+
+def test_the_loop_of_the_readme_goes_on_when_its_lines_run_again(run, tmp_path):
+    (block,) = re.findall(r"```python\n((?:(?!```)[\s\S])*venn\.Online\([\s\S]*?)```", (ROOT / "README.md").read_text())
+    begin = 'import streams, venn\n\nstream = streams.load("car", shuffle=0).take(60)\n'
+    (tmp_path / "whole.py").write_text(begin + block)
+    (tmp_path / "part.py").write_text(begin + block.replace("in events:", "in list(events)[:50]:"))
+    run("part.py")
+    went_on = run("whole.py")
+    (tmp_path / "run.db").unlink()
+    for state in tmp_path.glob("run.db-*"):
+        state.unlink()
+    assert went_on == run("whole.py")
