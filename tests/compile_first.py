@@ -48,7 +48,8 @@ def squares():
     svm = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
     replayed(
         abers=venn.TransductiveVennAbers(svm), sets=venn.Conformal(svm), platt=venn.Scaler(svm, venn.Platt()),
-        isotonic=venn.Scaler(svm, venn.Isotonic()), held=venn.InductiveVennAbers(svm.fresh()),
+        isotonic=venn.Scaler(svm, venn.Isotonic()), binning=venn.Scaler(svm, venn.Binning()),
+        protected=venn.Protected(venn.Scaler(svm, venn.Platt())), held=venn.InductiveVennAbers(svm.fresh()),
     )  # fmt: skip
     for _ in range(5):
         svm.unlearn_one()
@@ -65,7 +66,8 @@ def rest():
     """Compile what monitors bet with, what blocks go through, and batch machines."""
     X, y = (np.array(column) for column in zip(*examples(), strict=True))
     scorer = venn.FrozenScorer(LogisticRegression().fit(X, y), CLASSES)
-    for model in (venn.InductiveVenn(scorer), venn.InductiveConformal(scorer), venn.InductiveVennAbers(scorer)):
+    bins = venn.InductiveVenn(scorer, venn.AdaptiveMarginBins())
+    for model in (venn.InductiveVenn(scorer), bins, venn.InductiveConformal(scorer), venn.InductiveVennAbers(scorer)):
         model.replay_many(X, y.tolist())
     p = np.linspace(0.01, 0.99, 20).tolist()
     bets = (venn.Power, venn.SimpleMixture, venn.PlugIn, venn.BetaPlugIn, venn.SimpleJumper, venn.CompositeJumper)

@@ -516,17 +516,19 @@ def test_positions_of_generators_are_checked():
             unpack(hostile_checkpoints.packed(header | {"objects": changed}, arrays))
 
 
-HOSTILE = hostile_checkpoints.checkpoints()
+@pytest.fixture(scope="module")
+def hostile():
+    return hostile_checkpoints.checkpoints()
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_contradictions_are_refused_or_work(name):
+@pytest.mark.parametrize("name", hostile_checkpoints.SUBJECTS)
+def test_contradictions_are_refused_or_work(name, hostile):
     """Right checksums, wrong numbers: a longer run is `python tests/hostile_checkpoints.py`, in its own process."""
     rng, outcomes = random.Random(name), []
     with np.errstate(all="ignore"):
         while len(outcomes) < 15:
             try:
-                data = hostile_checkpoints.damaged(HOSTILE[name], rng)
+                data = hostile_checkpoints.damaged(hostile[name], rng)
             except (ValueError, KeyError, IndexError, TypeError, OverflowError):
                 continue  # what cannot even be written
             outcomes.append(hostile_checkpoints.outcome(data))

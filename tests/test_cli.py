@@ -197,22 +197,22 @@ def test_the_sharp_predictor_stands_beside_the_published_one(run):
 
 
 def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path):
-    result = run("replay", "digits", "--steps", 30, "--predictors", "abers", "--json")
+    result = run("replay", "banknote", "--steps", 30, "--predictors", "abers", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert (found["tuned_on"], found["n"]) == (200, 30)
     assert "on the first 200 examples, by leave-one-out" in result.stderr
-    stream = streams.load("digits", shuffle=0)
+    stream = streams.load("banknote", shuffle=0)
     tuning = venn.tune(stream.take(200))
     assert f"chose {tuning.kernel!r}, C={tuning.C:g} on" in result.stderr
-    record = Record.load(tmp_path / "runs/digits/record.npz")
+    record = Record.load(tmp_path / "runs/banknote/record.npz")
     assert [record.classes[code] for code in record.truth] == [y for _, y in stream.drop(200).take(30)]
-    fixed = run("replay", "digits", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--tune", 50, "--json")
+    fixed = run("replay", "banknote", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--tune", 50, "--json")
     assert "chose RBF(gamma=0.01), C=" in fixed.stderr
-    known = run("replay", "digits", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--C", 2, "--json")
+    known = run("replay", "banknote", "--steps", 5, "--predictors", "abers", "--gamma", 0.01, "--C", 2, "--json")
     assert json.loads(known.stdout)["tuned_on"] == 0
-    none = run("replay", "digits", "--steps", 5, "--predictors", "abers", "--tune", 0)
-    assert "RBF(gamma=0.015625), C=10, by default" in none.stdout
+    none = run("replay", "banknote", "--steps", 5, "--predictors", "abers", "--tune", 0)
+    assert "RBF(gamma=0.25), C=10, by default" in none.stdout
 
 
 def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):

@@ -87,9 +87,9 @@ def test_what_is_written_and_a_record_watched_again(run, tmp_path):
 
 
 def test_a_long_stream_gets_inductive_predictors(run):
-    result = run("monitor", "covtype", "--steps", 500, "--gamma", "0.01", "--C", "1", "--json")
-    if "covtype" not in [info.name for info in streams.datasets() if info.where]:
-        pytest.skip("covtype is not at hand")
+    result = run("monitor", "mushroom", "--steps", 500, "--gamma", "0.01", "--C", "1", "--json")
+    if "mushroom" not in [info.name for info in streams.datasets() if info.where]:
+        pytest.skip("mushroom is not at hand")
     assert result.exit_code == 0, result.output
     assert list(json.loads(result.stdout)) == ["inductive", "inductive_conformal"]
 

@@ -75,7 +75,7 @@ def test_deleted_scores_match_the_definition_at_every_step(kind, kernel):
     A flat RBF kernel is left out: whether its objects depend on one another is beyond double precision.
     """
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 18)
+    X = objects(kind, rng, 15)
     follow_the_definition(kernel, 1.0, X, labels("noise", rng, X, 3), 3)
 
 
@@ -84,14 +84,14 @@ def test_deleted_scores_match_the_definition_at_every_step(kind, kernel):
 def test_small_and_large_C(C, kind, sequence):
     """A small C leaves margins without a free support vector: the bias moves first."""
     rng = np.random.default_rng(sum(map(ord, kind)))
-    X = objects(kind, rng, 18)
+    X = objects(kind, rng, 15)
     follow_the_definition("rbf", C, X, labels(sequence, rng, X, 3), 3)
 
 
 @pytest.mark.parametrize("sequence", LABELS)
 def test_classes_that_come_late_or_never(sequence):
     rng = np.random.default_rng(5)
-    X = objects("few", rng, 18)
+    X = objects("few", rng, 15)
     follow_the_definition("rbf", 1.0, X, labels(sequence, rng, X, 4), 4)
 
 
