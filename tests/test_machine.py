@@ -376,6 +376,12 @@ def test_a_hypothesis_that_is_no_class_code(j):
             read(j)
 
 
+def test_a_pickle_holds_what_was_learned_and_no_room_for_more():
+    machine = learned(machine_of("rbf", 1.0, 3), objects("grid", np.random.default_rng(0), 12), [0, 1, 2] * 4)
+    machine.hypotheses([0.0, 0.0])
+    assert len(pickle.dumps(machine)) < 100_000  # the rooms around it take 20 MB
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_copy_continues_to_the_last_bit(copied, asked):

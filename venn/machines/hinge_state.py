@@ -67,18 +67,13 @@ class HingeState(Storing, ABC):
         # Negative examples weigh alike within a group of classes.
         self._values, self._group = np.unique(class_weights, return_inverse=True)
         self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
-        sides, k, room, wide = len(self._values) + 1, len(self.signs), self._room, self._margin_room
+        sides, k = len(self._values) + 1, len(self.signs)
         # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
         self._unit = np.zeros((sides, k))
         machine, code = (self._side >= 0).nonzero()
         self._unit[self._side[machine, code], machine] = class_weights[code]
         self._joining = np.array([self.signs > 0, self.signs != 0]).T * class_weights[:, None, None]
-        counters = np.zeros((3, k, sides), np.int64)
-        self._branches = Branches(
-            np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
-            counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
-            np.zeros((k, sides, EVENTS, wide + OFFSET)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
-        )  # fmt: skip
+        self._branches = self._new_branches()
         # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
         # Empty until deleted scores are asked for.
         self._known, self._spans = np.zeros((k, 0)), np.zeros((sides, k, 0))
@@ -86,6 +81,15 @@ class HingeState(Storing, ABC):
     @abstractmethod
     def _signs_of(self, c: int) -> NDArray[np.int8]:
         """Return (machines, c): +1 where examples of a class are positive for a machine, -1 negative, 0 neither."""
+
+    def _new_branches(self) -> Branches:
+        sides, k, room, wide = len(self._values) + 1, len(self.signs), self._room, self._margin_room
+        counters = np.zeros((3, k, sides), np.int64)
+        return Branches(
+            np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
+            counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
+            np.zeros((k, sides, EVENTS, wide + OFFSET)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
+        )  # fmt: skip
 
     def _new_scratch(self) -> Scratch:
         width = self._room + EVENTS + 8
@@ -146,6 +150,22 @@ class HingeState(Storing, ABC):
         if self._known.shape[1] < self._room:
             self._known = np.full((k, self._room), np.nan)
             self._spans = np.full((len(self._values) + 1, k, self._room), np.nan)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: no scratch, no remembered answer, no room to spare around the inverses."""
+        state = {name: value for name, value in vars(self).items() if name not in ("_branches", "_scratch")}
+        solved = self._solved
+        used = int(solved.size.max(initial=0)) + 1
+        trimmed = solved._replace(
+            members=solved.members[:, :used], inverse=solved.inverse[:, :used, :used], spare=solved.spare[:, :0, :0]
+        )
+        return state | {"_asked": None, "_margin_room": 0, "_solved": trimmed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._branches, self._scratch = self._new_branches(), self._new_scratch()
+        if self._count:
+            self._make_margin_room(int(self._solved.size.max(initial=0)))
 
     def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
         """Return object, class and number of the distinct examples.
