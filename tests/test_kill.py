@@ -1,4 +1,4 @@
-"""A process that may die at any moment: at least 100 deaths, and nothing is lost, learned twice or different."""
+"""A process that may die at any moment: at least 60 deaths, and nothing is lost, learned twice or different."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ SCRIPT = Path(__file__).with_name("kill.py")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
-def test_a_hundred_deaths(tmp_path):
+def test_sixty_deaths(tmp_path):
     """On the first examples of Car, each machine and predictor in turn; `python tests/kill.py` kills on all."""
     if not os.environ.get("STREAMS_DATA"):
         pytest.skip("STREAMS_DATA names no folder with car")
     told = subprocess.run(
-        [sys.executable, SCRIPT, "--examples", "100", "--kills", "104", "--folder", tmp_path],
+        [sys.executable, SCRIPT, "--examples", "100", "--kills", "64", "--folder", tmp_path],
         capture_output=True,
         text=True,
     )
     assert told.returncode == 0, told.stdout[-2000:] + told.stderr[-2000:]
     found = json.loads(told.stdout.splitlines()[-1])
-    assert found["kills"] >= 100
+    assert found["kills"] >= 60
     assert found["differences"] == 0
 
 

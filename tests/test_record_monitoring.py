@@ -205,7 +205,6 @@ def test_running_adds_up_new_steps_only():
     ("kinds", "n"),
     [
         *(((kind,), 30) for kind in KINDS),
-        (tuple(KINDS), 1),
         (tuple(KINDS), 150),
         (("sets", "plain"), 1),
         (("plain", "point"), 30),

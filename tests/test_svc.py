@@ -71,9 +71,7 @@ def fold_indices(y, cv):
     [
         ProbabilitySVC(),
         ProbabilitySVC(cv=ONE_SPLIT, method=Platt()),
-        ProbabilitySVC(cv=2, method=Isotonic()),
         ProbabilitySVC(cv=2, method=Argmax()),
-        ProbabilitySVC(cv=ONE_SPLIT, method=Temperature()),
     ]
 )
 @pytest.mark.filterwarnings("ignore")  # the checks fit classes of few examples, of which the splitter warns
