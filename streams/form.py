@@ -12,14 +12,11 @@ import numpy as np
 
 from streams.checks import Floats, Label, distinct_names, label_key, label_set, python_label
 from streams.example import Scaling
-from streams.schema import MISSING, Kind, Nominal, Numeric, Skip
+from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Skip, missing_texts
 
 Identity = int | str
 Parts = tuple[Identity | None, Floats | None, Label | None]
 """Id, object and label of a message; see `Message`."""
-
-
-PLAIN = Numeric()
 
 
 @dataclass(frozen=True)
@@ -230,7 +227,7 @@ class Decoder:
         return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
 
     def _number(self, j: int, value: object, textual: bool, kind: Numeric) -> float:
-        if textual or (isinstance(value, str) and value == kind.missing):
+        if textual or (isinstance(value, str) and value in missing_texts(kind)):
             try:
                 return kind.read(str(value), {})
             except ValueError as error:

@@ -14,7 +14,7 @@ from streams.batches import eager, source
 from streams.checks import Floats, Integers, Label, distinct_names, is_missing, label_key, label_set
 from streams.example import Scaling
 from streams.form import Form
-from streams.schema import Kind, Nominal, Numeric, Skip
+from streams.schema import Kind, Nominal, Numeric, Skip, missing_texts
 
 
 def read_numbers(frame: Any, features: Sequence[str]) -> Floats:
@@ -309,7 +309,7 @@ def _code(cell: Any, kind: Kind, found: dict[str, int], where: str) -> float:
             raise ValueError(f"{where} is missing, got {cell!r}: drop the row")
         if kind.missing is None:
             raise ValueError(f"{where} is missing, got {cell!r}: drop the row, or declare Nominal(values, missing='?')")
-        cell = kind.missing
+        cell = missing_texts(kind)[0]
     if not isinstance(cell, str):
         raise ValueError(f"{where} must be text, got {cell!r}: cast the column to str")
     try:

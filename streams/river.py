@@ -11,7 +11,7 @@ import numpy as np
 from streams.checks import Label, distinct_names, is_finite, is_missing, python_label
 from streams.example import Scaling, Stream
 from streams.form import Decoder, Form
-from streams.schema import Kind, Nominal, Numeric, Ordinal
+from streams.schema import Kind, Nominal, Numeric, Ordinal, missing_texts
 from streams.sources import labelled
 
 Row = dict[str, Any]
@@ -137,7 +137,7 @@ def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
         texts = {value for value in values if isinstance(value, str)}
         if not texts and kind.missing is None:
             raise ValueError(f"feature {feature!r} must be text, as its kind is Nominal, got none: make it text")
-        return Nominal(tuple(sorted(texts)) or (str(kind.missing),), kind.missing)
+        return Nominal(tuple(sorted(texts)) or missing_texts(kind), kind.missing)
     if isinstance(kind, Numeric) and kind.fill == "median":
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         known = [float(value) for value in numbers if is_finite(value)]  # what is not is missing, or refused later
@@ -153,7 +153,7 @@ def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
 def _filled(row: Row, kinds: Mapping[str, Kind]) -> Row:
     """Return the row with the text that stands for a missing value in the place of what is missing."""
     missing = {
-        feature: kind.missing
+        feature: missing_texts(kind)[0]
         for feature, kind in kinds.items()
         if isinstance(kind, Numeric | Nominal) and kind.missing is not None and is_missing(row.get(feature, 0))
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -16,6 +17,20 @@ Encoded = tuple[list[str], Floats]
 MISSING = ("", "?")
 """Texts that stand for a missing value; the schema of a column says what to do with them."""
 
+# 3,5 and 1.234,5 as much of Europe writes them; 1,234.5 as spreadsheets show it.
+WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)\s*", re.ASCII)
+
+
+class Refused(ValueError):
+    """A text that its column cannot hold: `what` is wrong, and what a program could do about it."""
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what, remedy)
+        self.what, self.remedy = what, remedy
+
+    def __str__(self) -> str:
+        return self.what + self.remedy
+
 
 @dataclass(frozen=True)
 class Numeric:
@@ -23,8 +38,9 @@ class Numeric:
 
     Parameters
     ----------
-    missing : str, optional
-        Text that stands for a missing value, for instance "?". Without it a missing value is an error.
+    missing : str or sequence of str, optional
+        Text that stands for a missing value, for instance "?", or several: ("", "NA"). Spaces around it do not count,
+        as they do not around a number. Without it a missing value is an error.
     fill : finite float or "median", optional
         What a missing value becomes, required with `missing`: a number given beforehand, or the
         median of the known values of the whole stream. Both treat all examples alike (see `Scaling`).
@@ -33,6 +49,8 @@ class Numeric:
     ------
     ValueError
         When only one of the two is given, or `fill` is not a finite number.
+    TypeError
+        When `missing` is not text.
 
     Examples
     --------
@@ -40,7 +58,7 @@ class Numeric:
     Numeric(missing='?', fill='median')
     """
 
-    missing: str | None = None
+    missing: str | Sequence[str] | None = None
     fill: float | Literal["median"] | None = None
 
     def __post_init__(self) -> None:
@@ -50,27 +68,35 @@ class Numeric:
             )
         if self.fill not in (None, "median") and not _finite_number(self.fill):
             raise ValueError(f'fill must be a finite number or "median", got {self.fill!r}')
+        object.__setattr__(self, "missing", _texts(self.missing))
 
     def read(self, text: str, found: dict[str, int]) -> float:
         """Return the number that `text` shows; NaN for a declared missing value."""
-        if text == self.missing:
+        known = missing_texts(self)
+        if known and (text in known or text.strip() in known):
             return float("nan")
         if text in MISSING:
-            raise ValueError(
-                f"is missing, got {text!r}: declare Numeric(missing={text!r}, fill='median' or a number), or Skip()"
+            raise Refused(
+                f"is missing, got {text!r}",
+                f": declare Numeric(missing={text!r}, fill='median' or a number), or Skip()",
             )
         try:
             # float() also takes 1_000 and digits of other scripts, which numpy's reader refuses.
             value = float(text) if text.isascii() and "_" not in text else None
         except ValueError:
             value = None
+        if value is None and WITH_COMMA.fullmatch(text):
+            raise Refused(
+                f"must be a number with a decimal point and no comma, got {text!r}",
+                ": mend the file, or declare Skip()",
+            )
         if value is None:
-            raise ValueError(
-                f"must be a number, got {text!r}: declare the column as Nominal(), Ordinal(values), Skip() "
-                f"or Numeric(missing={text!r}, fill=...)"
+            raise Refused(
+                f"must be a number, got {text!r}",
+                f": declare the column as Nominal(), Ordinal(values), Skip() or Numeric(missing={text!r}, fill=...)",
             )
         if not isfinite(value):
-            raise ValueError(f"must be a finite number, got {text!r}")
+            raise Refused(f"must be a finite number, got {text!r}")
         return value
 
     def encode(self, name: str, column: Floats, found: dict[str, int]) -> Encoded:
@@ -78,7 +104,7 @@ class Numeric:
         if self.missing is not None:
             unknown = np.isnan(column)
             if unknown.all() and self.fill == "median":
-                raise ValueError("has no value to take a median of; give fill a number or declare Skip()")
+                raise Refused("has no value to take a median of", "; give fill a number or declare Skip()")
             if unknown.any():
                 fill = np.median(column[~unknown]) if self.fill == "median" else np.float64(self.fill)
                 column = np.where(unknown, fill, column)
@@ -94,9 +120,9 @@ class Nominal:
     values : sequence of distinct str, optional
         The values that may occur, in feature order. Without it they are the values of the whole
         stream, sorted: a symmetric function of the stream, so nothing leaks (see `Scaling`).
-    missing : str, optional
-        Text of a missing value that counts as a value of its own, for instance "?". Not needed
-        where `values` already holds it. Otherwise a missing value is an error.
+    missing : str or sequence of str, optional
+        Text of a missing value that counts as a value of its own, for instance "?", or several. Not
+        needed where `values` already holds it. Otherwise a missing value is an error.
 
     Examples
     --------
@@ -105,19 +131,20 @@ class Nominal:
     """
 
     values: tuple[str, ...] | None = None
-    missing: str | None = None
+    missing: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", _texts(self.missing))
         if self.values is not None:
             values = _distinct_texts(self.values)
-            own = () if self.missing is None or self.missing in values else (self.missing,)
+            own = tuple(text for text in missing_texts(self) if text not in values)
             object.__setattr__(self, "values", values + own)
 
     def read(self, text: str, found: dict[str, int]) -> float:
         """Return the code of `text` in `found`, which numbers the values as they appear."""
         code = found.get(text)
         if code is None:
-            _check_value(text, self.values, self.missing)
+            _check_value(text, self.values, missing_texts(self))
             code = found[text] = len(found)
         return code
 
@@ -152,7 +179,7 @@ class Ordinal:
         """Return the rank of `text`; `found` remembers the ranks already looked up."""
         rank = found.get(text)
         if rank is None:
-            _check_value(text, self.values, None)
+            _check_value(text, self.values)
             rank = found[text] = self.values.index(text)
         return rank
 
@@ -187,6 +214,30 @@ def _finite_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
 
 
+def is_number(text: str) -> bool:
+    """Whether a numeric column takes the text as it is."""
+    try:
+        PLAIN.read(text, {})
+    except ValueError:
+        return False
+    return True
+
+
+def missing_texts(kind: Numeric | Nominal) -> tuple[str, ...]:
+    """Return the declared texts of a missing value."""
+    if kind.missing is None:
+        return ()
+    return (kind.missing,) if isinstance(kind.missing, str) else tuple(kind.missing)
+
+
+def _texts(missing: object) -> str | tuple[str, ...] | None:
+    if missing is None or isinstance(missing, str):
+        return missing
+    if isinstance(missing, Sequence) and missing and all(isinstance(text, str) for text in missing):
+        return tuple(dict.fromkeys(missing))
+    raise TypeError(f"missing must be text, a sequence of texts or None, got {missing!r}")
+
+
 def _distinct_texts(values: object) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise TypeError(f"values must be a sequence of str, got {values!r}")
@@ -198,10 +249,13 @@ def _distinct_texts(values: object) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _check_value(text: str, values: tuple[str, ...] | None, missing: str | None) -> None:
-    if text == missing or (values is not None and text in values):
+def _check_value(text: str, values: tuple[str, ...] | None, missing: tuple[str, ...] = ()) -> None:
+    if text in missing or (values is not None and text in values):
         return
     if text in MISSING:
-        raise ValueError(f"is missing, got {text!r}: to count it as a value of its own, declare it in the schema")
+        raise Refused(f"is missing, got {text!r}", ": to count it as a value of its own, declare it in the schema")
     if values is not None:
-        raise ValueError(f"must be one of the declared values {values!r}, got {text!r}")
+        raise Refused(f"must be one of the declared values {values!r}, got {text!r}")
+
+
+PLAIN = Numeric()

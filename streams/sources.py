@@ -167,7 +167,7 @@ def from_csv(
         When there is no such file.
     ValueError, TypeError
         For everything else; what is wrong inside the file is named by file, row (line of the file,
-        from 1) and column.
+        from 1) and column, the first trouble of every bad column at once.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import io
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -16,8 +16,12 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import Floats, Integers, Label, classes_found, distinct_names, label_set
-from streams.schema import MISSING, Kind, Numeric
+from streams.checks import MANY, Floats, Integers, Label, classes_found, distinct_names, label_set
+from streams.schema import MISSING, Kind, Numeric, Refused, is_number
+
+SHOWN = 8  # columns of which a message says what is wrong
+FURTHER = 5_000_000  # fields read for what is wrong with other columns, once something is: some 5 s
+SEPARATORS = (",", ";", "\t", "|")
 
 
 class Rows(Protocol):
@@ -39,6 +43,53 @@ class Table:
     features: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Trouble:
+    """What is wrong first in a column, and what stands in the whole of it."""
+
+    column: str
+    row: int  #: line of the file, from 1
+    what: str
+    remedy: str  #: for a program, after `what`; may be empty
+    kind: Kind | None  #: None for the label
+    values: int  #: distinct texts, those beyond `MANY` not counted further
+    strange: tuple[str, ...]  #: those of them that are no finite numbers
+
+
+class BadColumns(ValueError):
+    """Columns that hold what their kinds do not take: the first trouble of each.
+
+    Attributes
+    ----------
+    path : Path
+    rows : int
+        Rows of the file, without the header.
+    troubles : tuple of Trouble
+        In the order of their rows.
+    """
+
+    def __init__(self, path: Path, rows: int, troubles: Sequence[Trouble]) -> None:
+        super().__init__(path, rows, troubles)
+        self.path, self.rows, self.troubles = path, rows, tuple(troubles)
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{t.remedy}" for t in self.troubles[:SHOWN]]
+        more = [trouble.column for trouble in self.troubles[SHOWN:]]
+        return "\n".join(lines + ([f"and {len(more)} more columns: {some_of(more)}"] if more else []))
+
+
+class OtherDelimiter(Refused):
+    """A header of one column that looks like several: fields may be told apart by `delimiter`."""
+
+    def __init__(self, path: Path, header: str, delimiter: str) -> None:
+        shown = header if len(header) <= 60 else f"{header[:57]}..."
+        super().__init__(
+            f"{path} must have more columns than one, got the header {shown!r}", f": try delimiter={delimiter!r}"
+        )
+        self.args = path, header, delimiter
+        self.delimiter = delimiter
+
+
 def read_csv(
     path: Path,
     label: str | int,
@@ -56,8 +107,9 @@ def read_csv(
     def read(fast: bool) -> tuple[list[_Column], Floats]:
         with _opened(path) as lines:
             rows = csv.reader(lines, delimiter=delimiter)
-            columns = _columns(path, _header(path, rows), label, {} if schema is None else schema, declared)
-            return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns)
+            names = _header(path, rows, delimiter)
+            columns = _columns(path, names, label, {} if schema is None else schema, declared)
+            return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns, delimiter)
 
     try:
         columns, values = read(fast=True)
@@ -79,12 +131,20 @@ def read_csv(
         try:
             named, block = column.kind.encode(column.name, numbers, column.found)
         except ValueError as error:
-            raise ValueError(f"{path}, column {column.name!r} {error}") from None
+            said = _refused(error)
+            raise Refused(f"{path}, column {column.name!r} {said.what}", said.remedy) from None
         features += named
         blocks.append(block)
     if not features:
         raise ValueError(f"{path} has no feature: every column but the label is skipped")
     return Table(np.hstack(blocks), codes, known, distinct_names("features", features))
+
+
+def read_header(path: Path, delimiter: str) -> list[str]:
+    """Return the names of the columns of a CSV file."""
+    check_delimiter(delimiter)
+    with _opened(path) as lines:
+        return _header(path, csv.reader(lines, delimiter=delimiter), delimiter)
 
 
 def check_delimiter(delimiter: Any) -> None:
@@ -105,9 +165,9 @@ class _Label:
         code = found.get(text)
         if code is None:
             if self.classes is not None and text not in self.classes:
-                raise ValueError(f"must be a label of classes {self.classes!r}, got {text!r}")
+                raise Refused(f"must be a label of classes {self.classes!r}, got {text!r}")
             if self.classes is None and text in MISSING:
-                raise ValueError(f"is the label and is missing, got {text!r}; drop the row or declare classes")
+                raise Refused(f"is the label and is missing, got {text!r}", "; drop the row or declare classes")
             code = found[text] = len(found)
         return code
 
@@ -139,8 +199,11 @@ def _opened(path: Path) -> Iterator[TextIO]:
         raise ValueError(f"{path} is a damaged gzip file: {error}") from None
 
 
-def _header(path: Path, rows: Rows) -> list[str]:
-    names = next((row for row in rows if row), None)
+def _header(path: Path, rows: Rows, delimiter: str) -> list[str]:
+    try:
+        names = next((row for row in rows if row), None)
+    except csv.Error as error:
+        raise ValueError(f"{path}, row {rows.line_num}: {error}") from None
     if names is None:
         raise ValueError(f"{path} is empty: it must start with a row of column names")
     where = f"{path}, row {rows.line_num}"
@@ -153,6 +216,10 @@ def _header(path: Path, rows: Rows) -> list[str]:
         if _fraction(column):
             raise ValueError(f"{where} must hold column names, got the number {column!r}: add a header")
         seen.add(column)
+    if len(names) == 1:
+        parts = {other: names[0].count(other) for other in SEPARATORS if other in names[0] and other != delimiter}
+        if parts:
+            raise OtherDelimiter(path, names[0], max(parts, key=lambda other: parts[other]))
     return names
 
 
@@ -178,12 +245,12 @@ def _columns(
             raise ValueError(f"label must be a position among the {len(names)} columns of {path}, got {label}")
         label = names[label]
     if label not in names:
-        raise ValueError(f"label must be a column of {path}, got {label!r}; it has {_some(names)}")
+        raise ValueError(f"label must be a column of {path}, got {label!r}; it has {some_of(names)}")
     if not isinstance(schema, Mapping):
         raise TypeError(f"schema must be a mapping from column to kind, got {schema!r}")
     for column, kind in schema.items():
         if column not in names:
-            raise ValueError(f"schema names a column {column!r} that {path} lacks; it has {_some(names)}")
+            raise ValueError(f"schema names a column {column!r} that {path} lacks; it has {some_of(names)}")
         if column == label:
             raise ValueError(f"schema must not name the label's column {label!r}; declare classes instead")
         if not isinstance(kind, Kind):
@@ -191,7 +258,8 @@ def _columns(
     return [_Column(n, _Label(classes) if n == label else schema.get(n, Numeric()), {}) for n in names]
 
 
-def _some(names: list[str]) -> str:
+def some_of(names: list[str]) -> str:
+    """Return the first ten names for a message, and how many more there are."""
     shown = ", ".join(map(repr, names[:10]))
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
@@ -222,24 +290,77 @@ def _parse(lines: TextIO, columns: list[_Column], delimiter: str) -> Floats:
     return values
 
 
-def _parse_rows(path: Path, rows: Rows, columns: list[_Column]) -> Floats:
+def _parse_rows(path: Path, rows: Rows, columns: list[_Column], delimiter: str) -> Floats:
     """Return what `_parse` returns, field by field, or raise the error that says where."""
     values: list[list[float]] = []
+    bad: dict[int, tuple[int, Refused]] = {}  # of a column: row and reason of its first trouble
+    further = FURTHER
     try:
-        row = rows.line_num + 1
-        for fields in rows:
-            if fields and len(fields) != len(columns):
-                raise ValueError(f"{path}, row {row} must have {len(columns)} fields, got {len(fields)}")
-            if fields:
-                values.append([_field(path, row, *pair) for pair in zip(columns, fields, strict=True)])
-            row = rows.line_num + 1  # a quoted field may run over several lines: name the first
-    except csv.Error as error:
-        raise ValueError(f"{path}, row {row}: {error}") from None
+        for row, fields in _numbered(path, rows, len(columns)):
+            numbers = []
+            for j, (column, text) in enumerate(zip(columns, fields, strict=True)):
+                if j in bad:
+                    continue
+                try:
+                    numbers.append(column.read(text))
+                except ValueError as error:
+                    bad[j] = row, _refused(error)
+            if not bad:
+                values.append(numbers)
+                continue
+            further -= len(columns)
+            if further < 0:
+                break
+    except ValueError:
+        if not bad:  # what is wrong first is said first
+            raise
+    if bad:
+        raise _troubles(path, columns, bad, delimiter)
     return np.array(values, dtype=np.float64).reshape(-1, len(columns))
 
 
-def _field(path: Path, row: int, column: _Column, text: str) -> float:
+def _refused(error: ValueError) -> Refused:
+    """Return the error; of a kind that is somebody's own it may be another one."""
+    return error if isinstance(error, Refused) else Refused(str(error))
+
+
+def _numbered(path: Path, rows: Rows, width: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that is not empty with its number."""
+    row = rows.line_num + 1
     try:
-        return column.read(text)
-    except ValueError as error:
-        raise ValueError(f"{path}, row {row}, column {column.name!r} {error}") from None
+        for fields in rows:
+            if fields and len(fields) != width:
+                raise ValueError(f"{path}, row {row} must have {width} fields, got {len(fields)}")
+            if fields:
+                yield row, fields
+            row = rows.line_num + 1  # a quoted field may run over several lines: name the first
+    except csv.Error as error:
+        raise ValueError(f"{path}, row {row}: {error}") from None
+
+
+def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refused]], delimiter: str) -> BadColumns:
+    """Return what is wrong, with what stands in the bad columns: they are read once more, alone and whole."""
+    values: dict[int, set[str]] = {j: set() for j in bad}
+    strange: dict[int, set[str]] = {j: set() for j in bad}
+    count = 0
+    with _opened(path) as lines:
+        rows = csv.reader(lines, delimiter=delimiter)
+        _header(path, rows, delimiter)
+        with suppress(ValueError):  # of a row of another length: what stands before it will do
+            for _, fields in _numbered(path, rows, len(columns)):
+                count += 1
+                for j in bad:
+                    text = fields[j]
+                    if text in values[j] or text in strange[j]:
+                        continue
+                    if len(values[j]) <= MANY:
+                        values[j].add(text)
+                    if len(strange[j]) <= MANY and not is_number(text):
+                        strange[j].add(text)
+    troubles = []
+    for j, (row, error) in sorted(bad.items(), key=lambda one: (one[1][0], one[0])):
+        kind = columns[j].kind
+        declared = None if isinstance(kind, _Label) else kind
+        known = len(values[j]), tuple(sorted(strange[j]))
+        troubles.append(Trouble(columns[j].name, row, error.what, error.remedy, declared, *known))
+    return BadColumns(path, count, troubles)

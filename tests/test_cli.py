@@ -232,7 +232,6 @@ def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):
         (("replay", "nowhere.csv"), 1, "no such file: nowhere.csv"),
         (("replay", "fruit.csv"), 2, "name the column of its label with --label"),
         (("replay", "fruit.csv", "--label", "kind", "--nominal", "colour"), 1, "kind"),
-        (("replay", "fruit.csv", "--label", "fruit"), 1, "colour"),
         (("replay", ".", "--label", "fruit"), 1, "is a folder"),
         (("replay", "car", "--label", "class"), 2, "car is a named data set"),
         (("replay", "car", "--gamma", "0"), 2, "must be a finite number > 0, got '0'"),

@@ -18,6 +18,7 @@ from venn import cli
 from venn.cli.config import TABLES, options
 
 WIDTH = 2
+OF_FILES = ("rows.csv, row ", "try: ")  # the lines after the first of what is wrong with a CSV file
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SEVERAL = settings(QUICK, max_examples=40)
 
@@ -36,6 +37,7 @@ tables = st.fixed_dictionaries(
 flags = [
     f"--{name}" for name in ("delay", "missing", "window", "C", "gamma", "classes", "predictors", "source", "kernel")
 ]
+flags_of_columns = ["--label", "--nominal", "--ordinal", "--skip", "--fill", "--delimiter"]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def invoke(folder, *arguments):
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     assert result.exit_code in (0, 1, 2)
     if result.exit_code:
-        last = result.stderr.rstrip("\n").split("\n")[-1]
+        *_, last = [line for line in result.stderr.rstrip("\n").split("\n") if not line.startswith(OF_FILES)]
         assert last.startswith("Error: "), result.stderr
         assert result.stderr.count("Error: ") >= 1
     return result
@@ -112,6 +114,23 @@ def test_files_of_anything(folder, content):
 def test_options_of_anything(folder, found):
     arguments = [part for pair in found for part in pair]
     invoke(folder, "--source", "car", "--journal", "run.db", "--check", *arguments)
+    assert not (folder / "run.db").exists()
+
+
+words = st.one_of(st.text(max_size=6), st.sampled_from(["a", "b=u,v", "b=1", "y", "b=median", ";", "a=u", "=", "b=,"]))
+
+
+@QUICK
+@given(
+    st.binary(max_size=30) | st.sampled_from([b"a,b,y\n1,u,n\n2,v,p\n", b"a;b;y\n1;;n\n2;1,5;p\n", b"\x1f\x8b"]),
+    st.lists(st.tuples(st.sampled_from(flags_of_columns), words), max_size=4),
+)
+@example(b"a,b,y\n1,u,n\n2,v,p\n", [("--label", "y"), ("--nominal", "b=u,v")])
+@example(b"a;b;y\n1;;n\n2;1,5;p\n", [("--label", "y"), ("--delimiter", ";"), ("--fill", "b=1")])
+def test_columns_of_anything(folder, content, found):
+    (folder / "rows.csv").write_bytes(content)
+    given = [part for pair in found for part in pair]
+    invoke(folder, "--source", "rows.csv", "--journal", "run.db", "--check", *given)
     assert not (folder / "run.db").exists()
 
 

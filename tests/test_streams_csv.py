@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import pickle
 
 import numpy as np
 import pytest
@@ -115,6 +116,7 @@ def test_numeric_labels_are_text_in_order_of_value(write):
 MEDIAN, ZERO = Numeric(missing="?", fill="median"), Numeric(missing="?", fill=0)
 RED = "must be a number, got 'red': declare the column as Nominal(), Ordinal(values), Skip() "
 RED += "or Numeric(missing='red', fill=...)"
+COMMA = "must be a number with a decimal point and no comma, "
 UNKNOWN = "is missing, got '?': declare Numeric(missing='?', fill='median' or a number), or Skip()"
 OWN = "is missing, got '?': to count it as a value of its own, declare it in the schema"
 
@@ -135,6 +137,10 @@ OWN = "is missing, got '?': to count it as a value of its own, declare it in the
         ("a,y\n1,n\nnan,p\n", {"a": ZERO}, "row 3, column 'a'", "must be a finite number, got 'nan'"),
         ("a,y\n-inf,n\n", {}, "row 2, column 'a'", "must be a finite number, got '-inf'"),
         ("a,y\n1e999,n\n", {}, "row 2, column 'a'", "must be a finite number, got '1e999'"),
+        ('a,y\n"3,5",n\n', {}, "row 2, column 'a'", COMMA + "got '3,5': mend the file, or declare Skip()"),
+        ('a,y\n"-1.234,5",n\n', {}, "row 2, column 'a'", COMMA + "got '-1.234,5'"),
+        ('a,y\n"1,234.5",n\n', {}, "row 2, column 'a'", COMMA + "got '1,234.5'"),
+        ('a,y\n"1,2,3",n\n', {}, "row 2, column 'a'", "must be a number, got '1,2,3': declare"),
         (
             "a,y\nred,n\nblue,n\n",
             {"a": Nominal(("red",))},
@@ -148,6 +154,7 @@ OWN = "is missing, got '?': to count it as a value of its own, declare it in the
             "must be one of the declared values ('low', 'high'), got 'mid'",
         ),
         ("a,b,y\n1,2,n\n1,n\n", {}, "row 3", "must have 3 fields, got 2"),
+        ("a" * 200_000 + ",y\n1,n\n", {}, "row 1:", "field larger than field limit (131072)"),
         ("a,b,y\n1,2,n\n1,2,3,n\n", {}, "row 3", "must have 3 fields, got 4"),
         ("a,b,y\n1,2\n1,2\n", {}, "row 2", "must have 3 fields, got 2"),
         ("a,b,y\n1,2,n\n1,n\n", {"a": Skip()}, "row 3", "must have 3 fields, got 2"),
@@ -162,6 +169,74 @@ def test_a_wrong_file_is_refused_with_its_place(write, text, schema, place, reas
     with pytest.raises(ValueError) as caught:  # noqa: PT011, the whole message is compared below
         streams.from_csv(path, "y", schema=schema)
     assert str(caught.value).startswith(f"{path}, {place} {reason}")
+
+
+def test_the_first_trouble_of_every_bad_column_is_told(write):
+    path = write("a,b,c,d,y\n1,red,2,0,n\n?,blue,2,0,p\n\n?,2,2,low,\nx,2,2,high,\n")
+    with pytest.raises(tables.BadColumns) as caught:
+        streams.from_csv(path, "y", schema={"d": Ordinal(("0", "high"))})
+    assert str(caught.value).splitlines() == [
+        f"{path}, row 2, column 'b' {RED}",
+        f"{path}, row 3, column 'a' {UNKNOWN}",
+        f"{path}, row 5, column 'd' must be one of the declared values ('0', 'high'), got 'low'",
+        f"{path}, row 5, column 'y' is the label and is missing, got ''; drop the row or declare classes",
+    ]
+    assert caught.value.rows == 4
+    b, a, d, y = caught.value.troubles
+    assert (b.values, b.strange) == (3, ("blue", "red"))
+    assert (a.values, a.strange) == (3, ("?", "x"))
+    assert (d.kind, d.values, y.kind) == (Ordinal(("0", "high")), 3, None)
+    again = pickle.loads(pickle.dumps(caught.value))  # as a cluster sends it
+    assert (str(again), again.troubles) == (str(caught.value), caught.value.troubles)
+
+
+def test_of_many_bad_columns_eight_are_told(write):
+    names = [f"c{j}" for j in range(20)]
+    path = write(",".join(names) + ",y\n" + "x," * 20 + "n\n")
+    with pytest.raises(ValueError, match=r"and 12 more columns: 'c8', 'c9'.* and 2 more$") as caught:
+        streams.from_csv(path, "y")
+    assert len(str(caught.value).splitlines()) == 9
+
+
+def test_a_row_of_another_length_ends_the_search(write):
+    path = write("a,b,y\n1,red,n\n1,n\nx,1,n\n")
+    with pytest.raises(tables.BadColumns) as caught:
+        streams.from_csv(path, "y")
+    assert [trouble.column for trouble in caught.value.troubles] == ["b"]
+    assert caught.value.rows == 1
+
+
+def test_the_search_goes_on_for_a_while_only(write, monkeypatch):
+    """What stands in the columns found bad is counted to the end all the same."""
+    monkeypatch.setattr(tables, "FURTHER", 3 * 10)
+    path = write("a,b,y\nred,1,n\n" + "1,1,n\n" * 20 + "blue,x,n\n")
+    with pytest.raises(tables.BadColumns) as caught:
+        streams.from_csv(path, "y")
+    (a,) = caught.value.troubles
+    assert (a.column, a.strange, caught.value.rows) == ("a", ("blue", "red"), 22)
+
+
+@pytest.mark.parametrize(
+    ("header", "delimiter", "other"),
+    [("a;b;y", ",", ";"), ("a\tb\ty", ",", "\t"), ("a,b,y", ";", ","), ("a|y", ",", "|")],
+)
+def test_a_header_of_one_column_names_another_delimiter(write, header, delimiter, other):
+    path = write(f"{header}\n1\n")
+    with pytest.raises(tables.OtherDelimiter) as caught:
+        streams.from_csv(path, "y", delimiter=delimiter)
+    said = f"{path} must have more columns than one, got the header {header!r}: try delimiter={other!r}"
+    assert (str(caught.value), caught.value.delimiter) == (said, other)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == said
+
+
+def test_several_texts_may_stand_for_a_missing_value(write):
+    path = write("a,b,y\n1,,n\n NA,u,p\n,?,n\n5,v,p\nnan,?,n\n 9 ,u,n\n")
+    schema = {"a": Numeric(["", "NA", "nan"], "median"), "b": Nominal(missing=("", "?"))}
+    stream = streams.from_csv(path, "y", schema=schema, scale=False)
+    assert stream.X[:, 0].tolist() == [1, 5, 5, 5, 5, 9]
+    assert stream.features == ("a", "b=", "b=?", "b=u", "b=v")
+    assert Nominal(("u",), ("", "u", "?", "?")).values == ("u", "", "?")
+    assert hash(schema["a"]) == hash(Numeric(("", "NA", "nan"), "median"))
 
 
 TWO = "a,y\n1,n\n2,p\n"
@@ -240,6 +315,8 @@ def test_a_cut_gzip_file_is_named(write, tmp_path):
         ),
         (lambda: Numeric("?", np.nan), ValueError, 'fill must be a finite number or "median", got nan'),
         (lambda: Numeric("?", "mean"), ValueError, "fill must be a finite number or \"median\", got 'mean'"),
+        (lambda: Numeric(3, 0), TypeError, "missing must be text, a sequence of texts or None, got 3"),
+        (lambda: Nominal(missing=()), TypeError, "missing must be text, a sequence of texts or None, got ()"),
         (lambda: Nominal("abc"), TypeError, "values must be a sequence of str, got 'abc'"),
         (lambda: Nominal((1, 2)), TypeError, "values must be str, as a CSV file holds text, got 1"),
         (lambda: Nominal(("a", "a")), ValueError, "values must be distinct and at least one, got ('a', 'a')"),

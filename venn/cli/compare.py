@@ -71,7 +71,7 @@ def compare(
         raise click.UsageError("--workers belongs to the cluster of this machine, and --cluster names another one")
     if len(set(data)) < len(data):
         raise click.UsageError(f"DATA must name each data set once, got {' '.join(data)}")
-    chosen = Learning(**options)
+    chosen = Learning.typed(options)
     with one_line_errors():
         if cluster is None:
             for one in data:  # better refused now than by each replay

@@ -23,8 +23,10 @@ class Kind(NamedTuple):
 
     must: str  #: after "must be"
     check: Callable[[Any], Any]  #: returns the clean value, or raises ValueError
-    read: Callable[[str], Any] = str
+    read: Callable[[Any], Any] = str  #: may raise ValueError, too
     metavar: str = "TEXT"
+    typed: str = ""  #: after "must be", of an option, where that is another thing
+    repeated: bool = False  #: the option; `read` takes all its texts
 
 
 def _require(condition: bool) -> None:
@@ -39,7 +41,7 @@ def _text(value: Any) -> str:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    _require(isinstance(value, list) and bool(value))
+    _require(isinstance(value, list | tuple) and bool(value))
     clean = tuple(_text(one) for one in value)
     _require(len(set(clean)) == len(clean))
     return clean
@@ -72,6 +74,21 @@ def _values(value: Any) -> dict[str, tuple[str, ...] | None]:
         return dict.fromkeys(_texts(value))
     _require(isinstance(value, dict))
     return {_text(column): None if found is None else _texts(found) for column, found in value.items()}
+
+
+def _fills(value: Any) -> dict[str, float | str]:
+    _require(isinstance(value, dict))
+    return {_text(column): _fill(found) for column, found in value.items()}
+
+
+def _fill(value: Any) -> float | str:
+    return "median" if value == "median" else _finite(value)
+
+
+def _delimiter(value: Any) -> str:
+    character = "\t" if value in ("tab", "\\t") else _text(value)
+    _require(len(character) == 1 and character not in '"\r\n')
+    return character
 
 
 def _affine(value: Any) -> dict[str, tuple[float, ...]]:
@@ -121,10 +138,43 @@ def _read_number(text: str) -> Any:
         return text
 
 
-def _split_columns(texts: Iterable[str]) -> dict[str, list[str] | None]:
+def _by_column(texts: Iterable[str], pair: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
+    """Read the texts of a repeated option by column; `pair` makes column and value of one, or raises ValueError."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        try:
+            column, value = pair(text)
+            _text(column)
+        except ValueError:
+            raise ValueError(_short(text)) from None
+        if column in found:
+            raise ValueError(f"{_short(column)} twice")
+        found[column] = value
+    return found
+
+
+def _split_columns(texts: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
     """Read COLUMN or COLUMN=VALUE,VALUE of a repeated option."""
-    pairs = [text.partition("=") for text in texts]
-    return {column: _split(values) if equals else None for column, equals, values in pairs}
+
+    def pair(text: str) -> tuple[str, tuple[str, ...] | None]:
+        column, equals, values = text.partition("=")
+        return column, _texts(_split(values)) if equals else None
+
+    return _by_column(texts, pair)
+
+
+def _split_fills(texts: Iterable[str]) -> dict[str, float | str]:
+    """Read COLUMN=median or COLUMN=NUMBER of a repeated option."""
+
+    def pair(text: str) -> tuple[str, float | str]:
+        column, _, value = text.rpartition("=")
+        return column, _fill(_read_number(value))
+
+    return _by_column(texts, pair)
+
+
+def _read_columns(texts: Iterable[str]) -> list[str]:
+    return list(_by_column(texts, lambda text: (text, None)))
 
 
 def whole(least: int, most: int = 2**31) -> Kind:
@@ -165,7 +215,16 @@ TEXTS = Kind("distinct texts that are not empty", _texts, _split, "NAMES")
 LABELS = Kind("at least two labels, text, integers or truth values, that differ as text", _labels, _split_labels, "A,B")
 NAMES = Kind(f"distinct names of {', '.join(PREDICTORS)}", _names, _split, "NAMES")
 FLAG = Kind("true or false", _flag)
-VALUES = Kind("a table from column to a list of its values", _values, metavar="COLUMN[=A,B]")
+VALUES = Kind(
+    "a table from column to a list of its values", _values, _split_columns, "COLUMN[=A,B]",
+    "COLUMN or COLUMN=A,B, each column and each of its values once", True,
+)  # fmt: skip
+COLUMNS = Kind("distinct texts that are not empty", _texts, _read_columns, "COLUMN", "a column, each once", True)
+FILLS = Kind(
+    "a table from column to median or a finite number", _fills, _split_fills, "COLUMN=median|NUMBER",
+    "COLUMN=median or COLUMN=NUMBER, each column once", True,
+)  # fmt: skip
+DELIMITER = Kind('one character, neither " nor a line end, or tab', _delimiter, metavar="CHARACTER")
 AFFINE = Kind("a table of mean and deviation, lists of as many numbers, the latter > 0", _affine)
 SETTINGS = Kind("a table of settings", _settings)
 POSITIVE = number("> 0", lambda value: value > 0)
@@ -211,7 +270,9 @@ class SourceTable:
     scaling: Mapping[str, tuple[float, ...]] | None = declare(AFFINE, "", option=None)
     label: str | None = declare(TEXT, "Column of the label in CSV.")
     id: str | None = declare(TEXT, "Column of the id in CSV.")
-    delimiter: str | None = declare(TEXT, "Between the fields of CSV.  [default: ,]")
+    skip: tuple[str, ...] | None = declare(COLUMNS, "A column of a data set's CSV file to leave out, repeatable.")
+    fill: Mapping[str, float | str] | None = declare(FILLS, "What missing numbers of such a file become, repeatable.")
+    delimiter: str | None = declare(DELIMITER, "Between the fields of CSV, or tab.  [default: ,]")
     end: bool = declare(FLAG, "Stop at the end of the file.", False)
     group: str | None = declare(TEXT, "Group for which a Kafka broker is told how far the run is.")
     kafka: Mapping[str, str | int | float | bool] | None = declare(SETTINGS, "", option=None)
@@ -367,27 +428,42 @@ def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Confi
             option = parameter(table, one)
             if option in given:
                 where = f"--{option_of(one)}"
-                value = given[option]
-                value = _split_columns(value) if kind is VALUES else value if kind is FLAG else kind.read(value)
+                values[one.name] = of_option(kind, where, given[option])
             elif one.name in file.get(table, {}):
                 where, value = f"{path}, [{table}] {one.name}", file[table][one.name]
+                values[one.name] = _checked(kind.check, kind.must, where, value, click.ClickException)
             else:
                 assert one.default is not MISSING
                 values[one.name] = one.default
                 continue
-            values[one.name] = _checked(kind, value, where, given.get(option))
             origin[table, one.name] = where
         tables[table] = declared(**values)
     return Config(**tables, origin=origin)
 
 
-def _checked(kind: Kind, value: Any, where: str, text: Any) -> Any:
+def of_option(kind: Kind, where: str, given: Any) -> Any:
+    """Return the value that an option's text or texts show; `where` names the option.
+
+    Raises
+    ------
+    click.UsageError
+        They do not show one.
+    """
+
+    def read(texts: Any) -> Any:
+        return kind.check(texts if kind is FLAG else kind.read(texts))
+
+    return _checked(read, kind.typed or kind.must, where, given, click.UsageError)
+
+
+def _checked(
+    check: Callable[[Any], Any], must: str, where: str, given: Any, refusal: type[click.ClickException]
+) -> Any:
     try:
-        return kind.check(value)
+        return check(given)
     except ValueError as error:
-        got = str(error) if type(error) is ValueError and error.args else _short(value if text is None else text)
-        message = f"{where} must be {kind.must}, got {got}"
-    raise click.ClickException(message) if text is None else click.UsageError(message)
+        got = str(error) if type(error) is ValueError and error.args else _short(given)
+    raise refusal(f"{where} must be {must}, got {got}")
 
 
 def _near(table: str) -> str:

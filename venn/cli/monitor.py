@@ -96,7 +96,7 @@ def monitor(
     live; elsewhere each alarm is one line, and a summary comes last. Ctrl-C ends the watch: what was seen until then is
     shown, and written with --out.
     """
-    chosen = Learning(**options)
+    chosen = Learning.typed(options)
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
 
     def say(text: str) -> None:

@@ -10,6 +10,7 @@ import click
 
 import streams
 from streams.messages import ErrorHandler, Reader
+from venn.cli.columns import KEYS, Columns
 from venn.cli.config import Config, SourceTable
 from venn.cli.errors import did_you_mean
 from venn.cli.setting import open_stream
@@ -21,7 +22,7 @@ BY_KIND: dict[str, tuple[str, ...]] = {
     "kafka": (*MADE, "group", "kafka"),
     "jsonl": (*MADE, "end"),
     "csv": (*MADE, "end", "label", "id", "delimiter"),
-    "data": (*EVERY, "label", "nominal", "delay", "missing", "shuffle", "steps"),
+    "data": (*EVERY, *KEYS, "delay", "missing", "shuffle", "steps"),
 }
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
 FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, or data as of venn replay"
@@ -107,10 +108,9 @@ def _name(url: str, kind: str) -> str:
 
 def _data(config: Config, data: str) -> Place:
     given = config.source
-    nominal = given.nominal or {}
-    if any(values is not None for values in nominal.values()):
-        raise click.UsageError(f"{config.where('source', 'nominal')} must name columns only: {data} has their values")
-    stream = open_stream(data, given.label, tuple(nominal), given.shuffle)
+    told = {key: getattr(given, key) for key in KEYS}
+    columns = Columns(**told, places={key: config.where("source", key) for key in KEYS})
+    stream = open_stream(data, columns, given.shuffle)
     if given.steps is not None:
         stream = stream.take(min(given.steps, len(stream)))
     teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()

@@ -51,7 +51,7 @@ def replay(
     predicted label guaranteed) and conformal (sets of labels, their errors guaranteed). Ctrl-C ends the replay after
     the step at hand: what was done until then is printed and written.
     """
-    chosen = Learning(**options)
+    chosen = Learning.typed(options)
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)

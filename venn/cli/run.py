@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from streams.messages import Source
-from venn.cli.config import FLAG, VALUES, Config, merge, option_of, options, parameter, read_toml
+from venn.cli.config import FLAG, Config, merge, option_of, options, parameter, read_toml
 from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.output import Output
@@ -54,8 +54,8 @@ def declared(command: Command) -> Command:
         if kind is FLAG:
             command = click.option(f"{flags}/--no-{option_of(one)}", name, **given)(command)
         else:
-            multiple = kind is VALUES
-            command = click.option(flags, name, type=str, metavar=kind.metavar, multiple=multiple, **given)(command)
+            metavar, multiple = kind.metavar, kind.repeated
+            command = click.option(flags, name, type=str, metavar=metavar, multiple=multiple, **given)(command)
     return command
 
 

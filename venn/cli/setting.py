@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 import streams
+from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
     DEFAULT_C,
@@ -99,14 +100,13 @@ LEARNING = (
         "features, C = 10.  [default: a fifth of them, at most 200, none below 100]",
     ),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
-    click.option("--label", metavar="COLUMN", help="Column of the label, when DATA is a CSV file."),
-    click.option("--nominal", multiple=True, metavar="COLUMN", help="A nominal column of the CSV file; repeatable."),
+    of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),
 )
 
 
 def learning(command: Command) -> Command:
-    """Give a command the options that say what is learned, and how; `Learning` takes them."""
+    """Give a command the options that say what is learned, and how; `Learning.typed` takes them."""
     for option in reversed(LEARNING):
         command = option(command)
     return command
@@ -123,12 +123,17 @@ class Learning:
     C: float | None
     tuned_on: int | None
     steps: int | None
-    label: str | None
-    nominal: tuple[str, ...]
+    columns: Columns
     no_progress: bool
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, {key: getattr(self, key) for key in OF_KERNELS}, lambda key: f"--{key}")
+
+    @classmethod
+    def typed(cls, options: Mapping[str, Any]) -> Learning:
+        """Return what the options on a command line say."""
+        rest = {key: value for key, value in options.items() if key not in KEYS}
+        return cls(**rest, columns=Columns.typed(options))
 
     @property
     def progress(self) -> bool | None:
@@ -137,7 +142,7 @@ class Learning:
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
         """Return the stream that DATA names."""
-        return open_stream(data, self.label, self.nominal, shuffle)
+        return open_stream(data, self.columns, shuffle)
 
     def panel(
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
@@ -147,19 +152,19 @@ class Learning:
         return panel_of(predictors, choices, stream.classes, say), tuning
 
 
-def open_stream(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int | None) -> streams.Stream:
+def open_stream(data: str, columns: Columns, shuffle: int | None) -> streams.Stream:
     """Return the stream that DATA names."""
-    stream = _open(data, label, nominal, shuffle)
+    stream = _open(data, columns, shuffle)
     if len(stream.classes) < 2:
         raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
     return stream
 
 
-def _open(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int | None) -> streams.Stream:
+def _open(data: str, columns: Columns, shuffle: int | None) -> streams.Stream:
     named = [info.name for info in streams.datasets()]
     if data in named:
-        if label is not None or nominal:
-            raise click.UsageError(f"--label and --nominal belong to a CSV file, and {data} is a named data set")
+        for key in columns.given():
+            raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
         return streams.load(data, shuffle=shuffle, progress=_announce_once(data))
     if not Path(data).exists():
         if os.sep in data or "." in data:
@@ -170,10 +175,7 @@ def _open(data: str, label: str | None, nominal: tuple[str, ...], shuffle: int |
         )
     if Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
-    if label is None:
-        raise click.UsageError(f"{data} is a CSV file: name the column of its label with --label")
-    schema = {column: streams.Nominal() for column in nominal}
-    return streams.from_csv(data, label, schema=schema, shuffle=shuffle)
+    return columns.open(data, shuffle)
 
 
 def _announce_once(data: str) -> Callable[[int, int], None]:

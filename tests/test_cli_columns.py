@@ -1,0 +1,280 @@
+"""The columns of somebody's own CSV file, on the command line: what may be said, and what is said of a bad file."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streams
+from venn import cli
+from venn.cli.columns import FILLED, Columns, of_columns
+
+ORDERS = """id;name;age;size;colour;paid;outcome
+k1;Ann;31;S;red;1;no
+k2;Bob;NA;M;?;2.5;yes
+k3;Cem;44;M;;;no
+k4;Dil;28;S;green;3;yes
+k5;Eve; ;S;red;nan;no
+k6;Fay;61;M;red;4;no
+k7;Gil;29;S;green;5;yes
+k8;Hal;33;S;red;6;yes
+"""
+TOLD = ("--delimiter", ";", "--label", "outcome", "--skip", "id", "--skip", "name", "--fill", "age=median")
+TOLD += ("--fill", "paid=-1", "--ordinal", "size=S, M", "--nominal", "colour")
+WHOLE = {
+    "id": streams.Skip(),
+    "name": streams.Skip(),
+    "age": streams.Numeric(FILLED, "median"),
+    "paid": streams.Numeric(FILLED, -1),
+    "size": streams.Ordinal(("S", "M")),
+    "colour": streams.Nominal(missing=("", "?")),
+}
+QUICK = ("--predictors", "venn", "--gamma", 1, "--C", 1, "--steps", 3, "--no-progress")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command line in a folder that holds orders.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+
+@click.command()
+@of_columns
+def options(**given):
+    return given
+
+
+def told(*words):
+    """Return what the options say."""
+    return Columns.typed(options.main([*words], standalone_mode=False))
+
+
+def pasted(error):
+    """Return the options of an error's last line."""
+    last = error.splitlines()[-1]
+    assert last.startswith("try: ")
+    return shlex.split(last.removeprefix("try: "))
+
+
+def test_what_is_told_of_columns_is_what_python_declares(run):
+    stream = told(*TOLD).open("orders.csv", 1)
+    same = streams.from_csv("orders.csv", "outcome", schema=WHOLE, shuffle=1, delimiter=";")
+    assert stream.features == same.features
+    assert stream.features == ("age", "size", "colour=", "colour=?", "colour=green", "colour=red", "paid")
+    assert stream.X.tolist() == same.X.tolist()
+    assert list(stream.y) == list(same.y)
+
+
+def test_the_delimiter_may_be_a_tab(tmp_path):
+    (tmp_path / "rows.csv").write_text("a\ty\n1\tn\n2\tp\n")
+    for name in ("tab", "\\t", "\t"):
+        assert len(told("--label", "y", "--delimiter", name).open(str(tmp_path / "rows.csv"), None)) == 2
+
+
+def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
+    """From the bare name of the file, each time by what the last error says."""
+    words = ["replay", "orders.csv"]
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: orders.csv must have more columns than one, got the header 'id;name;age;size;colour;paid;outcome'\n"
+        "try: --delimiter ';'\n"
+    )
+    words += pasted(result.stderr)
+    result = run(*words)
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        "Error: orders.csv is a CSV file: name the column of its label with --label; it has 'id', 'name', 'age', "
+        "'size', 'colour', 'paid', 'outcome'\n"
+    )
+    words += ["--label", "outcome"]
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [
+        "Error: orders.csv, row 2, column 'id' must be a number, got 'k1'",
+        "orders.csv, row 2, column 'name' must be a number, got 'Ann'",
+        "orders.csv, row 2, column 'size' must be a number, got 'S'",
+        "orders.csv, row 2, column 'colour' must be a number, got 'red'",
+        "orders.csv, row 3, column 'age' must be a number, got 'NA'",
+        "orders.csv, row 4, column 'paid' is missing, got ''",
+        "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
+    ]
+    result = run(*words, *pasted(result.stderr), *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "orders: 3 examples, 2 classes" in result.stdout
+
+
+def test_every_command_that_takes_a_file_takes_its_columns(run):
+    assert run("compare", "orders.csv", *TOLD, "--shuffles", 1, *QUICK).exit_code == 0
+    assert run("monitor", "orders.csv", *TOLD, "--json", *QUICK).exit_code == 0
+    result = run("run", "--source", "orders.csv", *TOLD, "--journal", "run.db", "--check")
+    assert result.exit_code == 0, result.output
+    assert "source: orders" in result.stdout
+
+
+def test_a_run_reads_the_columns_from_toml_too(run, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        '[source]\nurl = "orders.csv"\ndelimiter = ";"\nlabel = "outcome"\nskip = ["id", "name"]\n'
+        'fill = { age = "median", paid = -1 }\nordinal = { size = ["S", "M"] }\nnominal = ["colour"]\n'
+        '[journal]\npath = "run.db"\n'
+    )
+    result = run("run", "--config", "run.toml", "--check")
+    assert result.exit_code == 0, result.output
+    result = run("run", "--config", "run.toml", "--check", "--nominal", "size")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error: run.toml, [source] ordinal must not name 'size', which --nominal names\n" in result.stderr
+
+
+BASE = ("--delimiter", ";", "--label", "outcome")
+NOMINAL = "--nominal must be COLUMN or COLUMN=A,B, each column and each of its values once, got "
+FILL = "--fill must be COLUMN=median or COLUMN=NUMBER, each column once, got "
+
+
+@pytest.mark.parametrize(
+    "command", [("replay", "orders.csv"), ("run", "--journal", "run.db", "--source", "orders.csv")]
+)
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--nominal", "size", "--nominal", "size=S,M"), 2, NOMINAL + "'size' twice"),
+        (("--nominal", "size="), 2, NOMINAL + "'size='"),
+        (("--nominal", "=S"), 2, NOMINAL + "'=S'"),
+        (("--nominal", "size=S,S"), 2, NOMINAL + "'size=S,S'"),
+        (("--ordinal", "size"), 2, "--ordinal must declare the values of 'size' from low to high: --ordinal size=LOW,"),
+        (("--skip", "id", "--skip", "id"), 2, "--skip must be a column, each once, got 'id' twice"),
+        (("--skip", "size", "--ordinal", "size=S,M"), 2, "--skip must not name 'size', which --ordinal names"),
+        (("--fill", "age=-", "--skip", "id"), 2, FILL + "'age=-'"),
+        (("--fill", "age=nan"), 2, FILL + "'age=nan'"),
+        (("--fill", "age"), 2, FILL + "'age'"),
+        (("--fill", "age=1", "--fill", "age=2"), 2, FILL + "'age' twice"),
+        (("--skip", "outcome"), 2, "--skip must not name 'outcome', which is the label"),
+        (("--nominal", "sise"), 1, "--nominal must name a column of orders.csv, got 'sise' (did you mean size?)"),
+        (("--fill", "x=1"), 1, "--fill must name a column of orders.csv, got 'x'; it has 'id', 'name'"),
+        (("--label", "outcom"), 1, "--label must name a column of orders.csv, got 'outcom' (did you mean outcome?)"),
+        (("--label", ""), 2, "--label must be text that is not empty, got ''"),
+        (("--delimiter", ";;"), 2, "--delimiter must be one character, neither \" nor a line end, or tab, got ';;'"),
+    ],
+    ids=range(17),
+)
+def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, words, code, said):
+    result = run(*command, *BASE, *words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    error = result.stderr.partition("Error: ")[2]
+    assert error.startswith(said)
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["orders.csv"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--label", "y"),
+        ("--nominal", "a"),
+        ("--ordinal", "a=1,2"),
+        ("--skip", "a"),
+        ("--fill", "a=0"),
+        ("--delimiter", "tab"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("command", [("replay", "car"), ("run", "--journal", "run.db", "--source", "car")])
+def test_a_named_data_set_needs_no_columns(run, command, words):
+    result = run(*command, *words)
+    assert result.exit_code == 2
+    assert f"Error: {words[0]} belongs to a CSV file, and car is a named data set\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("a,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a' is missing, got ''", "try: --fill a=median"]),
+        ("a,y\n,n\n,p\n?,n\n", (), ["row 2, column 'a' is missing, got ''", "try: --skip a"]),
+        ("a,y\n1,n\nred,p\n1,n\n1,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --nominal a"]),
+        ("a,y\n1,n\nred,p\n1,n\n", (), ["row 3, column 'a' must be a number, got 'red'", "try: --skip a"]),
+        ("a=b,y\n1,n\nred,p\n1,n\n1,n\n", (), ["row 3, column 'a=b' must be a number, got 'red'", "try: --skip a=b"]),
+        ("a=b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a=b' is missing, got ''", "try: --fill a=b=median"]),
+        ("a b,y\n1,n\n,p\n3,n\n", (), ["row 3, column 'a b' is missing, got ''", "try: --fill 'a b=median'"]),
+        ("a,y\n1,n\ninf,p\n3,n\n", (), ["row 3, column 'a' must be a finite number, got 'inf'", "try: --skip a"]),
+        (
+            'a,y\n1,n\n"3,5",p\n"3,5",n\n?,n\n',
+            (),
+            ["must be a number with a decimal point and no comma, got '3,5': mend the file, or --skip a"],
+        ),
+        ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got '': drop the row"]),
+        ("a,y\n,n\n,p\n", ("--fill", "a=median"), ["has no value to take a median of: --fill must give it a number"]),
+        (
+            "a,y\nS,n\nL,p\n",
+            ("--ordinal", "a=S,M"),
+            ["got 'L': add it to --ordinal in its place, or give --nominal a instead"],
+        ),
+        (
+            "a,y\nS,n\nL,p\n",
+            ("--nominal", "a=S,M"),
+            ["got 'L': add it to --nominal, or name the column without values"],
+        ),
+        (
+            "a,y\nS,n\nL,p\nS,n\nL,p\n",
+            ("--fill", "a=median"),
+            ["row 2, column 'a' must be a number, got 'S'", ": instead of --fill give --nominal a"],
+        ),
+    ],
+    ids=range(14),
+)
+def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
+    (tmp_path / "rows.csv").write_text(text)
+    result = run("replay", "rows.csv", "--label", "y", *words)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: rows.csv, ")
+    for part in said:
+        assert part in result.stderr
+    if said[-1].startswith("try: "):
+        assert result.stderr.endswith(f"\n{said[-1]}\n")
+        assert len(result.stderr.splitlines()) == 2
+    else:
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_of_many_bad_columns_some_are_told_and_all_are_tried(run, tmp_path):
+    names = [f"c{j}" for j in range(12)]
+    rows = [",".join(["x"] * 12 + [y]) for y in "npnp"]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join([*names, "y"]), *rows]) + "\n")
+    result = run("replay", "wide.csv", "--label", "y")
+    *_, more, tried = result.stderr.splitlines()
+    assert len(result.stderr.splitlines()) == 10
+    assert more == "and 4 more columns: 'c8', 'c9', 'c10', 'c11'"
+    assert tried == "try: " + " ".join(f"--nominal {name}" for name in names)
+
+
+cells = st.sampled_from(["1", "2.5", " 3 ", "", "?", "NA", " ", "nan", "inf", "red", "green", "-", "1_0", "a=b", "o'k"])
+names = st.sampled_from(["a", "b c", "d=e", "-f", "--skip", "y'z", "$h", "é"])
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.data())
+def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
+    """Whatever stands in the columns: with the options of the error the file is read, at once."""
+    header = data.draw(st.lists(names, min_size=1, max_size=5, unique=True))
+    count = data.draw(st.integers(2, 12))
+    rows = [[data.draw(cells) for _ in header] for _ in range(count)]
+    path = tmp_path_factory.getbasetemp() / "pasted.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=";").writerows(
+            [["n", *header, "label"], *([i, *row, "np"[i % 2]] for i, row in enumerate(rows))]
+        )
+    words = ["--label", "label"]
+    with pytest.raises(click.ClickException) as caught:
+        told(*words).open(str(path), None)
+    words += pasted(caught.value.message)
+    try:
+        stream = told(*words).open(str(path), None)
+    except click.ClickException as error:
+        stream = told(*words, *pasted(error.message)).open(str(path), None)
+    assert len(stream) == count

@@ -1,0 +1,190 @@
+"""What commands are told of the columns of a CSV file, and what they say when a file holds something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+from typing import Any, TypeVar
+
+import click
+
+import streams
+from streams.checks import MANY
+from streams.schema import MISSING, WITH_COMMA, Refused
+from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
+from venn.cli.config import COLUMNS, DELIMITER, FILLS, TEXT, VALUES, Kind, of_option
+from venn.cli.errors import did_you_mean
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
+
+KINDS: dict[str, tuple[Kind, str]] = {
+    "label": (TEXT, "Column of the label, when DATA is a CSV file; so are those below."),
+    "nominal": (
+        VALUES,
+        "A column of words; with its values, no other may occur, without them empty fields and ? count as values, too.",
+    ),
+    "ordinal": (VALUES, "A column of words in order, from low to high."),
+    "skip": (COLUMNS, "A column to leave out."),
+    "fill": (
+        FILLS,
+        f"A column of numbers, and what missing ones become: empty fields and {', '.join(FILLED[1:])}.",
+    ),
+    "delimiter": (DELIMITER, "What stands between the fields, or tab.  [default: ,]"),
+}
+KEYS = tuple(KINDS)
+
+
+def of_columns(command: Command) -> Command:
+    """Give a command the options that say what the columns of a CSV file are; `Columns.typed` takes them."""
+    for key, (kind, text) in reversed(KINDS.items()):
+        metavar = {"label": "COLUMN", "ordinal": "COLUMN=A,B"}.get(key, kind.metavar)
+        if kind.repeated:
+            text += "  [repeatable]"
+        command = click.option(f"--{key}", metavar=metavar, multiple=kind.repeated, help=text)(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is told of a CSV file: nothing at all of a named data set.
+
+    `places` says how the reader knows a key that is not the option of its name.
+    """
+
+    label: str | None = None
+    nominal: Mapping[str, tuple[str, ...] | None] | None = None
+    ordinal: Mapping[str, tuple[str, ...] | None] | None = None
+    skip: tuple[str, ...] | None = None
+    fill: Mapping[str, Any] | None = None
+    delimiter: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kinds: dict[str, str] = {}
+        for key in ("nominal", "ordinal", "skip", "fill"):
+            for column in getattr(self, key) or ():
+                if column == self.label:
+                    raise click.UsageError(f"{self.where(key)} must not name {column!r}, which is the label")
+                if column in kinds:
+                    raise click.UsageError(
+                        f"{self.where(key)} must not name {column!r}, which {self.where(kinds[column])} names"
+                    )
+                kinds[column] = key
+        for column, values in (self.ordinal or {}).items():
+            if values is None:
+                raise click.UsageError(
+                    f"{self.where('ordinal')} must declare the values of {column!r} from low to high: "
+                    f"--ordinal {quote(f'{column}=LOW,HIGH')}"
+                )
+
+    @classmethod
+    def typed(cls, options: Mapping[str, Any]) -> Columns:
+        """Return what the options on a command line say."""
+        given = {key: options[key] for key in KEYS if options[key] not in (None, ())}
+        return cls(**{key: of_option(KINDS[key][0], f"--{key}", texts) for key, texts in given.items()})
+
+    def where(self, key: str) -> str:
+        """Return how the reader knows a key."""
+        return self.places.get(key, f"--{key}")
+
+    def given(self) -> list[str]:
+        """Return the keys of which something is told."""
+        return [key for key in KEYS if getattr(self, key) is not None]
+
+    def open(self, data: str, shuffle: int | None) -> streams.Stream:
+        """Return the stream of a CSV file.
+
+        Raises
+        ------
+        click.ClickException
+            The file is another one than was told. Where options would help, the last line has them.
+        """
+        delimiter = self.delimiter or ","
+        try:
+            names = read_header(Path(data), delimiter)
+            if self.label is None:
+                raise click.UsageError(
+                    f"{data} is a CSV file: name the column of its label with --label; it has {some_of(names)}"
+                )
+            for key in ("label", "nominal", "ordinal", "skip", "fill"):
+                named = (self.label,) if key == "label" else getattr(self, key) or ()
+                for column in named:
+                    if column not in names:
+                        near = did_you_mean(column, names) or f"; it has {some_of(names)}"
+                        raise click.ClickException(
+                            f"{self.where(key)} must name a column of {data}, got {column!r}{near}"
+                        )
+            return streams.from_csv(data, self.label, schema=self._schema(), shuffle=shuffle, delimiter=delimiter)
+        except OtherDelimiter as error:
+            other = "tab" if error.delimiter == "\t" else quote(error.delimiter)
+            raise click.ClickException(f"{error.what}\ntry: --delimiter {other}") from None
+        except BadColumns as error:
+            raise click.ClickException(self._advice(data, error)) from None
+        except Refused as error:
+            raise click.ClickException(f"{error.what}: --fill must give it a number, or --skip leave it out") from None
+
+    def _schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = {}
+        for column, values in (self.nominal or {}).items():
+            schema[column] = streams.Nominal(missing=MISSING) if values is None else streams.Nominal(values)
+        for column, values in (self.ordinal or {}).items():
+            schema[column] = streams.Ordinal(values or ())
+        schema |= {column: streams.Skip() for column in self.skip or ()}
+        schema |= {column: streams.Numeric(FILLED, fill) for column, fill in (self.fill or {}).items()}
+        return schema
+
+    def _advice(self, data: str, error: BadColumns) -> str:
+        """Return a line for each bad column and, as the last one, the options that would read the others."""
+        lines, options = [], []
+        for trouble in error.troubles:
+            line = f"{data}, row {trouble.row}, column {trouble.column!r} {trouble.what}"
+            instead = self._by_hand(trouble, error.rows)
+            if instead:
+                line += f": {instead}"
+            else:
+                options.append(_option(trouble, error.rows))
+            lines.append(line)
+        if len(lines) > SHOWN:
+            more = [trouble.column for trouble in error.troubles[SHOWN:]]
+            lines[SHOWN:] = [f"and {len(more)} more columns: {some_of(more)}"]
+        return "\n".join(lines + ([f"try: {' '.join(options)}"] if options else []))
+
+    def _by_hand(self, trouble: Trouble, rows: int) -> str:
+        """Return what to do where more options do not help: empty where they do."""
+        column = trouble.column
+        if trouble.kind is None:
+            return "drop the row"
+        if column in (self.nominal or {}):
+            return f"add it to {self.where('nominal')}, or name the column without values"
+        if column in (self.ordinal or {}):
+            return f"add it to {self.where('ordinal')} in its place, or give --nominal {quote(column)} instead"
+        option = _option(trouble, rows)
+        if column in (self.fill or {}):
+            return f"instead of {self.where('fill')} give {option}"
+        return f"mend the file, or {option}" if _holds_commas(trouble) else ""
+
+
+def _option(trouble: Trouble, rows: int) -> str:
+    """Return the option with which a column that holds no numbers alone can be read."""
+    column, strange = trouble.column, trouble.strange
+    if all(map(_is_missing, strange)):
+        numbers = trouble.values > len(strange)
+        return f"--fill {quote(f'{column}=median')}" if numbers else f"--skip {quote(column)}"
+    # A name with = would be taken for a column with values.
+    if trouble.values <= min(MANY, rows // 2) and "=" not in column and not _holds_commas(trouble):
+        return f"--nominal {quote(column)}"
+    return f"--skip {quote(column)}"
+
+
+def _is_missing(text: str) -> bool:
+    return text.strip() in FILLED
+
+
+def _holds_commas(trouble: Trouble) -> bool:
+    """Whether a column would hold numbers, if they had no comma."""
+    numbers = [text for text in trouble.strange if not _is_missing(text)]
+    return bool(numbers) and all(WITH_COMMA.fullmatch(text) for text in numbers)
