@@ -117,7 +117,7 @@ def test_every_command_that_takes_a_file_takes_its_columns(run):
     assert run("monitor", "orders.csv", *TOLD, "--json", *QUICK).exit_code == 0
     result = run("run", "--source", "orders.csv", *TOLD, "--journal", "run.db", "--check")
     assert result.exit_code == 0, result.output
-    assert "source: orders" in result.stdout
+    assert "7 features, 2 classes" in result.stdout
 
 
 def test_a_run_reads_the_columns_from_toml_too(run, tmp_path):

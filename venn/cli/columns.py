@@ -22,18 +22,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
 
 KINDS: dict[str, tuple[Kind, str]] = {
-    "label": (TEXT, "Column of the label, when DATA is a CSV file; so are those below."),
+    "label": (TEXT, "Column of the label, when DATA is a CSV file."),
     "nominal": (
         VALUES,
-        "A column of words; with its values, no other may occur, without them empty fields and ? count as values, too.",
+        "A column of words in it; where values are given no other may occur, else empty fields and ? are values, too.",
     ),
-    "ordinal": (VALUES, "A column of words in order, from low to high."),
-    "skip": (COLUMNS, "A column to leave out."),
+    "ordinal": (VALUES, "A column of words in it that have an order, from low to high."),
+    "skip": (COLUMNS, "A column of it to leave out."),
     "fill": (
         FILLS,
-        f"A column of numbers, and what missing ones become: empty fields and {', '.join(FILLED[1:])}.",
+        f"A column of numbers in it, and what missing ones become: empty fields and {', '.join(FILLED[1:])}.",
     ),
-    "delimiter": (DELIMITER, "What stands between the fields, or tab.  [default: ,]"),
+    "delimiter": (DELIMITER, "What stands between its fields, or tab.  [default: ,]"),
 }
 KEYS = tuple(KINDS)
 
@@ -43,7 +43,7 @@ def of_columns(command: Command) -> Command:
     for key, (kind, text) in reversed(KINDS.items()):
         metavar = {"label": "COLUMN", "ordinal": "COLUMN=A,B"}.get(key, kind.metavar)
         if kind.repeated:
-            text += "  [repeatable]"
+            text = text.removesuffix(".") + "; repeatable."
         command = click.option(f"--{key}", metavar=metavar, multiple=kind.repeated, help=text)(command)
     return command
 
