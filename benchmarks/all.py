@@ -356,7 +356,7 @@ def main():
         last = command
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     if args.markdown is not None:
-        args.markdown.write_text(markdown(found, kept, on))
+        args.markdown.write_text(markdown({**kept.get("figures", {}), **found}, kept, on))
     if args.keep:
         good = {command: measured for command, measured in found.items() if isinstance(measured, dict)}
         KEPT.write_text(json.dumps({"on": on, "figures": {**kept.get("figures", {}), **good}}, indent=1) + "\n")
