@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import venn
 from venn.online.panel import Panel
 from venn.online.replay import replay
 from venn.prediction import Forecast, Multiprobability
@@ -219,6 +220,9 @@ def test_panel_refuses_nothing_no_predictor_and_other_classes():
     predictor = Uniform()
     with pytest.raises(ValueError, match="at least one predictor"):
         Panel()
+    for unnamed in (predictor, [predictor], {"a": predictor}):
+        with pytest.raises(TypeError, match=r"predictors go by name, Panel\(venn=model, \.\.\.\), got .*Uniform"):
+            Panel(unnamed)
     for value in (3, "venn", Uniform, CountingMachine(), Panel(u=predictor)):
         with pytest.raises(TypeError, match="a must be a predictor"):
             Panel(a=value)
@@ -264,6 +268,23 @@ def test_realised_row_of_the_one_category_predictor():
         steps = record["OneCategory"].per_step
         assert steps.realised[n - 1] == pytest.approx(float(Fraction(counts[best], n)), abs=1e-15)
         assert steps.realised_hit[n - 1] == (best == y)
+
+
+def test_a_replay_by_predictors_that_have_learned_says_so():
+    stream = [([float(i % 4)], CLASSES[i % 2]) for i in range(12)]
+    machine = venn.SlidingWindow(venn.NearestCentroid(CLASSES), 8)
+    panel = Panel(
+        window=venn.TransductiveVenn(machine, venn.Argmax()),
+        inductive=venn.InductiveVenn(venn.NearestCentroid(CLASSES)),
+        protected=venn.Protected(venn.InductiveVennAbers(venn.NearestCentroid(CLASSES))),
+        uniform=Uniform(),  # does not say how much it has learned
+    )
+    assert replay(stream, panel, progress=False).before == {}
+    record = replay(stream, panel, progress=False, steps=2)
+    assert record.before == {"window": 12, "inductive": 12, "protected": 12}
+    assert record.title.endswith(", after 12 by window, 12 by inductive, 12 by protected learned before")
+    (again,) = replay(stream, panel["window"], progress=False).before.values()
+    assert again == 14
 
 
 def test_longer_stream_never_changes_earlier_rows():

@@ -44,7 +44,7 @@ def recorded(steps, classes=CLASSES, **parameters):
 
 def assert_same(one, other):
     assert len(one) == len(other)
-    for attribute in ("classes", "names", "data", "shuffle", "parameters", "clip", "seconds"):
+    for attribute in ("classes", "names", "data", "shuffle", "parameters", "clip", "seconds", "before"):
         assert getattr(one, attribute) == getattr(other, attribute)
     assert [type(label) for label in one.classes] == [type(label) for label in other.classes]
     np.testing.assert_array_equal(one.truth, other.truth)
@@ -339,6 +339,8 @@ def test_bad_parameters():
             Record(CLASSES, names)
     with pytest.raises(TypeError, match="names must be a sequence of str"):
         Record(CLASSES, "venn")
+    with pytest.raises(TypeError, match="before must be a mapping of names to numbers of examples, got 3"):
+        Record(("a", "b"), ["point"], before=3)
     for clip in (-1e-9, 1, math.nan):
         with pytest.raises(ValueError, match=r"clip must lie in \[0, 1\)"):
             Record(CLASSES, ["venn"], clip=clip)
@@ -351,6 +353,23 @@ def test_empty_record_has_no_means_and_no_curves():
 
 
 # ------------------------------------------------------------------------------ table, figure
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ({}, ""),
+        ({"venn": 0}, ""),
+        ({"venn": 20, "point": 20}, ", after 20 learned before"),
+        ({"venn": 20, "point": 5}, ", after 20 by venn, 5 by point learned before"),
+        ({"point": 5}, ", after 5 by point learned before"),
+    ],
+)
+def test_the_title_says_what_was_learned_before(tmp_path, before, said):
+    record = recorded(random_run(6), data="toy", before=before)
+    assert record.title == f"toy: 6 examples, 3 classes{said}"
+    record.save(tmp_path / "r.npz")
+    assert_same(Record.load(tmp_path / "r.npz"), record)
 
 
 def test_table_is_plain_text():
@@ -623,6 +642,9 @@ def npy(shape, body=b"", dtype="<i4"):
         ({"header": {"crc32": {"truth": 1, "predictor_0": 2, "predictor_1": 3, "row_0": 4, "row_1": 5}}}, "checksum"),
         ({"header": {"clip": math.nan}}, "clip must lie"),
         ({"header": {"shuffle": 1.5}}, "1.5 as shuffle"),
+        ({"header": {"before": 3}}, "3 as before"),
+        ({"header": {"before": {"venn": -1}}}, "before, of venn, must be an integer >= 0, got -1"),
+        ({"header": {"before": {"other": 1}}}, "before must have names of predictors, venn, point, got 'other'"),
         ({"members": {"header": np.frombuffer(b"[1]", np.uint8)}}, "no JSON object"),
         ({"members": {"header": np.frombuffer(b"[" * 100_000, np.uint8)}}, "recursion"),
         ({"members": {"header": np.array([Bomb()], dtype=object)}}, "dtype object"),

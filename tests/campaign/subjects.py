@@ -333,7 +333,7 @@ OF_CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     "Restarting": {"predictor": lambda: venn.Conformal(venn.SlidingWindow(squares(), 50)), "keep": lambda: 5},
     "Protected": {"predictor": PREDICTORS["Scaler"]},
     "Monitor": {"window": lambda: 20, "sources": lambda: None, "level": lambda: 0.05},
-    "Record": {"parameters": dict, "data": lambda: "car"},
+    "Record": {"parameters": dict, "data": lambda: "car", "before": lambda: {"one": 3}},
     "replay": {"monitors": dict, "steps": lambda: 4},
     "score": {"predictor": lambda: learned_many()},
     "score_block": {"predictor": lambda: learned_many(), "y": lambda: list(Y)},

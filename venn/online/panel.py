@@ -49,7 +49,8 @@ class Panel(Mapping[str, Predictor]):
     Raises
     ------
     TypeError
-        A value is not a predictor, or two different machines cannot be checked before they learn.
+        A predictor without a name, a value that is not a predictor, or two different machines that cannot be checked
+        before they learn.
     ValueError
         No predictor, one predictor under two names, or classes that differ.
 
@@ -81,7 +82,9 @@ class Panel(Mapping[str, Predictor]):
     {'frequencies': Forecast('yes': 0.667)}
     """
 
-    def __init__(self, /, **predictors: Predictor) -> None:
+    def __init__(self, /, *unnamed: object, **predictors: Predictor) -> None:
+        if unnamed:
+            raise TypeError(f"predictors go by name, Panel(venn=model, ...), got {', '.join(map(repr, unnamed))}")
         if not predictors:
             raise ValueError("a panel needs at least one predictor, got none")
         for name, predictor in predictors.items():

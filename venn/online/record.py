@@ -17,7 +17,7 @@ from venn.online import figures, record_file
 from venn.online.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.online.record_file import TRUTH, Saved, SavedTrack
 from venn.online.tracks import Track
-from venn.parameters import is_number
+from venn.parameters import is_number, whole
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.show import terminal
 from venn.smoothing import Smoothing
@@ -46,6 +46,8 @@ class Record:
     clip : float in [0, 1), default 1e-15
         Probabilities of the true label below `clip` count as `clip` in the log loss; each predictor's
         curves say how many did. 0 lets a loss be infinite.
+    before : mapping of str to int, optional
+        How many examples each predictor had learned before the first step; the title says so. `venn.replay` finds out.
 
     Attributes
     ----------
@@ -89,6 +91,7 @@ class Record:
         shuffle: int | None = None,
         parameters: Mapping[str, str] | None = None,
         clip: float = 1e-15,
+        before: Mapping[str, int] | None = None,
     ) -> None:
         if isinstance(names, str):
             raise TypeError(f"names must be a sequence of str, got {names!r}")
@@ -107,6 +110,12 @@ class Record:
         self.shuffle = shuffle
         self.parameters = dict(parameters or {})
         self.clip = float(clip)
+        if not isinstance(before, Mapping | None):
+            raise TypeError(f"before must be a mapping of names to numbers of examples, got {before!r}")
+        self.before = {name: whole(f"before, of {name},", n, 0) for name, n in (before or {}).items()}
+        for name in self.before:
+            if name not in self.names:
+                raise ValueError(f"before must have names of predictors, {', '.join(self.names)}, got {name!r}")
         self.seconds = 0.0
         self._tracks = {name: Track(name, self.classes) for name in self.names}
         self._truth = np.empty(START, TRUTH)
@@ -357,7 +366,16 @@ class Record:
         """Which data in which order, how many examples and classes: stands above tables and figures."""
         shuffle = "" if self.shuffle is None else f", shuffle {self.shuffle}"
         examples = "example" if self._n == 1 else "examples"
-        return f"{self.data or 'stream'}: {self._n} {examples}, {len(self.classes)} classes{shuffle}"
+        return f"{self.data or 'stream'}: {self._n} {examples}, {len(self.classes)} classes{shuffle}{self._learned()}"
+
+    def _learned(self) -> str:
+        """Return what was learned before the first step, in words: the means are then not those of a start."""
+        counts = {name: self.before.get(name, 0) for name in self.names}
+        if not any(counts.values()):
+            return ""
+        if len(set(counts.values())) == 1:
+            return f", after {next(iter(counts.values()))} learned before"
+        return f", after {', '.join(f'{n} by {name}' for name, n in counts.items() if n)} learned before"
 
     def _unknown(self, name: str) -> str:
         return f"no predictor {name!r} in this record; it has {', '.join(self.names)}"
@@ -394,7 +412,7 @@ class Record:
         """
         parameters = {
             "classes": self.classes, "names": self.names, "data": self.data, "shuffle": self.shuffle,
-            "parameters": self.parameters, "clip": self.clip,
+            "parameters": self.parameters, "clip": self.clip, "before": self.before,
         }  # fmt: skip
         tracks = [
             SavedTrack(track.kind, track.scorer.guaranteed, *track.saved(self._n)) for track in self._tracks.values()

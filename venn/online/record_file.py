@@ -53,6 +53,8 @@ def write(path: Path, saved: Saved) -> None:
         "clip": saved.parameters["clip"],
         "seconds": saved.seconds,
     }
+    if saved.parameters["before"]:  # seldom
+        header["before"] = saved.parameters["before"]
     members: dict[str, NDArray[Any]] = {"truth": saved.truth}
     for place, track in enumerate(saved.tracks):
         members[f"predictor_{place}"], members[f"row_{place}"] = track.rows, track.probabilities
@@ -80,6 +82,7 @@ def read(data: bytes) -> Saved:
         "shuffle": _typed(header, "shuffle", int, type(None)),
         "parameters": described,
         "clip": _typed(header, "clip", float),
+        "before": _typed(header, "before", dict) if "before" in header else {},
     }
     seconds = _typed(header, "seconds", float)
     kinds, guaranteed = _typed(header, "kinds", list), _typed(header, "guaranteed", list)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines.machine import ever_learned
 from venn.monitors.monitor import Monitor
 from venn.online.panel import Panel, Predictor
 from venn.online.record import Record
@@ -33,8 +34,9 @@ def replay(
     stream : iterable of (x, y)
         If it has a `name` (str) or a length, the record and the progress bar use them.
     predictor : Predictor or Panel
-        Goes on from what it has learned. A single predictor appears in the record under the name of
-        its class.
+        Goes on from what it has learned, and the record's title says after how many examples: the same examples
+        replayed twice stand twice in a bag, and no guarantee holds. A single predictor appears in the record under
+        the name of its class.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
@@ -85,6 +87,7 @@ def replay(
         tuple(panel),
         data=data if isinstance(data, str) else None,
         parameters={name: repr(predictor) for name, predictor in panel.items()},
+        before=learned_before(panel),
     )
     first = next(iter(panel))
     start = perf_counter()
@@ -104,6 +107,19 @@ def replay(
         bar.update(len(record), record.running(first))
     record.seconds = perf_counter() - start
     return record
+
+
+def learned_before(panel: Panel) -> dict[str, int]:
+    """Return how many examples predictors have learned, as far as they say; those without any are left out."""
+    counts: dict[str, int] = {}
+    for name, predictor in panel.items():
+        # The machine's count first: it may have learned beside this predictor.
+        for part in (predictor.machine, predictor, getattr(predictor, "predictor", None)):
+            if isinstance(getattr(part, "n", None), int):
+                if n := ever_learned(part):
+                    counts[name] = n
+                break
+    return counts
 
 
 def length(stream: object, steps: int | None) -> int | None:
