@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import nullcontext, suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,6 +98,60 @@ def test_the_record_is_that_of_the_predictions_as_they_were_made(tmp_path):
         ]
         assert repr(watch.latest(3)[2].predictions["TransductiveVenn"]) == repr(said[9])
     online.close()
+
+
+def told_of(events):
+    """Return events as what a stream gives."""
+    return [
+        SimpleNamespace(id=i, x=value) if what == "ask" else SimpleNamespace(id=i, y=value) for what, i, value in events
+    ]
+
+
+@pytest.mark.parametrize("patience", [None, 3])
+def test_events_that_come_again_are_passed_over(tmp_path, patience):
+    events = told_of(events_of(16))
+    whole = opened(tmp_path / "whole.db", patience=patience)
+    predictions = list(whole.follow(events, again=True))
+    assert len(predictions) == 16
+    assert (whole.expired > 0) == (patience is not None)
+    said = []
+    for cut in range(0, len(events) + 1, 3):  # each process comes a little further than the one before
+        part = opened(tmp_path / "part.db", patience=patience)
+        said += part.follow(events[:cut], again=True)
+        abandon(part)
+    part = opened(tmp_path / "part.db", patience=patience)
+    said += part.follow(events, again=True)
+    assert list(map(repr, said)) == list(map(repr, predictions))
+    assert state(part) == state(whole)
+    assert list(part.follow(events, again=True)) == []
+    for mixed_up, message in (
+        (SimpleNamespace(id=events[0].id, x=events[0].x + 1), "x must be the object that was asked about before"),
+        (SimpleNamespace(id=unlike(part)[0], y=unlike(part)[1]), "y must be the label that came before"),
+        (SimpleNamespace(id=unlike(part)[0], y=["a"]), "y must be the label that came before"),
+        (SimpleNamespace(id="new", y="a"), "which was never asked"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            list(part.follow([mixed_up], again=True))
+    with pytest.raises(ValueError, match="asked before"):
+        list(part.follow(events))
+    assert state(part) == state(whole)
+    part.close()
+    whole.close()
+
+
+def unlike(online):
+    """Return the id of a question that is answered, and a label that was not its answer."""
+    id, truth = online.journal.connection.execute(
+        "SELECT q.id, a.truth FROM questions q JOIN answers a ON a.question = q.event LIMIT 1"
+    ).fetchone()
+    return id, CLASSES[truth - 1]
+
+
+def test_without_a_journal_nothing_is_passed_over():
+    online = venn.Online(MAKERS["venn"]())
+    assert len(list(online.follow(told_of(events_of(5)), again=True))) == 5
+    with pytest.raises(TypeError, match="again must be True or False, got 'yes'"):
+        list(online.follow([], again="yes"))
 
 
 def test_ids_are_known_for_ever(tmp_path):

@@ -66,6 +66,14 @@ class Answer(NamedTuple):
         return checksum(*self)
 
 
+class Found(NamedTuple):
+    """A question by its id."""
+
+    x: bytes
+    truth: int | None  #: code of the label that came
+    expired: bool
+
+
 Event = TypeVar("Event", Question, Answer)
 
 
@@ -434,6 +442,14 @@ class Journal:
     def knows(self, id: int | str) -> bool:
         """Whether a question of this id was asked."""
         return self._run("SELECT 1 FROM questions WHERE id = ?", (id,)).fetchone() is not None
+
+    def found(self, id: int | str) -> Found | None:
+        """Return what was asked by this id and what came of it; None if nothing was."""
+        row = self._run(
+            "SELECT x, (SELECT truth FROM answers WHERE question = q.event),"
+            " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
+        ).fetchone()  # fmt: skip
+        return None if row is None else Found(row[0], row[1], bool(row[2]))
 
     def status_of(self, id: int | str) -> str:
         """Return "pending", "answered", "expired" or "unknown"."""

@@ -317,26 +317,74 @@ class Online:
         said = {"unknown": "was never asked", "answered": "is answered", "expired": "was given up"}[status]
         raise ValueError(f"id must be that of a question that waits, got {id!r}, which {said}")
 
-    def follow(self, events: Iterable[Any]) -> Iterator[Any]:
+    def follow(self, events: Iterable[Any], *, again: bool = False) -> Iterator[Any]:
         """Ask and answer what comes; yield each prediction when it is made.
 
         Parameters
         ----------
         events : iterable of questions, which have an id and an x, and answers, which have an id and a y
             Such as `streams.teach` gives.
+        again : bool, default False
+            The events come from their start again when the process was killed, as those of a file do: questions that
+            the journal holds are passed over, and so are answers to those that are answered or given up. Without a
+            journal nothing is.
 
         Raises
         ------
         TypeError
             What comes is neither, as when a table is iterated by its columns; what came before is asked and answered.
+            Or `again` is not a bool.
+        ValueError
+            As `ask` and `answer` do. With `again` also for a question or an answer that the journal holds otherwise,
+            with another object or label: these are not the events that it has seen.
+
+        Examples
+        --------
+        >>> import streams, tempfile, venn
+        >>> stream = streams.load("car", shuffle=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for steps in (20, 30):  # as if the first process had been killed
+        ...         machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=10, classes=stream.classes)
+        ...         with venn.Online(venn.TransductiveVenn(machine), journal=f"{folder}/run.db") as online:
+        ...             events = streams.teach(stream.take(steps), streams.Delayed(2))
+        ...             len(list(online.follow(events, again=True)))
+        20
+        10
         """
+        if not isinstance(again, bool):
+            raise TypeError(f"again must be True or False, got {again!r}")
         for event in events:
-            if hasattr(event, "x") and hasattr(event, "id"):
-                yield self.ask(event.x, event.id)
-            elif hasattr(event, "y") and hasattr(event, "id"):
-                self.answer(event.id, event.y)
-            else:
+            question = hasattr(event, "x") and hasattr(event, "id")
+            if not question and not (hasattr(event, "y") and hasattr(event, "id")):
                 raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")
+            if again and self._held(event, question):
+                continue
+            if question:
+                yield self.ask(event.x, event.id)
+            else:
+                self.answer(event.id, event.y)
+
+    def _held(self, event: Any, question: bool) -> bool:
+        """Return whether the journal holds an event, or say what is another there."""
+        self._check_open()
+        id = checked_id(event.id)
+        found = None if self.journal is None else self.journal.found(id)
+        if found is None:
+            return False
+        if question:
+            if encode_object(self._copied(event.x)) != found.x:
+                raise ValueError(f"x must be the object that was asked about before, got another for id {id!r}")
+            return True
+        if found.truth is None:
+            return found.expired
+        try:
+            same = self._run.codes[event.y] == found.truth
+        except (KeyError, TypeError):  # no class, or not hashable
+            same = False
+        if not same:
+            known = self.classes[found.truth]
+            raise ValueError(f"y must be the label that came before, {known!r}, got {event.y!r} for id {id!r}")
+        return True
 
     # ------------------------------------------------------------- transactions
 
