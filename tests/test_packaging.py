@@ -55,6 +55,31 @@ def test_the_stub_says_where_each_public_name_is():
             assert getattr(venn, name) is getattr(import_module(f"venn.{module}"), name)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TransductivVenn", ": did you mean TransductiveVenn?"),
+        ("nothing_like_it", ""),
+        ("_imported_", None),  # as tools ask
+        ("cli.main", ""),
+    ],
+)
+def test_a_misspelt_name_is_asked_back(name, said):
+    with pytest.raises(AttributeError) as caught:
+        getattr(venn, name)
+    assert said is None or str(caught.value) == f"module 'venn' has no attribute {name!r}{said}"
+
+
+def test_a_module_that_was_not_imported_is_named_and_python_asks_nothing_itself():
+    _, said = run(
+        "import sys, traceback, venn\n"
+        "for name in ('cli', 'TransductivVenn'):\n"
+        "    try:\n        getattr(venn, name)\n    except AttributeError:\n        sys.excepthook(*sys.exc_info())"
+    )
+    assert "module 'venn' has no attribute 'cli': it is a module, import venn.cli first\n" in said
+    assert said.count("TransductiveVenn") == 1
+
+
 @pytest.mark.parametrize("package", [venn, streams])
 def test_every_public_name_is_there_and_no_other(package):
     assert len(set(package.__all__)) == len(package.__all__)

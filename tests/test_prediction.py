@@ -27,6 +27,28 @@ def test_interval_of_the_predicted_class():
     assert repr(prediction) == "Multiprobability('a': [0.250, 0.750])"
 
 
+@pytest.mark.parametrize(
+    ("prediction", "name", "said"),
+    [
+        (Multiprobability(matrix(), "abc"), "set", ": it is what predictors of sets, such as Conformal, say"),
+        (Forecast(np.array([0.5, 0.5]), "ab"), "probabilities", ": it is what Venn predictors, such as Trans"),
+        (ClassIntervals(np.full((2, 2), 0.5), "ab"), "confidence", ": it is what predictors of sets"),
+        (PredictionSet(np.array([0.5, 0.2]), "ab"), "lower", ": it is what predictors of probabilities, such as"),
+        (PredictionSet(np.array([0.5, 0.2]), "ab"), "pairs", ": it is what Venn-Abers predictors"),
+        (PredictionSet(np.array([0.5, 0.2]), "ab"), "sets", ""),
+    ],
+)
+def test_what_another_prediction_says_is_known_here(prediction, name, said):
+    with pytest.raises(AttributeError) as caught:
+        getattr(prediction, name)
+    start = f"{type(prediction).__name__} has no attribute {name!r}"
+    assert str(caught.value).startswith(start + said)
+    assert said or str(caught.value) == start
+    assert not hasattr(prediction, name)
+    for twin in (copy.copy(prediction), copy.deepcopy(prediction), pickle.loads(pickle.dumps(prediction))):
+        assert repr(twin) == repr(prediction)
+
+
 def test_rules_pick_different_classes():
     rows = [[0.9, 0.1], [0.3, 0.7]]
     assert Multiprobability(matrix(rows), (0, 1)).label == 0

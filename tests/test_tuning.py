@@ -9,6 +9,7 @@ import pytest
 from conftest import KERNELS, objects
 from naive import least_squares as naive
 from naive import scaling
+from scipy import sparse
 
 import streams
 import venn
@@ -116,6 +117,26 @@ def test_a_bad_object_is_refused_by_the_machine_not_by_the_comparison():
     tuning = venn.tune(prefix_of(), range(3))
     with pytest.raises(TypeError, match="x must be a sequence of numbers"):
         venn.replay([(["a", "b"], 0)], deleted(tuning.machine()), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("form", "got"),
+    [
+        (lambda X, y: (X, y), "an? ndarray in a tuple"),
+        (lambda X, y: [X, y], "an? ndarray in a list"),
+        (lambda X, y: (sparse.csr_array(X), y), "a csr_array in a tuple"),
+        (lambda X, y: X, "an? ndarray"),
+        (lambda X, y: "car", "a str"),
+        (lambda X, y: (X.tolist(), y.tolist()), r"\[\["),
+        (lambda X, y: None, "None"),
+    ],
+)
+def test_arrays_are_no_pairs(form, got):
+    prefix = prefix_of(6)
+    X, y = np.array([x for x, _ in prefix]), np.array([label for _, label in prefix])
+    with pytest.raises(TypeError, match=r"prefix must .* pairs, as streams.from_arrays\(X, y\) does, got " + got):
+        venn.tune(form(X, y), range(3))
+    assert venn.tune(streams.from_arrays(X, y)).n == 6
 
 
 def test_bad_input():

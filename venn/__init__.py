@@ -14,6 +14,23 @@ import lazy_loader
 
 # A name is imported when it is first asked for: whoever trains no machine waits for no compiler. The stub beside
 # this file lists them.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _imported(name)
+    except AttributeError:
+        if name in __all__ or name.startswith("_"):  # ours, and its module has an error; or asked by some tool
+            raise
+    import difflib
+    import importlib.util
+
+    near = difflib.get_close_matches(name, __all__, n=1)
+    question = f": did you mean {near[0]}?" if near else ""
+    if name.isidentifier() and importlib.util.find_spec(f"venn.{name}") is not None:
+        question = f": it is a module, import venn.{name} first"
+    # Python asks the same below tracebacks of its own, not in notebooks; without an object it leaves it to us.
+    raise AttributeError(f"module 'venn' has no attribute {name!r}{question}", name=name, obj=None)

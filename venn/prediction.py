@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,14 @@ EACH_CLASS = "each class"
 ERROR_RATE = "error rate"
 ERROR_BOUND = "error bound"
 NOTHING = "nothing"
+
+# Attributes that not all predictions have, and whose do.
+ELSEWHERE = {
+    **dict.fromkeys(("set", "p_values", "credibility", "confidence"), "predictors of sets, such as Conformal,"),
+    **dict.fromkeys(("lower", "upper", "width", "proba"), "predictors of probabilities, such as TransductiveVenn,"),
+    **dict.fromkeys(("probabilities", "unanimous"), "Venn predictors, such as TransductiveVenn,"),
+    "pairs": "Venn-Abers predictors, such as TransductiveVennAbers,",
+}
 
 
 class Rule(Protocol):
@@ -167,6 +175,12 @@ class _Labelled:
     def label(self) -> Label:
         """The predicted class."""
         return self.classes[self.index]
+
+    if not TYPE_CHECKING:  # a type checker knows better, and shall go on to say so
+
+        def __getattr__(self, name: str) -> NoReturn:
+            who = f": it is what {ELSEWHERE[name]} say" if name in ELSEWHERE else ""
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{who}", name=name, obj=self)
 
 
 class _Bounded(_Labelled):

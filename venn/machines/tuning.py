@@ -20,6 +20,7 @@ from venn.prediction import Floats, Integers, Label
 WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 FEWEST = 4
+PAIRS = "prefix must iterate (x, y) pairs, as streams.from_arrays(X, y) does"
 
 
 class Trial(NamedTuple):
@@ -127,13 +128,17 @@ def tune(
     ...     prediction = model.predict_one(x)
     ...     model.learn_one(x, y)
     """
+    _refuse_tables(prefix)
     if classes is None:
         classes = getattr(prefix, "classes", None)
         if classes is None:
             raise TypeError("classes must be given for a prefix that is no stream with classes, got None")
     codes = class_codes(classes)
     examples: list[tuple[Floats, Label]] = []
-    for x, label in prefix:
+    for example in prefix:
+        if not isinstance(example, tuple | list) or len(example) != 2:
+            raise TypeError(f"{PAIRS}, got {example!r}")
+        x, label = example
         examples.append((dense_object(x, len(examples[0][0]) if examples else None), label))
         code_of(label, codes)
     if len(examples) < FEWEST:
@@ -162,6 +167,17 @@ def tune(
     if progress is not None:
         progress(len(candidates), len(candidates))
     return Tuning(trials, examples, tuple(codes))
+
+
+def _refuse_tables(prefix: Any) -> None:
+    """Raise for arrays and tables, which are not examples in pairs, before anything else is asked of them."""
+    several = isinstance(prefix, tuple | list)
+    first = prefix[0] if several and len(prefix) == 2 else None  # as in (X, y)
+    for one, where in ((prefix, ""), (first, f" in a {type(prefix).__name__}")):
+        if isinstance(one, np.ndarray | str) or hasattr(type(one), "columns") or is_sparse(one):
+            raise TypeError(f"{PAIRS}, got a {type(one).__name__}{where}")
+    if not isinstance(prefix, Iterable):
+        raise TypeError(f"{PAIRS}, got {prefix!r}")
 
 
 def dense_object(x: Any, features: int | None) -> Floats:

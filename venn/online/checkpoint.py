@@ -44,7 +44,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     ------
     TypeError
         It holds something else: a function, an object of a class of the user's own. The message says where.
-        Of fitted scikit-learn estimators only their class and repr are saved: see `load`.
+        Of fitted scikit-learn estimators only their class and repr are saved: see `load`. Or `path` is none.
     ValueError
         It holds itself, or has 4 GiB or more.
 
@@ -59,6 +59,8 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     >>> again.machine.n
     1
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a str or path, and comes first: venn.save(path, thing), got {path!r}")
     header, arrays = _packed(thing)
     archive.write(Path(path), header, arrays)
 
