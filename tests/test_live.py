@@ -259,6 +259,45 @@ def test_elsewhere_one_line_for_each_alarm_and_a_summary(changing, options):
     assert "\x1b" not in file.getvalue()
 
 
+def ringing(steps, level=0.01):
+    """Return a snapshot of a monitor that rang at these steps, as `Monitor` says it."""
+    last = [
+        {"step": step, "detector": "ShiryaevRoberts", "about": "true label", "log_evidence": np.log(1e5 * step),
+         "sentence": f"At step {step} it changed. Theorem: seldom, at {level}."}
+        for step in steps
+    ]  # fmt: skip
+    return {"step": steps[-1], "alarms": {"count": len(last), "last": last}}
+
+
+def test_a_theorem_is_told_once():
+    file = io.StringIO()
+    with Live("car", None, ["a", "b"], Console(file=file, force_terminal=False, width=60)) as live:
+        live.show({"a": ringing([3])})
+        live.show({"a": ringing([3, 10]), "b": ringing([10])})
+        live.show({"b": ringing([10, 12], level=0.5)})  # another theorem
+    assert file.getvalue().splitlines() == [
+        "a: At step 3 it changed. Theorem: seldom, at 0.01.",
+        "a: At step 10 ShiryaevRoberts rang against the true label, evidence 10^6.00.",
+        "b: At step 10 ShiryaevRoberts rang against the true label, evidence 10^6.00.",
+        "b: At step 12 it changed. Theorem: seldom, at 0.5.",
+        "car: step 12",
+        "a: 2 alarms, the last: At step 10 ShiryaevRoberts rang against the true label, evidence 10^6.00.",
+        "b: 2 alarms, the last: At step 12 ShiryaevRoberts rang against the true label, evidence 10^6.08.",
+    ]
+    text = final(terminal(100, 40), [{"a": ringing([3, 10, 12])}], ["a"])
+    assert text.count("Theorem") == 1
+    assert text.index("At step 12 it changed.") < text.index("At step 10 Shir") < text.index("At step 3 Shir")
+
+
+def test_the_table_names_the_detector_of_its_evidence(changing):
+    wide, narrow = (final(terminal(width, 24), changing).split("\n") for width in (120, 80))
+    assert wide[1].split()[-3:] == ["evidence", "by", "alarms"]
+    for row in wide[2:6]:
+        assert row.split()[-2] in ("Ville", "ShiryaevRoberts")
+    assert "by" not in narrow[1].split()  # there the charts name them
+    assert re.search(r"; evidence 10\^[\d.]+ \((Ville|ShiryaevRoberts)\), alarm at 10\^", lines(changing[-1])[0])
+
+
 def test_alarms_that_a_snapshot_no_longer_holds_are_counted_once():
     file = io.StringIO()
     with Live("car", None, ["a"], Console(file=file, force_terminal=False)) as live:
@@ -269,6 +308,14 @@ def test_alarms_that_a_snapshot_no_longer_holds_are_counted_once():
             live.show({"a": {"step": step, "alarms": {"count": count, "last": last}}})
     assert file.getvalue().split("\n")[:3] == ["a: number 1", "a: number 2", "a: number 3"]
     assert "car: step 4\na: 4 alarms, the last: number 3\n" in file.getvalue()
+
+
+@pytest.mark.parametrize(("given", "said"), [({}, "loops may need compiling"), ({"waiting": "no answer"}, "no answer")])
+def test_before_the_first_step_it_says_what_it_waits_for(given, said):
+    console = terminal(80, 24)
+    live = Live("car", 10, ["venn"], console, **given)
+    console.print(live)
+    assert console.export_text().startswith(f"car   {said}" if given else f"car   first steps: {said}")
 
 
 def test_nothing_shown_nothing_said():

@@ -245,6 +245,9 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
     assert f">{count} alarm" in words.alarms(run)
+    assert words.alarms(run).count("<li>") == min(count, 20)
+    theorems = [one.partition("</li>")[0] for one in words.alarms(run).split("Theorem")[1:]]
+    assert 0 < len(theorems) == len(set(theorems)), "each is told once"
     rows = words.latest(run, "venn")
     assert rows.count("<tr>") == 21, "a head and the latest 20"
     assert rows.count('class="pending"') == 3
@@ -322,6 +325,17 @@ def test_in_a_pipe_a_journal_is_followed_until_ctrl_c(tmp_path):
 
 
 # ------------------------------------------------------------------- in the browser
+
+
+def test_until_the_page_is_drawn_its_head_says_that_it_loads(browser, served):
+    viewer = Viewer(browser, served.url)
+    viewer.waits_for("is not there yet")
+    said = """of => getComputedStyle(document.querySelector(`header > div [data-root-id]${of}`), "::before").content"""
+    assert viewer.page.evaluate(said, "") == "none"
+    viewer.page.evaluate("document.querySelector('header [data-root-id]').after("
+                         "document.querySelector('header [data-root-id]').cloneNode(false))")  # fmt: skip
+    assert viewer.page.evaluate(said, ":empty") == '"loading …"'
+    viewer.page.close()
 
 
 @pytest.fixture(scope="module")

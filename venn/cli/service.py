@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from time import monotonic, time
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from venn.machines.machine import NotConverged
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.predictors.restarting import Restarting
+from venn.show.telling import Telling
 
 PLAIN = 30.0  # seconds from one line about progress to the next
 LIVELY = 0.25  # where it is one line in a terminal
@@ -155,6 +157,7 @@ class Service:
         self._asked_at: dict[int | str, float] = {}
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
+        self._telling = Telling()
         self._rate = 0.0
         self._before = (monotonic(), online.asked + online.answered)
         self._start = (monotonic(), online.asked, online.answered)
@@ -268,7 +271,7 @@ class Service:
             rung = monitor.count - self._alarms[name]
             if rung:
                 self._alarms[name] = monitor.count
-                news += [f"alarm: {name}: {alarm.sentence}" for alarm in monitor.alarms[-rung:]]
+                news += [f"alarm: {name}: {self._telling.tell(asdict(alarm))}" for alarm in monitor.alarms[-rung:]]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:

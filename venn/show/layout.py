@@ -14,6 +14,7 @@ from rich.text import Text
 from venn.show.chart import Layer, chart
 from venn.show.history import ERROR, LEVEL, SIZE, History, number
 from venn.show.snapshots import Snapshot
+from venn.show.telling import Telling
 
 __all__ = ["ERROR", "LEVEL", "SIZE", "View", "closest", "printable"]
 
@@ -23,7 +24,7 @@ BAND, CLAIM, ALARM = "#3A8FC8", "#D55E00", "bold #D55E00"
 LETTERS = "abcdef"
 WIDEST_NAME = 16
 # Where the terminal is narrow, columns go in this order.
-EXPENDABLE = ("ECE", "last", "log loss", "set", "claimed", "error", "evidence")
+EXPENDABLE = ("ECE", "detector", "last", "log loss", "set", "claimed", "error", "evidence")
 GAP = 2
 LEAST_CHART = (30, 6)  # width and height, title included
 MOST_CHARTS_HEIGHT = 26
@@ -98,7 +99,7 @@ class View:
         heads = {
             "name": "predictor", "accuracy": "accuracy", "claimed": "claimed", "last": f"last {size}",
             "log loss": "log loss", "ECE": "ECE", "error": f"err {LEVEL[1:]}", "set": "set", "evidence": "evidence",
-            "alarms": "alarms",
+            "detector": "by", "alarms": "alarms",
         }  # fmt: skip
         kept = {key: head for key, head in heads.items() if key in ("name", "alarms") or any(row[key] for row in rows)}
         widths = {key: max(cell_len(head), *(cell_len(row[key]) for row in rows)) for key, head in kept.items()}
@@ -140,6 +141,7 @@ class View:
             "error": _short(curves.get(ERROR)),
             "set": "" if SIZE not in curves else f"{curves[SIZE]:.2f}",
             "evidence": "" if near is None else f"{near['log10']:.1f}/{near['threshold']:.1f}",
+            "detector": "" if near is None else self._plain(str(near["detector"])),
             "alarms": str(count) if count else "",
         }
 
@@ -262,8 +264,9 @@ class View:
         if not count:
             return [Text("no alarm", style="dim")] + [Text() for _ in range(height - 1)]
         lines = [Text(f"{count} alarm{'s' * (count > 1)}", style=ALARM, no_wrap=True)]
+        telling = Telling()
         for name, alarm in reversed(self._alarms):
-            text = self._plain(f"{name}: {alarm['sentence']}")
+            text = self._plain(f"{name}: {telling.tell(alarm)}")
             for row in wrap(text, max(width - 2, 10), subsequent_indent="  "):
                 lines.append(Text(f"  {row}", no_wrap=True))
         return (lines + [Text() for _ in range(height)])[:height]

@@ -14,6 +14,8 @@ from rich.text import Text
 from venn.show import layout
 from venn.show.history import History
 from venn.show.snapshots import Snapshot
+from venn.show.telling import Telling
+from venn.show.terminal import FIRST_STEPS
 
 MOST_ALARMS = 64  # kept for the view, of all predictors together
 RATE_OVER = 20  # drawings
@@ -40,6 +42,8 @@ class Live:
         By default standard output.
     interval : float >= 0
         Least number of seconds between two drawings, see `due`.
+    waiting : str
+        What is said in a terminal until the first `show`.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class Live:
         names: Sequence[str],
         console: Console | None = None,
         interval: float = 0.1,
+        waiting: str = FIRST_STEPS,
     ) -> None:
         if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
             raise TypeError(f"names must be a sequence of at least one str, got {names!r}")
@@ -70,6 +75,7 @@ class Live:
         if not interval >= 0:
             raise ValueError(f"interval must be at least 0 seconds, got {interval!r}")
         self._console = Console() if console is None else console
+        self._waiting = waiting
         self._title, self._total, self._names, self._interval = title, total, tuple(names), interval
         # A terminal without cursor movements is a file as far as we are concerned.
         self._drawn = self._console.is_terminal and not self._console.is_dumb_terminal
@@ -79,6 +85,7 @@ class Live:
         self._history = History(self._names)
         self._alarms: deque[tuple[str, Snapshot]] = deque(maxlen=MOST_ALARMS)
         self._counts = dict.fromkeys(self._names, 0)
+        self._telling = Telling()
         self._times: deque[tuple[float, int]] = deque(maxlen=RATE_OVER)
 
     def __enter__(self) -> Live:
@@ -98,7 +105,7 @@ class Live:
                 self._console.print(self)
         elif self._snapshots:
             self._say(f"{self._title}: {self._progress()}")
-            for line in lines(self._snapshots):
+            for line in lines(self._snapshots, self._telling):
                 self._say(line)
 
     def due(self) -> bool:
@@ -127,7 +134,7 @@ class Live:
         for name, alarm in self._new_alarms(snapshots):
             self._alarms.append((name, alarm))
             if not self._drawn:
-                self._say(f"{name}: {alarm['sentence']}")
+                self._say(f"{name}: {self._telling.tell(alarm)}")
         start = perf_counter()
         if self._live is not None:
             self._live.refresh()
@@ -157,7 +164,7 @@ class Live:
         """Yield the view, as lines that fit."""
         width = options.max_width
         height = options.height or max(console.height - 1, 1)  # below it stands the prompt
-        note = "first steps: loops may need compiling"
+        note = self._waiting
         if self._snapshots:
             (start, first), (now, last) = self._times[0], self._times[-1]
             note = self._progress()
@@ -169,25 +176,28 @@ class Live:
         yield from view.lines(self._title, note, width, height)
 
 
-def lines(snapshots: Mapping[str, Snapshot]) -> list[str]:
+def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> list[str]:
     """Return one line of plain words for each predictor.
 
     Parameters
     ----------
     snapshots : mapping of name to dict
         What `Monitor.snapshot` returns.
+    telling : Telling, optional
+        What has told alarms before.
 
     Examples
     --------
     >>> curves = {"accuracy": 0.9, "lower": 0.9, "upper": 0.9, "log_loss": 0.25}
     >>> evidence = [{"name": "forecasts", "detector": "ForwardEProcess", "log10": 0.3, "threshold": 2.0}]
     >>> print(*lines({"platt": {"step": 40, "curves": curves, "evidence": evidence}}))
-    platt: accuracy 0.900, claimed 0.900; log loss 0.250; evidence 10^0.30, alarm at 10^2.00; no alarm
+    platt: accuracy 0.900, claimed 0.900; log loss 0.250; evidence 10^0.30 (ForwardEProcess), alarm at 10^2.00; no alarm
     """
-    return [f"{name}: {'; '.join(_words(snapshot))}" for name, snapshot in snapshots.items()]
+    telling = telling or Telling()
+    return [f"{name}: {'; '.join(_words(snapshot, telling))}" for name, snapshot in snapshots.items()]
 
 
-def _words(snapshot: Snapshot) -> list[str]:
+def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
     curves = snapshot.get("curves", {})
     words = []
     if "accuracy" in curves:
@@ -204,12 +214,13 @@ def _words(snapshot: Snapshot) -> list[str]:
         words.append(f"ECE {snapshot['calibration']['ece']:.3f}")
     closest = layout.closest(snapshot)
     if closest is not None:
-        words.append(f"evidence 10^{closest['log10']:.2f}, alarm at 10^{closest['threshold']:.2f}")
+        near = f"10^{closest['log10']:.2f} ({closest['detector']})"
+        words.append(f"evidence {near}, alarm at 10^{closest['threshold']:.2f}")
     alarms = snapshot.get("alarms", {})
     count = alarms.get("count", 0)
     if count:
         rang = "1 alarm" if count == 1 else f"{count} alarms, the last"
-        words.append(f"{rang}: {alarms['last'][-1]['sentence']}")
+        words.append(f"{rang}: {telling.tell(alarms['last'][-1])}")
     else:
         words.append("no alarm")
     return words

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.progress import Progress as RichProgress
 
+FIRST_STEPS = "first steps: loops may need compiling"  # that takes the time until they are through
+DRAWING = "drawing figures ..."
+
 Means = Mapping[str, Mapping[str, float]]
 
 # Field and heading: of predictors that give probabilities, and of those that give sets.
@@ -98,6 +101,11 @@ def rich_table(means: Means, title: str, footnote: str) -> Group:
     return Group(*drawn)
 
 
+def shows_progress(show: bool | None) -> bool:
+    """Whether progress is to be shown on stderr; None: where it is a terminal."""
+    return show is not False and (show is True or (sys.stderr is not None and sys.stderr.isatty()))
+
+
 class Progress:
     """A progress bar on stderr with running accuracy and bounds; a context manager.
 
@@ -114,8 +122,7 @@ class Progress:
     def __init__(self, total: int | None, show: bool | None, interval: float = 0.1) -> None:
         self._bar: RichProgress | None = None
         self._interval = interval
-        # rich takes a while to import: not for a silent run
-        if show is False or (show is None and not (sys.stderr is not None and sys.stderr.isatty())):
+        if not shows_progress(show):  # rich takes a while to import: not for a silent run
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -128,9 +135,7 @@ class Progress:
             console=Console(stderr=True),
             auto_refresh=False,  # no second thread beside the compiled loops
         )
-        # Until the first steps are through, the time goes into compiling loops.
-
-        self._task = self._bar.add_task("first steps: loops may need compiling", total=total)
+        self._task = self._bar.add_task(FIRST_STEPS, total=total)
 
     def __enter__(self) -> Progress:
         if self._bar is not None:

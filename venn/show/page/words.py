@@ -17,6 +17,7 @@ from venn.prediction import (
 )
 from venn.show.page import columns
 from venn.show.page.feed import Counts, Feed, Run
+from venn.show.telling import Telling
 
 LEVEL = 0.05  # of the sets in the table
 LONGEST = 60  # letters of an id or a label
@@ -189,8 +190,9 @@ def alarms(run: Run, most: int = 20) -> str:
     count = max(count, len(found))
     if not found:
         return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
+    telling = Telling()
     items = "".join(
-        f"<li><b>{text(name)}</b>{f' · {clock(when)}' if when else ''}: {text(alarm['sentence'], 1000)}</li>"
+        f"<li><b>{text(name)}</b>{f' · {clock(when)}' if when else ''}: {text(telling.tell(alarm), 1000)}</li>"
         for when, name, alarm in found
     )
     more = f", the latest {len(found)} of them:" if count > len(found) else ":"
