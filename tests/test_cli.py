@@ -68,6 +68,27 @@ def test_module_runs():
     assert done.stdout == f"venn, version {venn.__version__}\n"
 
 
+@pytest.mark.parametrize("command", ["replay", "monitor", "compare"])
+def test_a_folder_that_cannot_be_made_is_named_with_its_option_before_anything_is_done(run, tmp_path, command):
+    (tmp_path / "file").write_text("")
+    result = run(command, "car", "--steps", 5, "--out", "file/sub")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == (
+        "Error: --out must be a place that can be written, got file/sub: Not a directory"
+    )
+    assert "accuracy" not in result.output
+
+
+@pytest.mark.parametrize("command", ["replay", "monitor"])
+@pytest.mark.parametrize(("terminal", "options"), [(True, ()), (False, ()), (True, ("--no-progress",))])
+def test_in_a_terminal_it_says_that_it_draws(run, monkeypatch, command, terminal, options):
+    monkeypatch.setattr("venn.online.record.Record.plot_all", lambda record, folder: [])
+    monkeypatch.setattr(f"venn.cli.{command}.shows_progress", lambda show: terminal if show is None else show)
+    result = run(command, "car", "--steps", 3, "--predictors", "deleted", "--out", "here", *options)
+    assert result.exit_code == 0, result.output
+    assert ("drawing figures ...\n" in result.stderr) == (terminal and not options)
+
+
 def test_datasets_lists_every_set(run):
     result = run("datasets")
     assert result.exit_code == 0

@@ -155,6 +155,13 @@ def test_the_command(run, tmp_path):
     assert values(result.output) == scraped(path)
     missing = CliRunner().invoke(cli.main, ["metrics", str(tmp_path / "none.db"), "--once"])
     assert values(missing.output) == {("venn_up",): 0}
+    assert missing.exit_code == 0, "a journal may come later"
+    (tmp_path / "clean.csv").write_text("a,b\n1,2\n")
+    for other in (tmp_path / "clean.csv", tmp_path):
+        for option in (["--once"], []):
+            none = CliRunner().invoke(cli.main, ["metrics", str(other), *option])
+            assert none.exit_code == 1
+            assert none.output == f"Error: {other} must be a journal, as `venn run` writes it, and is none\n"
     refused = CliRunner().invoke(cli.main, ["metrics", str(path), "--port", "65536"])
     assert refused.exit_code == 2
     assert "65536" in refused.output

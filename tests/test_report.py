@@ -98,7 +98,10 @@ def test_what_is_no_run_is_refused_and_nothing_written(command, tmp_path):
         (("bad.npz",), "bad.npz is not a readable record"),
         (("bad.db",), "bad.db"),
         (("run.db", "--out", "folder"), "folder"),
-        (("run.db", "--out", "report.html/r.html"), "report.html"),
+        (
+            ("run.db", "--out", "report.html/r.html"),
+            "--out must be a place that can be written, got report.html/r.html",
+        ),
     ):
         result = command(*arguments)
         assert result.exit_code in (1, 2), result.output

@@ -311,6 +311,11 @@ def test_predictions_that_could_not_be_written_come_with_the_next_run(run, tmp_p
         assert result.exit_code == 1
         assert result.output.startswith("Error: [Errno 28]")
         assert 0 < sum(counts("run.db")) <= 11
+    for _ in range(2):
+        result = run(*arguments, "--out", "in.jsonl/o")
+        assert result.exit_code == 1
+        wanted = f"Error: --out must be a place that can be written, got {tmp_path / 'in.jsonl/o'}: Not a directory\n"
+        assert result.output == wanted
     assert run(*arguments, "--out", "o", "--durable").exit_code == 0
     assert printed(tmp_path / "o") == undisturbed[1]
     assert left("run.db") == undisturbed[0]
@@ -386,6 +391,10 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
         (("--predictors", "inductive", "--window", 9), "--window does not go with inductive"),
         (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs a window"),
         (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep belongs to --restart-on-alarm"),
+        (
+            ("--predictors", "conformal", "--window", 9, "--restart-on-alarm", "--keep", 20),
+            "--keep must be at most the window, 9 examples, got 20",
+        ),
     ):
         result = run(*given, *extra, "--journal", "other.db")
         assert result.exit_code == 2

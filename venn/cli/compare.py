@@ -14,7 +14,7 @@ import click
 
 import streams
 from venn import __version__
-from venn.cli.errors import one_line_errors
+from venn.cli.errors import one_line_errors, writing
 from venn.cli.predictors import USUAL
 from venn.cli.setting import Learning, learning, read_by
 from venn.online.panel import Panel
@@ -76,6 +76,8 @@ def compare(
         if cluster is None:
             for one in data:  # better refused now than by each replay
                 chosen.open(one, None)
+        with writing("--out", out):
+            out.mkdir(parents=True, exist_ok=True)
         quiet = replace(chosen, no_progress=True)
         titles = _titles(data)
         tasks = [

@@ -31,6 +31,17 @@ def one_line_errors() -> Iterator[None]:
 
 
 @contextmanager
+def writing(option: str, path: object) -> Iterator[None]:
+    """Say of a place that cannot be written which option names it."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(
+            f"{option} must be a place that can be written, got {path}: {error.strerror or error}"
+        ) from error
+
+
+@contextmanager
 def listening(host: str, port: int) -> Iterator[None]:
     """Say of a port that is taken which one, and what to do."""
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from venn.cli.errors import one_line_errors
+from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.predictors import FEW, MANY
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
@@ -22,6 +22,7 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.online.record import Record
 from venn.online.replay import advance, length
+from venn.show.terminal import DRAWING, shows_progress
 
 if TYPE_CHECKING:
     from venn.show.live import Live
@@ -134,7 +135,8 @@ def monitor(
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
+            with writing("--out", out):
+                out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
         interrupted = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
         if interrupted:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
@@ -142,9 +144,12 @@ def monitor(
         if as_json:
             click.echo(json.dumps(snapshots, allow_nan=False))
         if out is not None:
-            record.save(out / "record.npz")
-            (out / "snapshots.json").write_text(json.dumps(snapshots, allow_nan=False, indent=1) + "\n")
+            with writing("--out", out):
+                record.save(out / "record.npz")
+                (out / "snapshots.json").write_text(json.dumps(snapshots, allow_nan=False, indent=1) + "\n")
             written = [out / "record.npz", out / "snapshots.json"]
+            if shows_progress(chosen.progress):
+                click.echo(DRAWING, err=True)
             try:
                 written += record.plot_all(out)
             except ImportError as error:

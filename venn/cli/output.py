@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from venn.cli.errors import writing
 from venn.online.codec import decode
 from venn.online.journal import LARGEST, Journal, Question
 from venn.online.loop import Online
@@ -73,8 +74,8 @@ class Output:
 
         Raises
         ------
-        OSError
-            The file cannot be written.
+        click.ClickException, OSError
+            The file cannot be opened, or not be written.
         """
         known = online.position(KEY)
         self._noted = known
@@ -117,7 +118,8 @@ class Output:
                 sys.stdout.buffer.flush()
             return len(lines)
         # Opened each time: whoever renames the file, to put it by, gets a new one.
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
+        with writing("--out", self.path):
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
         try:
             regular = stat.S_ISREG(os.fstat(handle).st_mode)
             if size is not None and regular:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import streams
-from venn.cli.errors import one_line_errors
+from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.predictors import USUAL
 from venn.cli.setting import Learning, learning, read_by, seed
@@ -20,6 +20,7 @@ from venn.machines.tuning import Tuning
 from venn.online.record import Record
 from venn.online.replay import length
 from venn.online.replay import replay as run
+from venn.show.terminal import DRAWING, shows_progress
 
 
 @click.command()
@@ -62,14 +63,18 @@ def replay(
         if tuning is not None:
             stream = stream.drop(tuning.n)
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
+            with writing("--out", out):
+                out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
         record.shuffle = shuffle
         folder = Path("runs", stream.name) if out is None else out
         written = [folder / "record.npz"]
-        record.save(folder / "record.npz")
+        with writing("--out", folder):
+            record.save(folder / "record.npz")
+        if shows_progress(chosen.progress):
+            click.echo(DRAWING, err=True)
         try:
             written += record.plot_all(folder)
         except ImportError as error:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from venn.cli.errors import one_line_errors
+from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import SETS, Outcomes
@@ -146,4 +146,5 @@ def _write(watched: Watched, out: Path, title: str, data: str) -> None:
         from venn.show.page.report import write_report
     except ImportError as error:
         raise no_page(error) from error
-    write_report(Run(watched), out, title, data)
+    with writing("--out", out):
+        write_report(Run(watched), out, title, data)

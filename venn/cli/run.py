@@ -130,6 +130,10 @@ def made(config: Config) -> Plan:
             raise click.UsageError(f"{config.where('monitor', key)} needs a window, machine's key window or --window")
     if watch.keep is not None and not watch.restart_on_alarm:
         raise click.UsageError(f"{config.where('monitor', 'keep')} belongs to --restart-on-alarm")
+    if watch.keep is not None and window is not None and watch.keep > window:
+        raise click.UsageError(
+            f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
+        )
 
     def monitor() -> Monitor:
         return Monitor(place.classes, level=watch.level, run_length=watch.run_length)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -35,8 +36,16 @@ def holds_journal(data: str) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
+def refuse_other(run: str) -> None:
+    """Refuse what is no journal and will be none; one that is not there, or empty yet, may come later."""
+    path = Path(run)
+    if path.is_dir() or (path.is_file() and path.stat().st_size and not holds_journal(run)):
+        raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is none")
+
+
 def serve_page(run: str, host: str, at: int) -> None:
     """Serve the page of a run until Ctrl-C."""
+    refuse_other(run)
     try:
         from venn.show.page.server import serve
     except ImportError as error:
@@ -45,6 +54,8 @@ def serve_page(run: str, host: str, at: int) -> None:
 
     def started(where: str, port: int) -> None:
         click.echo(f"the page of {run}: {_address(where, port)}/ (Ctrl-C ends it)")
+        if not Path(run).exists():
+            click.echo(f"{run} is not there yet: the page waits for it", err=True)
 
     with listening(host, at):
         serve(feed, host, at, started)
@@ -58,7 +69,10 @@ def follow(run: str, as_json: bool) -> None:
         return
     from venn.show.live import Live
 
-    with Watch(run) as watch, Interrupt() as interrupt, Live(Path(run).name, None, watch.names) as view:
+    with ExitStack() as stack:
+        watch = stack.enter_context(Watch(run))
+        interrupt = stack.enter_context(Interrupt())
+        view = stack.enter_context(Live(Path(run).name, None, watch.names, waiting="no answer yet"))
         if not sys.stdout.isatty():
             click.echo(f"following {run}: Ctrl-C ends it and prints the summary", err=True)
         look = 0.0
@@ -100,12 +114,15 @@ def metrics(run: str, at: int, host: str, once: bool) -> None:
         return Watch(run)
 
     with one_line_errors():
+        refuse_other(run)
         try:
             if once:
                 click.echo(text_of(opened), nl=False)
                 return
             with listening(host, at), serving(opened, host, at) as found:
                 click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
+                if not Path(run).exists():
+                    click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)
                 with Interrupt() as interrupt:
                     while not interrupt.pressed:
                         sleep(NAP)

@@ -61,7 +61,7 @@ class Restarting:
     monitor : Watcher
         A pattern, such as `Monitor(classes)`; fresh ones are used.
     keep : int >= 0, default 0
-        Number of latest examples that survive a restart.
+        Number of latest examples that survive a restart, at most the size of the window.
     seed : int >= 0, default 0
         Of the monitors' random numbers; each start has others.
 
@@ -107,6 +107,9 @@ class Restarting:
         if not has_methods(monitor, "update", "fresh"):
             raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
         self.keep, self.seed = whole("keep", keep, 0), whole("seed", seed, 0)
+        size = getattr(predictor.machine, "size", self.keep)
+        if self.keep > size:
+            raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
         self._codes = class_codes(predictor.classes)
         self.machine = predictor.machine
         self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
