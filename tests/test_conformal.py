@@ -9,6 +9,7 @@ import pytest
 from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects
 from naive import conformal as naive
 from naive import logistic
+from naive.coins import coin
 
 import venn
 from venn.machines.machine import ScoreTable
@@ -16,7 +17,6 @@ from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
 from venn.nonconformity.multipliers import _of_hinge_loss
 from venn.prediction import PredictionSet
 from venn.predictors.conformal import Conformal, p_values
-from venn.smoothing import Smoothing
 
 RBF, rbf = KERNELS["rbf"]
 
@@ -103,7 +103,7 @@ def test_p_values_equal_the_definition_at_every_step(name, kind):
     plain = [Conformal(machine, measure, conditional, smoothed=False) for conditional in (False, True)]
     for i in range(n):
         bags = naive.bags(definition, X[:i], y[:i], X[i], 3, rbf, C)
-        for model, tau in [(model, Smoothing(seed).at(i)) for model in models] + [(model, 1.0) for model in plain]:
+        for model, tau in [(model, coin(seed, i, X[i])) for model in models] + [(model, 1.0) for model in plain]:
             prediction = model.predict_one(X[i])
             expected = [naive.p_value(values, codes, tau, model.label_conditional) for values, codes in bags]
             assert abs(prediction.p_values - expected).max() < 1e-12, (i, tau)
@@ -257,17 +257,26 @@ def test_p_values_by_hand():
 
 def test_the_first_p_values_are_the_random_number():
     for seed in (0, 1, 7):
-        tau = Smoothing(seed).at(0)
+        tau = coin(seed, 0, [1.0])
         assert Conformal(logits(), Multiplier(), seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
         for measure in (Margin(), Multiplier(), Margin(deleted=False)):
             assert Conformal(hinge(), measure, seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
     assert Conformal(hinge(), smoothed=False).predict_one([1.0]).p_values.tolist() == [1.0] * 3
 
 
+def test_objects_that_are_asked_about_at_one_step_have_numbers_of_their_own():
+    """As those of one `predict_p` of a `ConformalClassifier`."""
+    model = Conformal(venn.NearestCentroid(range(2)), seed=5)
+    p = np.array([model.predict_one([float(x)]).p_values[0] for x in range(400)])
+    assert p.tolist() == [coin(5, 0, [x]) for x in range(400)]
+    assert len(np.unique(p)) == 400
+    assert [model.predict_one([float(x)]).p_values[0] for x in reversed(range(400))] == p[::-1].tolist()
+
+
 def test_equal_objects_tie():
     """A hundred equal objects, 30 of one class: with nothing to tell them apart, p is tau of the own class's ties."""
     machine = learned(squares(2), np.ones((100, 2)), [int(i < 30) for i in range(100)])
-    tau = Smoothing(3).at(100)
+    tau = coin(3, 100, [1.0, 1.0])
     p = Conformal(machine, Margin(), seed=3).predict_one([1.0, 1.0]).p_values
     # Under either hypothesis the 30 or 31 of the rare class are the stranger ones.
     assert p == pytest.approx([(30 + tau * 71) / 101, tau * 31 / 101], abs=1e-15)
@@ -275,7 +284,7 @@ def test_equal_objects_tie():
     assert conditional.predict_one([1.0, 1.0]).p_values == pytest.approx([tau, tau], abs=1e-15)
 
 
-def test_tau_belongs_to_the_step():
+def test_tau_belongs_to_the_step_and_the_object():
     rng = np.random.default_rng(0)
     X, y = objects("grid", rng, 20), rng.integers(0, 3, 20)
     machine = hinge()
@@ -285,7 +294,7 @@ def test_tau_belongs_to_the_step():
     for i in range(20):
         ranks = one.measure.rank(machine.hypotheses(X[i]))
         p = one.predict_one(X[i]).p_values
-        assert np.array_equal(p, p_values(ranks, Smoothing(0).at(i)))
+        assert np.array_equal(p, p_values(ranks, coin(0, i, X[i])))
         one.predict_one(X[i] + 1)
         assert np.array_equal(p, one.predict_one(X[i]).p_values)
         assert (p <= plain.predict_one(X[i]).p_values).all()

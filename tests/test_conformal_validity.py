@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, labels, learned, objects
+from naive.coins import coins
 from scipy import stats
 
 import venn
@@ -85,7 +86,7 @@ def replayed(name):
         machine = make(c)
         models = [Conformal(machine, measure, conditional, seed=s) for conditional in (False, True)]
         steps.y[s] = y
-        steps.tau[s] = Smoothing(s).block(0, n)
+        steps.tau[s] = coins(s, 0, X)
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             ranks = measure.rank(machine.hypotheses(x))
             for m in (0, 1):

@@ -12,6 +12,9 @@ from inductive_cases import SCHEDULES, Centroids, Failing, centroids, frozen, ls
 from naive import distances as naive_distances
 from naive import inductive as naive_splits
 from naive import inductive_conformal as naive
+from naive.coins import coin, coins
+from scipy import stats
+from scipy.sparse import csr_array
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
@@ -21,7 +24,6 @@ from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
-from venn.smoothing import Smoothing
 
 
 class AsGiven:
@@ -69,10 +71,9 @@ def test_order_statistics_are_those_of_a_sorted_array(kind):
 
 
 def assert_is_the_definition(model, X, y, split, c, score, measure, seed):
-    tau = Smoothing(seed)
     for n in range(len(X)):
         ranks = naive.ranks(X, y, X[n], split(n), c, score, measure, model.label_conditional)
-        expected = naive.p_values(ranks, tau.at(n) if model.smoothed else 1)
+        expected = naive.p_values(ranks, coin(seed, n, X[n]) if model.smoothed else 1)
         prediction = model.predict_one(X[n])
         assert prediction.p_values.tolist() == pytest.approx(expected, abs=1e-12), f"step {n}"
         assert prediction.smoothed == model.smoothed
@@ -137,12 +138,56 @@ def test_a_frozen_scorer(schedule, label_conditional):
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_with_nothing_known_every_p_value_is_the_random_number(name):
     model = InductiveConformal(lssvm(3), schedule=SCHEDULES[name][0], seed=6)
-    assert model.predict_one([0.0, 1.0]).p_values.tolist() == [Smoothing(6).at(0)] * 3
-    assert model.predict_many(np.zeros((2, 2))).p_values.tolist() == [[Smoothing(6).at(0)] * 3] * 2
+    assert model.predict_one([0.0, 1.0]).p_values.tolist() == [coin(6, 0, [0.0, 1.0])] * 3
+    assert model.predict_many(np.eye(2)).p_values.tolist() == [[coin(6, 0, x)] * 3 for x in np.eye(2)]
     plain = InductiveConformal(lssvm(3), schedule=SCHEDULES[name][0], smoothed=False)
     assert plain.predict_one([0.0, 1.0]).p_values.tolist() == [1.0] * 3
     block = InductiveConformal(lssvm(3), schedule=PrefixRestart(9), seed=6).replay_many(np.ones((9, 2)), [0] * 9)
-    assert np.array_equal(block.p_values, np.tile(Smoothing(6).block(0, 9)[:, None], 3))
+    assert np.array_equal(block.p_values, np.tile(coins(6, 0, np.ones((9, 2)))[:, None], 3))
+
+
+class Alike(AsGiven):
+    """A scorer that finds all objects alike, so that all nonconformity ties."""
+
+    def score_many(self, X):
+        return np.zeros((len(X), 2))
+
+    def scores(self, x):
+        return np.zeros(2)
+
+
+def test_the_ties_of_a_call_are_broken_for_each_object():
+    """With one number for all, p-values of a call would all be equal, and its sets all err or none."""
+    model = InductiveConformal(Alike(), seed=3)
+    model.learn_many(np.zeros((50, 2)), [0, 1] * 25)
+    state = pickle.dumps(model)
+    X = np.column_stack([np.arange(2000.0), np.zeros(2000)])
+    p = model.predict_many(X).p_values
+    assert np.array_equal(p[:, 0], p[:, 1])  # one number for all labels
+    assert len(np.unique(p[:, 0])) == 2000
+    assert stats.kstest(p[:, 0], "uniform").pvalue > 1e-3
+    errors = stats.binom(2000, 0.1)
+    assert errors.ppf(5e-4) <= (p[:, 0] <= 0.1).sum() <= errors.ppf(1 - 5e-4)
+    order = np.random.default_rng(0).permutation(2000)
+    assert np.array_equal(model.predict_many(X[order]).p_values, p[order])  # nothing hangs on the place in a call
+    assert all(np.array_equal(model.predict_one(X[i]).p_values, p[i]) for i in range(0, 2000, 40))
+    assert pickle.dumps(model) == state
+    model.learn_one([0.0, 0.0], 0)
+    later = model.predict_many(X).p_values[:, 0]
+    assert abs(stats.spearmanr(p[:, 0], later).statistic) < 4 / np.sqrt(2000)
+
+
+def test_equal_objects_share_the_number_of_a_step_however_they_are_given():
+    model = InductiveConformal(Alike(), seed=4)
+    model.learn_many(np.zeros((9, 2)), [0] * 9)
+    same = [[1, 0], [1.0, -0.0], (np.float32(1), False)]
+    p = [model.predict_one(x).p_values.tolist() for x in same]
+    p += model.predict_many(np.array([[1.0, -0.0], [1.0, 0.0]])).p_values.tolist()
+    p += model.predict_many(csr_array([[1.0, 0.0]])).p_values.tolist()
+    p += [model.predict_one(csr_array([[1.0, 0.0]])).p_values.tolist()]
+    assert p == [p[0]] * 7
+    assert p[0] == pytest.approx([coin(4, 9, [1.0, 0.0])] * 2, abs=1e-15)
+    assert model.predict_one([0.0, 1.0]).p_values.tolist() != p[0]
 
 
 def test_a_class_that_has_not_come_is_compared_with_nothing():
@@ -150,7 +195,7 @@ def test_a_class_that_has_not_come_is_compared_with_nothing():
     model = InductiveConformal(frozen(3), label_conditional=True, seed=8)
     rng = np.random.default_rng(4)
     model.learn_many(rng.normal(size=(20, 2)), rng.integers(0, 2, 20))
-    assert model.predict_one([0.0, 0.0]).p_values[2] == Smoothing(8).at(20)
+    assert model.predict_one([0.0, 0.0]).p_values[2] == coin(8, 20, [0.0, 0.0])
 
 
 def test_nonconformity_is_compared_on_the_grid():
@@ -318,7 +363,7 @@ def test_a_training_that_fails_leaves_the_random_number():
             model.learn_one(X[n], n % 2)
         except venn.NotConverged:
             failures += 1
-            assert model.predict_one(X[0]).p_values.tolist() == [Smoothing(9).at(n + 1)] * 2
+            assert model.predict_one(X[0]).p_values.tolist() == [coin(9, n + 1, X[0])] * 2
         else:
             spoke += n > 13
         assert model.n == n + 1
@@ -397,7 +442,7 @@ def test_a_measure_that_gives_no_numbers_says_so(answer):
             ask()
     assert model.n == 0
     model.learn_one([0.0, 0.0], 0)
-    assert model.predict_one([0.0, 0.0]).p_values[0] == Smoothing(0).at(1)
+    assert model.predict_one([0.0, 0.0]).p_values[0] == coin(0, 1, [0.0, 0.0])
 
 
 def test_a_measure_that_scores_of_zero_do_not_suit_is_none_the_worse():

@@ -10,6 +10,7 @@ import pytest
 from conftest import labels, objects
 from inductive_cases import SCHEDULES, Centroids, centroids, frozen
 from naive import inductive_conformal as naive
+from naive.coins import coins
 from scipy import stats
 
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -39,7 +40,7 @@ def law(make, X, y):
     rows = np.arange(len(y))
     plain = make(smoothed=False).replay_many(X, y).p_values[rows, y]
     smoothed = make(smoothed=True, seed=11).replay_many(X, y).p_values[rows, y]
-    tau = Smoothing(11).block(0, len(y))
+    tau = coins(11, 0, X)
     return (smoothed - tau * plain) / (1 - tau), plain
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import labels, learned, objects
 from inductive_cases import SCHEDULES, TAXONOMIES, Centroids, OneCategory, frozen
+from naive.coins import coin
 from scipy import stats
 
 import streams
@@ -22,7 +23,6 @@ from venn.predictors.balanced import Balanced
 from venn.predictors.conformal import p_values
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
-from venn.smoothing import Smoothing
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
 REFUSED = 1e-6
@@ -132,7 +132,7 @@ def test_weighted_inductive_p_values_are_exactly_uniform_over_the_choice_of_the_
     X = objects("repeats", rng, 30)
     y = labels("noise", rng, X, 3)
     chances = SHIFT.ratios[y] / SHIFT.ratios[y].sum()
-    tau, scorer = Smoothing(0).at(29), frozen(3)
+    tau, scorer = np.array([coin(0, 29, x) for x in X]), frozen(3)
     for shift in (SHIFT, None):
         p = np.zeros((2, 30))
         for i in range(30):

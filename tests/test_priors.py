@@ -11,6 +11,7 @@ import scipy.sparse
 from conftest import labels, learned, objects
 from inductive_cases import Centroids, frozen
 from naive import priors as naive
+from naive.coins import coin
 
 import venn
 from venn.nonconformity import Margin
@@ -267,7 +268,7 @@ def test_conformal_is_the_definition(kind, conditional, smoothed):
     model = Conformal(machine, None, conditional, smoothed, seed=3, shift=shift)
     for n, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         answer = machine.hypotheses(x)
-        tau = model._smoothing.at(n) if smoothed else 1.0
+        tau = coin(3, n, x) if smoothed else 1.0
         p = model.predict_one(x).p_values
         for j in range(3):
             codes = np.append(answer.labels, j)
@@ -292,7 +293,7 @@ def test_inductive_conformal_is_the_definition(kind, conditional):
         for j in range(3):
             codes = np.append(y[:i], j)
             steps = Margin().steps(scores[: i + 1], codes)
-            tau = model._smoothing.at(i)
+            tau = coin(4, i, x)
             wanted = 0 if weights[j] == 0 else naive.p_value(steps, codes.tolist(), weights, tau, conditional)
             assert p[j] == pytest.approx(wanted, abs=1e-12)
         assert np.array_equal(block.p_values[i], p)

@@ -29,6 +29,47 @@ def test_a_number_is_its_place_in_any_block(seed):
     assert smoothing.at(far) == smoothing.block(far - 2, 5)[2]
 
 
+SEQUENCES = {  # of digests, one for each step
+    "of one object": lambda n: np.full(n, 12345, np.uint64),
+    "of no numbers": lambda n: np.zeros(n, np.uint64),
+    "counted": lambda n: np.arange(n, dtype=np.uint64),
+    "of other objects": lambda n: np.random.default_rng(1).integers(0, 2**64, n, np.uint64),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_numbers_of_the_objects_of_steps_pass_for_uniform_and_independent(name):
+    digests = SEQUENCES[name](50_000)
+    smoothing = Smoothing(7)
+    numbers = smoothing.of_each(100, digests)
+    assert ((numbers >= 0) & (numbers < 1)).all()
+    assert stats.kstest(numbers, "uniform").pvalue > LEVEL
+    for lag in (1, 2, BLOCK):
+        assert dependence(numbers[:-lag], numbers[lag:]) > LEVEL
+    assert dependence(numbers, smoothing.block(100, 50_000)) > LEVEL  # those of a step without an object
+    for i in (0, 1, BLOCK, 3 * BLOCK + 1):
+        assert smoothing.at(100 + i, int(digests[i])) == smoothing.of(100 + i, digests[i : i + 1])[0] == numbers[i]
+
+
+@pytest.mark.parametrize("name", list(SEQUENCES)[2:])
+@pytest.mark.parametrize("n", [0, 1, 10**12])
+def test_numbers_of_the_objects_of_one_step_pass_for_uniform_and_independent(n, name):
+    digests = SEQUENCES[name](50_000)
+    numbers, later = (Smoothing(2).of(step, digests) for step in (n, n + 1))
+    assert stats.kstest(numbers, "uniform").pvalue > LEVEL
+    assert dependence(numbers[:-1], numbers[1:]) > LEVEL
+    assert dependence(numbers, later) > LEVEL
+    assert dependence(numbers, Smoothing(3).of(n, digests)) > LEVEL
+    assert len(np.unique(numbers)) == 50_000
+
+
+def test_numbers_of_objects_are_the_same_everywhere_and_for_ever():
+    """A journal is believed only if its predictions come again."""
+    numbers = Smoothing(0).of(0, np.array([0, 1, 2**64 - 1], np.uint64))
+    assert numbers.tolist() == [0.012040708350056217, 0.2552562783885455, 0.08633318300199377]
+    assert Smoothing(0).block(0, 1).tolist() == [16598428098453321379 // 2**11 / 2**53]
+
+
 def test_reading_leaves_no_trace():
     smoothing = Smoothing(2)
     fresh = pickle.dumps(smoothing)

@@ -8,13 +8,13 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, learned, objects
+from naive.coins import coin
 from scipy import stats
 
 import venn
 from venn.machines.window import SlidingWindow
 from venn.predictors.conformal import p_values
 from venn.predictors.restarting import SEEDS, Restarting
-from venn.smoothing import Smoothing
 
 CLASSES = ("a", "b", "c")
 MACHINES = {
@@ -118,10 +118,9 @@ def test_ties_are_broken_by_a_new_number_at_every_step():
     """The number of examples held stands still, so it cannot number the steps."""
     X, y = stream(2, 30, "few")
     model = venn.Conformal(squares(5), seed=3)
-    numbers_drawn = Smoothing(3)
     for step in range(30):
         hypotheses = model.machine.hypotheses(X[step])
-        expected = p_values(model.measure.rank(hypotheses), numbers_drawn.at(step))
+        expected = p_values(model.measure.rank(hypotheses), coin(3, step, X[step]))
         assert np.array_equal(model.predict_one(X[step]).p_values, expected)
         model.learn_one(X[step], y[step])
 

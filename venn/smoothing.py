@@ -1,10 +1,11 @@
-"""The random numbers that break ties: one for each step, the same however often one asks."""
+"""The random numbers that break ties: one for each step and object, the same however often one asks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venn.parameters import whole
 from venn.prediction import Floats
@@ -13,13 +14,21 @@ BLOCK = 256  # drawn at a time: making a generator costs more than a number
 # numpy's own generator of a seed must not give the same numbers: labels drawn with seed 0 would be a function of the
 # numbers that are to be independent of them.
 SALT = 0x76656E6E
+UNIT = 2.0**-53  # a number has 53 bits, the first of the 64 drawn
+FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+MASK = (1 << 64) - 1
 
 
 class Smoothing:
-    """Independent uniform random numbers, addressed by their position.
+    """Independent uniform random numbers, addressed by their position, and by an object where there is one.
 
     Number n depends on the seed and n alone. So reading leaves no trace, one step is like many at once, and
     all there is to save is the seed and the step.
+
+    With the digest of an object, 64 bits, number n is another one for each object. The 64 random bits of step n and the
+    digest are added modulo 2 and mixed, one to one. So whatever the objects of the steps are, as long as they do not
+    depend on the seed, the numbers of different steps are as uniform and independent as without objects; those of
+    different objects at one step are so as far as the mixer is good.
 
     Parameters
     ----------
@@ -35,14 +44,18 @@ class Smoothing:
     >>> smoothing = Smoothing(0)
     >>> bool(smoothing.at(3) == smoothing.block(2, 5)[1])
     True
+    >>> digests = np.array([7, 8, 7], np.uint64)
+    >>> numbers = smoothing.of(3, digests)
+    >>> bool(numbers[0] == smoothing.at(3, 7) == numbers[2]), bool(numbers[0] == numbers[1])
+    (True, False)
     """
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = whole("seed", seed, 0)
-        self._drawn: tuple[int | None, list[float]] = (None, [])  # number of a block and what is in it
+        self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and what is in it
 
-    def at(self, n: int) -> float:
-        """Return number n >= 0, in [0, 1).
+    def at(self, n: int, digest: int | None = None) -> float:
+        """Return number n >= 0, in [0, 1), or that of an object with a digest from 0 to 2^64 - 1.
 
         Raises
         ------
@@ -51,8 +64,34 @@ class Smoothing:
         """
         number, place = divmod(n, BLOCK)
         if self._drawn[0] != number:
-            self._drawn = number, self.block(number * BLOCK, BLOCK).tolist()
-        return self._drawn[1][place]
+            self._drawn = number, self._bits(number * BLOCK, BLOCK).tolist()
+        z = self._drawn[1][place]
+        if digest is not None:
+            z ^= digest
+            z = (z ^ (z >> 30)) * FIRST & MASK
+            z = (z ^ (z >> 27)) * SECOND & MASK
+            z ^= z >> 31
+        return (z >> 11) * UNIT
+
+    def of(self, n: int, digests: NDArray[np.uint64]) -> Floats:
+        """Return number n >= 0 of each object, by (m,) digests.
+
+        Raises
+        ------
+        ValueError
+            For a negative n.
+        """
+        return _mixed(self._bits(n, 1) ^ digests)
+
+    def of_each(self, start: int, digests: NDArray[np.uint64]) -> Floats:
+        """Return (m,) numbers from position `start` >= 0 on, each of the object of its step, by (m,) digests.
+
+        Raises
+        ------
+        ValueError
+            For a negative start.
+        """
+        return _mixed(self._bits(start, len(digests)) ^ digests)
 
     def block(self, start: int, count: int) -> Floats:
         """Return (count,) numbers in [0, 1), from position `start` >= 0 on.
@@ -62,10 +101,14 @@ class Smoothing:
         ValueError
             For a negative argument.
         """
+        numbers: Floats = (self._bits(start, count) >> np.uint64(11)) * UNIT
+        return numbers
+
+    def _bits(self, start: int, count: int) -> NDArray[np.uint64]:
+        """Return (count,) times 64 random bits."""
         if start < 0 or count < 0:
             raise ValueError(f"start and count must be integers >= 0, got {start!r} and {count!r}")
-        source = np.random.PCG64([self.seed, SALT]).advance(start)
-        return np.random.Generator(source).random(count)
+        return np.random.PCG64([self.seed, SALT]).advance(start).random_raw(count)
 
     def __repr__(self) -> str:
         return f"Smoothing({self.seed})"
@@ -81,3 +124,12 @@ class Smoothing:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+def _mixed(bits: NDArray[np.uint64]) -> Floats:
+    """Return numbers in [0, 1) of 64 bits each, mixed one to one: Stafford's mixer, variant 13."""
+    z = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
+    z ^= z >> np.uint64(31)
+    numbers: Floats = (z >> np.uint64(11)) * UNIT
+    return numbers

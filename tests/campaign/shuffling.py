@@ -14,11 +14,11 @@ from naive import scaling as naive_scaling
 from naive import taxonomies as naive_taxonomies
 from naive import venn as naive_venn
 from naive import weights as weighted
+from naive.coins import coin
 from test_taxonomies import PAIRS, TWO_CLASSES
 
 import venn
 from venn.online import checkpoint
-from venn.smoothing import Smoothing
 
 from .tally import Tally
 
@@ -240,7 +240,7 @@ def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: T
 
     found = model(machine).predict_one(case.x).p_values
     answer = machine.hypotheses(case.x)
-    tau = Smoothing(seed).at(len(case.y)) if smoothed else 1.0
+    tau = coin(seed, len(case.y), case.x) if smoothed else 1.0
     expected, every = [], []
     for j in range(case.c):
         codes = np.append(case.y, j).astype(int)

@@ -151,9 +151,9 @@ class ConformalClassifier(KeepsTheBag):
 
     What is proved, for examples and objects that are exchangeable: the set of an object misses its label with
     probability alpha, by smoothed p-values exactly, by others at most. Objects that are asked about between two updates
-    share one bag and one random number, so that their errors are not independent; by smoothed p-values, and by those
-    only, errors are, where each object is learned after it was asked about. There is no `predict_proba`: p-values are
-    no probabilities of the labels.
+    share one bag, and equal ones the random number that breaks ties, so that their errors are not independent; by
+    smoothed p-values, and by those only, errors are, where each object is learned after it was asked about. There is no
+    `predict_proba`: p-values are no probabilities of the labels.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class ConformalClassifier(KeepsTheBag):
     smoothed : bool, default True
         Break ties at random.
     seed : int >= 0, default 0
-        Of the random numbers, one for each number of examples learned.
+        Of the random numbers, one for each number of examples learned and each object.
 
     Attributes
     ----------

@@ -32,8 +32,9 @@ class Balanced(Alone):
     examples were dropped, and those kept and the new one in any order, each of these is the new one with a chance
     proportional to 1 / keep of its class. It needs that dropped examples never come back, and that coins depend on
     nothing but the class. What a predictor or its schedule says of many steps together does not hold: all steps between
-    two kept examples are compared with the same ones, and share the random number that breaks ties. Nothing is proved
-    of sums of departures or of errors, and monitors that bet on independent p-values may alarm on valid predictions.
+    two kept examples are compared with the same ones, and equal objects among them share the random number that breaks
+    ties. Nothing is proved of sums of departures or of errors, and monitors that bet on independent p-values may alarm
+    on valid predictions.
 
     Nothing here is said of how well the machine does that learns from balanced examples. Its `class_weights` are its
     own.

@@ -115,10 +115,11 @@ class Inductive(Alone, Generic[Block]):
         ----------
         x : (d,) finite numbers
         """
-        return self._finished(self._predict(self._row(x)), None)
+        rows = self._row(x)
+        return self._finished(self._predict(rows), rows, None)
 
-    def _finished(self, block: Block, start: int | None) -> Block:
-        """Return predictions made of what the reader says: of objects asked about now, or at steps from `start` on."""
+    def _finished(self, block: Block, rows: frozen.Block, start: int | None) -> Block:
+        """Return predictions made of what the reader says of objects: asked about now, or at steps from `start` on."""
         return block
 
     def _predict(self, rows: frozen.Block) -> Block:
@@ -148,7 +149,8 @@ class Inductive(Alone, Generic[Block]):
         ValueError, TypeError
             X is not that.
         """
-        return self._finished(self._predict(clean_rows(X, self._features, self._names)), None)
+        rows = clean_rows(X, self._features, self._names)
+        return self._finished(self._predict(rows), rows, None)
 
     # ------------------------------------------------------------------ merging
 
@@ -239,7 +241,8 @@ class Inductive(Alone, Generic[Block]):
             As by `learn_one`; examples up to that training are learned, their predictions are lost.
         """
         start = self.n
-        return self._finished(self._reader.join(self._advance(*self._examples(X, y), predict=True)), start)
+        rows, codes = self._examples(X, y)
+        return self._finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start)
 
     def _examples(self, X: Any, y: Any) -> tuple[frozen.Block, Integers]:
         rows = clean_rows(X, self._features, self._names)

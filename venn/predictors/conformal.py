@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.nonconformity import shares
+from venn.machines.digests import digest_of
 from venn.machines.machine import Machine, checked_machine, ever_learned
 from venn.nonconformity import Margin, Measure, Ranks, checked_measure
 from venn.parameters import flag, number
@@ -94,8 +95,9 @@ class Conformal(OnMachine):
     smoothed : bool, default True
         Break ties at random. Without it the p-value is the largest that any tie-breaking could give.
     seed : int >= 0, default 0
-        Of the random numbers, one for each step: number n, where n examples have been learned, those that
-        a window has forgotten among them, whatever is asked and how often.
+        Of the random numbers, one for each step, where n examples have been learned, those that a window has forgotten
+        among them, and object, by its content: numbers of float64, in full or sparse. It does not matter what is asked
+        and how often. Objects that are no rows of numbers, for a machine of your own, share the number of the step.
     shift : PriorShift, optional
         Where the examples learned come by other class frequencies than the objects asked about.
 
@@ -160,6 +162,6 @@ class Conformal(OnMachine):
         x : (d,) finite numbers
         """
         ranks = self.measure.rank(self.machine.hypotheses(x))
-        tau = self._smoothing.at(ever_learned(self.machine)) if self.smoothed else 1.0
+        tau = self._smoothing.at(ever_learned(self.machine), digest_of(x)) if self.smoothed else 1.0
         values = p_values(ranks, tau, self.label_conditional, self._ratios)
         return PredictionSet(values, self.classes, self.smoothed)

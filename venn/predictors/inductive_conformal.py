@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
+from venn.machines.digests import digests_of
+from venn.machines.frozen import Block
 from venn.nonconformity import ByScores, Margin, checked_measure
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, Integers, PredictionSet
@@ -159,9 +161,10 @@ class InductiveConformal(Inductive[Any]):
 
     The p-value of label j is (#greater + tau #equal) / #all: how many calibration examples are of greater
     nonconformity than the new one with label j, how many of equal, itself included; tau is uniform on [0, 1],
-    one draw for each step, whatever the label; `predict_many`, which asks at one step, has one for all objects.
-    Plain p-values have tau = 1. Values are compared on a grid of 1e-6. Before the first training there is nothing to
-    compare with: every p-value is tau.
+    one draw for each step and object, whatever the label. So objects that are asked about at one step, as all of a
+    `predict_many` are, do not share it unless they are equal, and asked again have the same. Plain p-values have
+    tau = 1. Values are compared on a grid of 1e-6. Before the first training there is nothing to compare with: every
+    p-value is tau.
 
     What is a theorem, when examples are exchangeable, about the smoothed p-value of the true label:
 
@@ -202,7 +205,8 @@ class InductiveConformal(Inductive[Any]):
     smoothed : bool, default True
         Break ties at random; otherwise p-values are plain.
     seed : int >= 0, default 0
-        Of the random numbers, one for each step. It must have nothing to do with how examples came about.
+        Of the random numbers, one for each step, where n examples have been learned, and object, by its content:
+        numbers of float64, in full or sparse. It must have nothing to do with how examples came about.
     shift : PriorShift, optional
         Where the examples that calibrate come by other class frequencies than the objects asked about.
 
@@ -279,15 +283,20 @@ class InductiveConformal(Inductive[Any]):
             self._given, self.measure, self.schedule, self.label_conditional, self.smoothed, self._smoothing.seed, shift
         )
 
-    def _finished(self, block: Ranked, start: int | None) -> ManyPredictionSets:
-        # The reader gives ranks, which know of no step; here they meet the random number of theirs.
-        if start is None:
-            return self._p_values(block, self._smoothing.at(self.n))
-        return self._p_values(block, self._smoothing.block(start, len(block.total))[:, None])
+    def _finished(self, block: Ranked, rows: Block, start: int | None) -> ManyPredictionSets:
+        # The reader gives ranks, which know of no step and no object; here they meet the random number of theirs.
+        if not self.smoothed:
+            return self._p_values(block, 1.0)
+        digests = digests_of(rows)
+        if start is not None:
+            return self._p_values(block, self._smoothing.of_each(start, digests)[:, None])
+        if len(digests) == 1:  # for speed
+            return self._p_values(block, self._smoothing.at(self.n, int(digests[0])))
+        return self._p_values(block, self._smoothing.of(self.n, digests)[:, None])
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
-        """Return the predictions by ranks and the random numbers: one, or (n, 1)."""
-        above = ranks.greater + (tau if self.smoothed else 1.0) * ranks.equal
+        """Return the predictions by ranks and what breaks ties: one number, or (n, 1)."""
+        above = ranks.greater + tau * ranks.equal
         if self._possible is None:
             p_values = above / ranks.total
         else:  # a class that cannot come has p-value 0; sums of weights in floating point may be above their total

@@ -187,19 +187,13 @@ def score_block(
     rows, codes = predictor._examples(X, y)
     for start in range(0, len(rows), ROWS):
         part, truth = rows[start : start + ROWS], codes[start : start + ROWS]
-        if isinstance(card, SetScorecard):
-            card.update_many(predictor._p_values(_read(predictor, part), predictor._smoothing.at(predictor.n)), truth)  # type: ignore[attr-defined]
-        elif isinstance(reader, CategoryCounts) and predictor.scorer is not None:
+        if isinstance(reader, CategoryCounts) and predictor.scorer is not None:
             block, table = reader.predict_table(predictor._scores(part), truth)
             which, labels = np.nonzero(table)
             card.update_many(_rows(block, which), labels, table[which, labels])
         else:
-            card.update_many(_read(predictor, part), truth)
+            card.update_many(predictor._finished(Inductive._predict(predictor, part), part, None), truth)
     return card
-
-
-def _read(predictor: Inductive[Any], rows: Any) -> Any:
-    return Inductive._predict(predictor, rows)
 
 
 def _rows(block: Multiprobabilities, which: Any) -> Multiprobabilities:
