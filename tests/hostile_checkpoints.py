@@ -58,6 +58,9 @@ SUBJECTS = {
     "inductive": lambda: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
     "bag": lambda: venn.InductiveVenn(squares(), venn.AdaptiveMarginBins(), venn.RandomAssignment(first=6)),
     "inductive abers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
+    "inductive pairs": lambda: venn.InductiveOneVsOneAbers(
+        squares(), venn.BrierMerge(), venn.RandomAssignment(0.5, first=6)
+    ),
     "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.PrefixRestart(first=6)),
     "cross": lambda: venn.CrossVenn(venn.NearestCentroid(CLASSES), folds=3, first=6),
     "balanced": lambda: venn.Balanced(venn.InductiveVenn(venn.NearestCentroid(CLASSES)), (1, 0.5, 1)),

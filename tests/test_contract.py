@@ -108,6 +108,7 @@ PREDICTORS = {
 INDUCTIVE = {
     "InductiveVenn": lambda: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
     "InductiveVennAbers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
+    "InductiveOneVsOneAbers": lambda: venn.InductiveOneVsOneAbers(squares(), None, venn.PrefixRestart(first=6)),
     "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.PrefixRestart(first=6)),
     "CrossVenn": lambda: venn.CrossVenn(squares(), folds=3, first=6),
     "Balanced": lambda: venn.Balanced(venn.InductiveVenn(squares(), schedule=venn.PrefixRestart(first=6)), (1, 0.5, 1)),

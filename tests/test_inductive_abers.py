@@ -12,7 +12,7 @@ from naive import abers as naive_abers
 from naive import inductive as naive
 
 import venn
-from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.schedules import NoTraining, PrefixRestart
@@ -44,6 +44,49 @@ def test_every_step_is_the_definition(name, kind):
         expected = pairs_by_definition(X, y, X[n], split(n), c, score)
         assert np.allclose(model.predict_one(X[n]).pairs, expected, atol=1e-9, rtol=0)
         model.learn_one(X[n], int(y[n]))
+
+
+def log_merge(p0, p1):
+    return p1 / (1 - p0 + p1)
+
+
+def brier_merge(p0, p1):
+    return p1 + (p0**2 - p1**2) / 2
+
+
+def on_grid(bag, labels, s):
+    """Two isotonic regressions of differences of scores on the grid."""
+    values = np.rint(np.append(bag, s) * 1e6 + 0.2718281828)
+    return naive_abers.refitted(values[:-1], labels.astype(float), values[-1])
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(("c", "merge"), [(2, None), (3, venn.BrierMerge()), (4, None)])
+def test_one_against_one_is_the_definition_at_every_step(name, c, merge):
+    rng = np.random.default_rng(len(name) + c)
+    schedule, split = SCHEDULES[name]
+    N = 26
+    X = objects("grid", rng, N)
+    y = labels("signal", rng, X, c)
+    model = InductiveOneVsOneAbers(Centroids(range(c)), merge, schedule)
+    for n in range(N):
+        forecast = model.predict_one(X[n])
+        expected = np.full(c, 1 / c)
+        if split(n) is not None:
+            train, calibration = split(n)
+            *bag, row = centroids(X[train], y[train], np.vstack([X[calibration], X[n]]), c)
+            by = log_merge if merge is None else brier_merge
+            expected = naive_abers.one_vs_one(np.reshape(bag, (-1, c)), y[calibration], row, c, by, on_grid)
+        assert np.allclose(forecast.proba, expected, atol=1e-9, rtol=0)
+        assert (type(forecast), forecast.guaranteed) == (venn.Forecast, "nothing")
+        model.learn_one(X[n], int(y[n]))
+
+
+def test_one_against_one_of_scores_far_apart():
+    model = InductiveOneVsOneAbers(AsGiven())
+    model.replay_many([[1.7e308, -1.7e308], [-1.7e308, 1.7e308], [0.0, 0.0]], ["no", "yes", "no"])
+    assert np.allclose(model.predict_one([-1.7e308, 1.7e308]).proba, [1 / 3, 2 / 3])  # p0, p1 = 1/2, 1
+    assert np.allclose(model.predict_one([1.0, 0.0]).proba, [1 / 2, 1 / 2])  # 0, 1
 
 
 @pytest.mark.parametrize("c", [2, 3])
@@ -109,6 +152,8 @@ def test_scores_too_large_for_the_grid_keep_their_order():
 MAKERS = {
     **{name: lambda s=schedule: InductiveVennAbers(lssvm(3), s) for name, (schedule, _) in SCHEDULES.items()},
     "frozen": lambda: InductiveVennAbers(frozen(3)),
+    "one against one": lambda: InductiveOneVsOneAbers(lssvm(3), None, PrefixRestart(6)),
+    "one against one, frozen": lambda: InductiveOneVsOneAbers(frozen(3), venn.BrierMerge()),
 }
 
 
@@ -130,16 +175,21 @@ def test_blocks_say_what_the_loop_says(name):
     block = many.predict_many(X)
     for i, x in enumerate(X):
         assert_same(block, i, one.predict_one(x))
-    assert repr(block) == "ManyClassIntervals(40 objects, classes [0, 1, 2])"
+    kind = "Many" + type(block[0]).__name__ + "s" * (not isinstance(block[0], venn.ClassIntervals))
+    assert repr(block) == f"{kind}(40 objects, classes [0, 1, 2])"
 
 
 def assert_same(block, i, prediction):
-    assert np.array_equal(block.pairs[i], prediction.pairs)
+    if isinstance(prediction, venn.ClassIntervals):
+        assert np.array_equal(block.pairs[i], prediction.pairs)
+    else:
+        assert np.array_equal(block.proba[i], prediction.proba)
     assert np.allclose(block.proba[i], prediction.proba, atol=1e-15)
     assert (block.labels[i], block.index[i]) == (prediction.label, prediction.index)
     assert (block.lower[i], block.upper[i]) == (prediction.lower, prediction.upper)
     assert block.width[i] == prediction.width
-    assert block.guaranteed == prediction.guaranteed == "each class"
+    known = "each class" if isinstance(prediction, venn.ClassIntervals) else "nothing"
+    assert block.guaranteed == prediction.guaranteed == known
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -187,3 +237,20 @@ def test_what_it_refuses():
         model.replay_many([[0.0, 1.0], [np.nan, 0.0]], [0, 1])
     assert model.n == 0
     assert repr(model).startswith("InductiveVennAbers(FrozenScorer(LinearSVC(), classes=[0, 1]), schedule=NoTraining(")
+    with pytest.raises(TypeError, match="merge must be a merge object"):
+        InductiveOneVsOneAbers(frozen(), NoTraining())
+    assert repr(InductiveOneVsOneAbers(frozen())).startswith(
+        "InductiveOneVsOneAbers(FrozenScorer(LinearSVC(), classes=[0, 1]), merge=LogMerge(), schedule=NoTraining("
+    )
+
+
+def test_one_against_one_before_the_first_training_and_in_a_record():
+    assert InductiveOneVsOneAbers(lssvm(4)).predict_one([0.0]).proba.tolist() == [0.25] * 4
+    rng = np.random.default_rng(4)
+    X = objects("grid", rng, 40)
+    y = labels("signal", rng, X, 3).tolist()
+    record = venn.replay(zip(X, y, strict=True), InductiveOneVsOneAbers(frozen(3)), progress=False)
+    block = InductiveOneVsOneAbers(frozen(3)).replay_many(X, y)
+    assert np.array_equal(record["InductiveOneVsOneAbers"].per_step.lower, block.lower)
+    with pytest.raises(ValueError, match="read-only"):
+        block.proba[0] = 1

@@ -24,7 +24,7 @@ from venn.monitors.efficiency import EfficiencyTotals, efficiency
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.sums import means, rounded, terms, total, totals, units
 from venn.online.pooled import PooledCurves
-from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.base import Inductive
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -194,6 +194,7 @@ KINDS = {
     "counts by class": predictor(inductive(shift=SHIFT)),
     "bag": predictor(inductive(venn.AdaptiveMarginBins())),
     "abers by class": predictor(lambda: InductiveVennAbers(Given())),
+    "abers by pair": predictor(lambda: InductiveOneVsOneAbers(Given(), BrierMerge())),
     "ranks": predictor(lambda: InductiveConformal(Given())),
     "ranks within classes": predictor(lambda: InductiveConformal(Given(), label_conditional=True, smoothed=False)),
     "weighted ranks": predictor(lambda: InductiveConformal(Given(), shift=SHIFT)),
@@ -204,6 +205,7 @@ KINDS = {
     "efficiency": (totals_of, lambda found: (found.n, found.means if found.n else None), EfficiencyTotals.merge),
     "scorecard": carded(inductive(venn.TopTwo()), Scorecard),
     "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
+    "scorecard of forecasts": carded(lambda: InductiveOneVsOneAbers(Given()), Scorecard),
     "scorecard of sets": carded(lambda: InductiveConformal(Given()), SetScorecard),
 }
 
@@ -282,14 +284,21 @@ def test_one_run_pooled_is_its_record():
 
 
 @pytest.mark.parametrize(
-    "make", [inductive(venn.RunnerUp(0.5)), inductive(shift=SHIFT), lambda: InductiveVennAbers(Given())]
-)
+    "make",
+    [
+        inductive(venn.RunnerUp(0.5)), inductive(shift=SHIFT), lambda: InductiveVennAbers(Given()),
+        lambda: InductiveOneVsOneAbers(Given()),
+    ],
+)  # fmt: skip
 def test_a_scorecard_says_what_the_definitions_say(make):
     model = make()
     model.learn_many(ASKED[0], [CLASSES[k] for k in ASKED[1]])
     X, y, _ = examples(8, 60)
     block = model.predict_many(X)
-    bounds = block.probabilities if hasattr(block, "probabilities") else block.pairs.transpose(0, 2, 1)
+    if hasattr(block, "probabilities"):
+        bounds = block.probabilities
+    else:
+        bounds = block.pairs.transpose(0, 2, 1) if hasattr(block, "pairs") else block.proba[:, None]
     rows = list(zip(block.proba.tolist(), bounds.min(axis=1).tolist(), bounds.max(axis=1).tolist(), strict=True))
     card = Scorecard(CLASSES, bins=5, clip=0.2)
     card.update_many(block, y)

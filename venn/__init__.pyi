@@ -90,6 +90,7 @@ from .prediction import Maximin as Maximin
 from .prediction import Multiprobability as Multiprobability
 from .prediction import PredictionSet as PredictionSet
 from .prediction import RowMean as RowMean
+from .predictors.abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
 from .predictors.abers import InductiveVennAbers as InductiveVennAbers
 from .predictors.balanced import Balanced as Balanced
 from .predictors.classwise import TransductiveVennAbers as TransductiveVennAbers

@@ -17,6 +17,20 @@ def refitted(scores, labels, s):
     )
 
 
+def one_vs_one(scores, codes, row, c, merge, refit=refitted):
+    """Return (c,) probabilities at the (c,) scores `row`: pairs of classes on their own examples, merged, coupled."""
+    p = []
+    for i in range(c):
+        total = 0.0
+        for j in set(range(c)) - {i}:
+            a, b = min(i, j), max(i, j)
+            here = np.isin(codes, (a, b))
+            r = merge(*refit((scores[:, a] - scores[:, b])[here], codes[here] == a, row[a] - row[b]))
+            total += 1 / (r if i == a else 1 - r)
+        p.append(1 / (total - (c - 2)))
+    return np.array(p) / sum(p)
+
+
 def pava(weights, sums):
     """Return the isotonic fit of points with these weights and sums of labels, as exact fractions."""
     blocks = []

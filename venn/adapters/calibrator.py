@@ -27,7 +27,7 @@ from venn.adapters.checks import (
     settled,
     twin,
 )
-from venn.adapters.cross_fitting import Abers, Fold, disjoint_splits, rows_of
+from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
 from venn.calibrators.merges import Merge
 from venn.machines.frozen import METHODS, FrozenScorer
@@ -46,6 +46,7 @@ try:
 except ImportError:  # scikit-learn < 1.6
     get_tags = None
 
+LARGEST = np.finfo(np.float64).max
 STEP = 2.0**-26  # scores that differ by less are ties: decision values relative to their size, log odds absolutely
 
 
@@ -78,6 +79,17 @@ class Responses(FrozenScorer):
         digits, exponents = np.frexp(scores)
         rounded: Floats = np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
         return rounded
+
+    def differences(self, scores: Floats, i: int, j: int) -> Floats:
+        """Return (n,) scores of class i against class j, of (n, c) rounded ones: of probabilities log p_i / p_j."""
+        if self._method == "predict_proba":
+            logs = -np.logaddexp(0.0, -scores[:, [i, j]])  # of probabilities, from their log odds
+            ratios: Floats = np.rint((logs[:, 0] - logs[:, 1]) / STEP) * STEP + 0.0
+            return ratios
+        with np.errstate(over="ignore"):
+            difference: Floats = scores[:, i] - scores[:, j]
+        # Two finite scores may be too far apart for their difference.
+        return np.clip(difference, -LARGEST, LARGEST)
 
     def _asked(self, block: Any) -> Floats:
         answers: Floats = block  # the estimator has been asked
@@ -116,6 +128,12 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         scikit-learn makes clones, as `cross_val_score` does: with "prefit" a clone's estimator is not fitted.
     merge : merge object, default LogMerge()
         Makes one probability of p0 and p1.
+    multi_class : "ovr" or "ovo", default "ovr"
+        How `predict_proba` comes about for three classes or more. "ovr", one against the rest: the merged probability
+        of each class, divided by their sum. "ovo", one against one, as by `OneVsOneAbers`: each pair of classes is
+        calibrated on its own examples, by the difference of their scores, of probabilities by log p_i / p_j, and the
+        pairs are coupled. That is often sharper, for time and memory that grow as the square of the number of classes.
+        Intervals are those of each class against the rest either way.
 
     Attributes
     ----------
@@ -177,10 +195,11 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
 
     _answers: Abers
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, merge: Merge | None = None) -> None:
+    def __init__(self, estimator: Any, *, cv: Any = 5, merge: Merge | None = None, multi_class: str = "ovr") -> None:
         self.estimator = estimator
         self.cv = cv
         self.merge = merge
+        self.multi_class = multi_class
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
         inner = self.estimator._get_tags() if hasattr(self.estimator, "_get_tags") else {}
@@ -274,6 +293,8 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         return self
 
     def _become(self, X: Any, y: Any, classes: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
+        if self.multi_class not in ("ovr", "ovo"):
+            raise ValueError(f'multi_class must be "ovr" or "ovo", got {self.multi_class!r}')
         fitted = twin(self)  # a refused call leaves no trace
         X, y, weights = self._examples(X, y, sample_weight)
         given = [] if classes is None else [classes]
@@ -281,7 +302,8 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
             folds = fitted._frozen(X, y, weights, given)
         else:
             folds = fitted._trained(X, y, weights, given, sample_weight is not None, fit_params)
-        fitted._answers = Abers(self.merge, folds, len(fitted.classes_))
+        c = len(fitted.classes_)
+        fitted._answers = (CoupledAbers if self.multi_class == "ovo" and c > 2 else Abers)(self.merge, folds, c)
         for name, of in ("n_features_in_", "features"), ("feature_names_in_", "feature_names"):
             found = getattr(folds[0].scorer, of)
             fitted.__dict__.pop(name, None)

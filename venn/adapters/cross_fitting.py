@@ -18,8 +18,9 @@ from venn.calibrators.abers import VennAbers
 from venn.calibrators.classes import OneVsAll
 from venn.calibrators.maps import ScoreMap
 from venn.calibrators.merges import Merge, checked_merge
+from venn.calibrators.several import coupled
 from venn.parameters import Parameters
-from venn.prediction import NOTHING, Floats, Integers, RowMean
+from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
 from venn.predictors.blocks import Multiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
@@ -240,58 +241,99 @@ class Abers(_EveryFold):
         super().__init__(folds)
         self._merge = checked_merge(merge)
         self._events = _events(c)
-        self._calibrators = [[VennAbers() for _ in self._events] for _ in folds]
+        self._calibrators: list[list[VennAbers]] = [[] for _ in folds]
         for fold, calibrators in zip(folds, self._calibrators, strict=True):
-            self._insert(calibrators, fold)
+            known = self._known(fold)
+            calibrators += [VennAbers() for _ in known]
+            self._insert(calibrators, known)
 
     def __len__(self) -> int:
         """Number of examples that calibrate the first fold."""
         return len(self._calibrators[0][0])
 
-    def _insert(self, calibrators: Sequence[VennAbers], fold: Fold) -> None:
+    def _columns(self, scorer: Any, f: Floats) -> list[Floats]:
+        """Return (n,) scores for each calibrator, of (n, c) scores by the scorer."""
+        return [f[:, k] for k in self._events]
+
+    def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
+        """Return scores and truth for each calibrator, of the examples of a fold."""
         f, y = self._counted(fold)
-        for k, calibrator in zip(self._events, calibrators, strict=True):
-            calibrator.insert_many(f[:, k], y == k)
+        return [(column, y == k) for k, column in zip(self._events, self._columns(fold.scorer, f), strict=True)]
+
+    @staticmethod
+    def _insert(calibrators: Sequence[VennAbers], known: Sequence[tuple[Floats, Bools]]) -> None:
+        for calibrator, examples in zip(calibrators, known, strict=True):
+            calibrator.insert_many(*examples)
 
     def add(self, X: Any, codes: Integers, weights: Floats) -> None:
         """Take in examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
-        folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
+        every = [self._known(Fold(scorer, scorer(X), codes, weights)) for scorer in self._scorers]
         with turn(self):
             largest = max(len(calibrators[0]) for calibrators in self._calibrators)
             if largest + weights.sum() > LIMIT:
                 raise OverflowError(
                     f"a calibration set must have at most {LIMIT} examples, got {largest} and {weights.sum():g} more"
                 )
-            for fold, calibrators in zip(folds, self._calibrators, strict=True):
-                self._insert(calibrators, fold)
+            for known, calibrators in zip(every, self._calibrators, strict=True):
+                self._insert(calibrators, known)
 
-    def _pairs(self, X: Any) -> tuple[Floats, Floats]:
-        """Return p0 and p1, both (folds, n, events)."""
-        scores = [scorer(X) for scorer in self._scorers]
+    def _pairs(self, X: Any, some: slice) -> tuple[Floats, Floats]:
+        """Return p0 and p1, both (folds, n, calibrators), of some of the calibrators of each fold."""
+        asked = [self._columns(scorer, scorer(X))[some] for scorer in self._scorers]
         pairs = []
         with turn(self):
-            for f, calibrators in zip(scores, self._calibrators, strict=True):
-                columns = [one.query_many(f[:, k]) for k, one in zip(self._events, calibrators, strict=True)]
-                pairs.append(np.stack(columns, axis=1))
+            for columns, calibrators in zip(asked, self._calibrators, strict=True):
+                answers = [one.query_many(column) for one, column in zip(calibrators[some], columns, strict=True)]
+                pairs.append(np.stack(answers, axis=1))
         p0, p1 = np.moveaxis(np.array(pairs), 3, 0)
         return p0, p1
 
     def _merged(self, p0: Floats, p1: Floats) -> Floats:
-        """Return (n, events) merged probabilities."""
-        return np.column_stack([self._merge.merge_folds(p0[..., k], p1[..., k]) for k in range(len(self._events))])
+        """Return (n, calibrators) merged probabilities."""
+        return np.column_stack([self._merge.merge_folds(p0[..., k], p1[..., k]) for k in range(p0.shape[2])])
+
+    def _one(self, X: Any, some: slice) -> Floats:
+        """Return (n, calibrators) probabilities of some of the calibrators: each pair, of each fold, made one."""
+        p0, p1 = self._pairs(X, some)
+        return self._merge.merge(p0[0], p1[0]) if len(p0) == 1 else self._merged(p0, p1)
 
     def proba(self, X: Any) -> Floats:
         """Return (n, c) probabilities."""
-        p0, p1 = self._pairs(X)
-        return _of_classes(self._merge.merge(p0[0], p1[0]) if len(p0) == 1 else self._merged(p0, p1))
+        return _of_classes(self._one(X, slice(None)))
 
     def interval(self, X: Any) -> Floats:
         """Return (n, c, 2): p0 and p1, or both merged over the folds."""
-        p0, p1 = self._pairs(X)
+        p0, p1 = self._pairs(X, slice(len(self._events)))
         low, high = (p0[0], p1[0]) if len(p0) == 1 else (self._merged(p0, p0), self._merged(p1, p1))
         if len(self._events) == 1:
             low, high = np.column_stack([1 - high, low]), np.column_stack([1 - low, high])
         return np.stack([low, high], axis=2)
+
+
+class CoupledAbers(Abers):
+    """The same for three classes or more, but that probabilities are those of all pairs of classes, coupled."""
+
+    def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
+        self._rivals = [(i, j) for i in range(c) for j in range(i + 1, c)]
+        super().__init__(merge, folds, c)
+
+    def _columns(self, scorer: Any, f: Floats) -> list[Floats]:
+        """Return (n,) scores for each calibrator, of classes, then of pairs, of (n, c) scores by the scorer."""
+        return super()._columns(scorer, f) + [scorer.differences(f, i, j) for i, j in self._rivals]
+
+    def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
+        """Return scores and truth for each calibrator: a pair knows the examples of its two classes."""
+        f, y = self._counted(fold)
+        columns = self._columns(fold.scorer, f)
+        known = [(column, y == k) for k, column in zip(self._events, columns, strict=False)]
+        for (i, j), column in zip(self._rivals, columns[len(known) :], strict=True):
+            here = (y == i) | (y == j)
+            known.append((column[here], y[here] == i))
+        return known
+
+    def proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities."""
+        return coupled(self._one(X, slice(len(self._events), None)), len(self._events))
 
 
 class Categories(_EveryFold):

@@ -214,13 +214,24 @@ class OneVsOneAbers(_ByClass):
         matrix = class_scores(scores, len(self.classes))
         tables = self._calibrated()
         c = len(self.classes)
-        inverse = np.zeros((len(matrix), c))
-        with np.errstate(divide="ignore"):
-            for (i, j), table in tables.items():
-                pair = table.read(_difference(matrix, i, j))
-                r = self._merge.merge(pair[:, 0], pair[:, 1])
-                inverse[:, i] += 1 / r
-                inverse[:, j] += 1 / (1 - r)
+        ratios = np.empty((len(matrix), len(tables)))
+        for column, ((i, j), table) in zip(ratios.T, tables.items(), strict=True):
+            pair = table.read(_difference(matrix, i, j))
+            column[:] = self._merge.merge(pair[:, 0], pair[:, 1])
+        return coupled(ratios, c)
+
+
+def coupled(ratios: Floats, c: int) -> Floats:
+    """Return (n, c) probabilities that sum to 1, from those of class i against j > i, (n, c (c - 1) / 2) by i, then j.
+
+    p_i = 1 / (sum over j of 1 / r_ij - (c - 2)), divided by their sum: Price et al. (1995).
+    """
+    inverse = np.zeros((len(ratios), c))
+    first, second = np.triu_indices(c, 1)
+    with np.errstate(divide="ignore"):
+        for i, j, r in zip(first.tolist(), second.tolist(), ratios.T, strict=True):
+            inverse[:, i] += 1 / r
+            inverse[:, j] += 1 / (1 - r)
         return _normalised(1 / (inverse - (c - 2)))
 
 

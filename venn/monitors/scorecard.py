@@ -19,7 +19,7 @@ from venn.monitors.outcomes import LEVELS
 from venn.monitors.sums import rounded, totals, units
 from venn.parameters import fraction, whole
 from venn.prediction import Floats, Integers, Label, significance
-from venn.predictors.blocks import ManyClassIntervals, ManyPredictionSets, Multiprobabilities
+from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredictionSets, Multiprobabilities
 
 
 class Scorecard(Card):
@@ -78,12 +78,14 @@ class Scorecard(Card):
         by_bin = dict.fromkeys(("confidence", "variance", "lower", "upper"), b)
         super().__init__(classes, {"bins": b, "clip": self.clip}, counted, summed | by_bin)
 
-    def update_many(self, block: Multiprobabilities | ManyClassIntervals, codes: Any, times: Any = None) -> None:
+    def update_many(
+        self, block: Multiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
+    ) -> None:
         """Take in n predictions and the labels that came.
 
         Parameters
         ----------
-        block : Multiprobabilities or ManyClassIntervals
+        block : Multiprobabilities, ManyClassIntervals or ManyForecasts
             What a predictor's `predict_many` gives.
         codes : (n,) int from 0 to c - 1
             Class codes of the true labels.
@@ -95,7 +97,7 @@ class Scorecard(Card):
         TypeError, ValueError
             They are not that; nothing is taken in.
         """
-        self._belongs(block, Multiprobabilities, ManyClassIntervals)
+        self._belongs(block, Multiprobabilities, ManyClassIntervals, ManyForecasts)
         n, c = len(block), len(self.classes)
         truth = class_codes("codes", codes, n, c)
         if times is not None:
@@ -104,6 +106,8 @@ class Scorecard(Card):
             return
         if isinstance(block, ManyClassIntervals):
             lower, upper = block.pairs.min(axis=2), block.pairs.max(axis=2)
+        elif isinstance(block, ManyForecasts):
+            lower = upper = block.proba
         else:
             rows = block.probabilities
             lower, upper = rows.min(axis=1), rows.max(axis=1)

@@ -13,10 +13,12 @@ from venn.prediction import (
     EACH_CLASS,
     ERROR_BOUND,
     ERROR_RATE,
+    NOTHING,
     REALISED_ROW,
     CategoryClass,
     ClassIntervals,
     Floats,
+    Forecast,
     Integers,
     Label,
     Multiprobability,
@@ -292,6 +294,61 @@ class ManyClassIntervals(_Bounded):
         """(n,) larger ones."""
         upper: Floats = self._own.max(axis=1)
         return upper
+
+
+class ManyForecasts(_Bounded):
+    """Predictions for n objects: what `Forecast` says of one, in arrays.
+
+    Parameters
+    ----------
+    proba : (n, c) float64
+        Probabilities in class order; each row nonnegative, of sum 1.
+    classes : sequence of c labels
+
+    Examples
+    --------
+    >>> block = ManyForecasts(np.array([[0.2, 0.8], [0.5, 0.5]]), ("no", "yes"))
+    >>> block.labels, block.lower, block.upper
+    (['yes', 'no'], array([0.8, 0.5]), array([0.8, 0.5]))
+    >>> block[0]
+    Forecast('yes': 0.800)
+    """
+
+    guaranteed = NOTHING
+
+    def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
+        self.proba = proba.view()
+        self.proba.setflags(write=False)
+        self.classes = tuple(classes)
+
+    @staticmethod
+    def join(blocks: Sequence[ManyForecasts]) -> ManyForecasts:
+        """Return one block of the rows of all, in order; at least one block."""
+        return ManyForecasts(np.concatenate([block.proba for block in blocks]), blocks[0].classes)
+
+    def __len__(self) -> int:
+        return len(self.proba)
+
+    def __getitem__(self, i: int) -> Forecast:
+        """Return the prediction for object i."""
+        return Forecast(self.proba[i], self.classes)
+
+    @cached_property
+    def index(self) -> Integers:
+        """(n,) positions of the predicted classes; ties go to the first class."""
+        index: Integers = self.proba.argmax(axis=1)
+        return index
+
+    @property
+    def lower(self) -> Floats:
+        """(n,) probabilities of the predicted classes."""
+        lower: Floats = self.proba[np.arange(len(self)), self.index]
+        return lower
+
+    @property
+    def upper(self) -> Floats:
+        """The same: a point forecast claims no interval."""
+        return self.lower
 
 
 class ManyPredictionSets(_Block):

@@ -59,7 +59,7 @@ def calibrate(
 
     Parameters
     ----------
-    predictor : InductiveVenn, InductiveVennAbers or InductiveConformal
+    predictor : InductiveVenn, InductiveVennAbers, InductiveOneVsOneAbers or InductiveConformal
         By a scorer that is not trained, with the schedule `NoTraining()`; it stays as it is.
     X : dask array, dask DataFrame or iterable of blocks
         An array (n, d), in chunks of rows. A table with the columns that the scorer was fitted to. Or blocks: tuples

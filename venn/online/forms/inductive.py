@@ -14,7 +14,7 @@ from venn.machines.sparse import SparseRows
 from venn.online.forms.base import Form, register
 from venn.online.forms.checks import checked_names, finite, numbers, rows_of, truth, whole, within
 from venn.predictors import score_sources
-from venn.predictors.abers import ClasswiseAbers, InductiveVennAbers
+from venn.predictors.abers import ClasswiseAbers, InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.base import Inductive
 from venn.predictors.counts import CategoryCounts, ScoreBag
 from venn.predictors.cross import CrossVenn
@@ -222,7 +222,7 @@ def give_inductive(part: Inductive[Any], state: dict[str, Any]) -> None:
 
 
 class InductiveForm(Form):
-    """Of `InductiveVenn`, `InductiveVennAbers` and `InductiveConformal`."""
+    """Of `InductiveVenn`, the two inductive Venn-Abers predictors and `InductiveConformal`."""
 
     views = True
 
@@ -257,6 +257,7 @@ register(
     TablesForm(several.OneVsOneAbers, merge="_merge"),
     InductiveForm(InductiveVenn, machine="_given"),
     InductiveForm(InductiveVennAbers, machine="_given"),
+    InductiveForm(InductiveOneVsOneAbers, machine="_given", merge="_merge"),
     InductiveForm(InductiveConformal, machine="_given", seed="_smoothing.seed"),
     CrossForm(
         CrossVenn, machine="_given", seed="_assignment.seed", first="_assignment.first", growth="_assignment.growth",
