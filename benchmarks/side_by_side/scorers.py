@@ -158,8 +158,8 @@ class OursPairs(Block):
 class Cross(Block):
     """Cross Venn-Abers: training and calibration sets together, five folds."""
 
-    def __init__(self, task, library):
-        self.library = library
+    def __init__(self, task, library, **options):
+        self.library, self.options = library, options
 
     def answer(self, task):
         from sklearn.linear_model import LogisticRegression
@@ -167,7 +167,7 @@ class Cross(Block):
         X, y = np.vstack([task.train[0], task.calibrate[0]]), np.append(task.train[1], task.calibrate[1])
         base = LogisticRegression(max_iter=1000)
         if self.library == "ours":
-            model = venn.VennAbersCalibrator(base, cv=5).fit(X, y)
+            model = venn.VennAbersCalibrator(base, cv=5, **self.options).fit(X, y)
             return {"proba": in_order(model.classes_, model.predict_proba(task.X), task)}
         if self.library == "venn-abers":
             from venn_abers import VennAbersCalibrator
