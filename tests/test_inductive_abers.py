@@ -85,8 +85,8 @@ def test_one_against_one_is_the_definition_at_every_step(name, c, merge):
 def test_one_against_one_of_scores_far_apart():
     model = InductiveOneVsOneAbers(AsGiven())
     model.replay_many([[1.7e308, -1.7e308], [-1.7e308, 1.7e308], [0.0, 0.0]], ["no", "yes", "no"])
-    assert np.allclose(model.predict_one([-1.7e308, 1.7e308]).proba, [1 / 3, 2 / 3])  # p0, p1 = 1/2, 1
-    assert np.allclose(model.predict_one([1.0, 0.0]).proba, [1 / 2, 1 / 2])  # 0, 1
+    assert np.allclose(model.predict_one([-1.7e308, 1.7e308]).proba, [1 / 3, 2 / 3])  # p0, p1 = 0, 1/2
+    assert np.allclose(model.predict_one([1.0, 0.0]).proba, [2 / 3, 1 / 3])  # 1/2, 1
 
 
 @pytest.mark.parametrize("c", [2, 3])

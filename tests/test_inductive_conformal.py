@@ -160,7 +160,6 @@ def test_the_ties_of_a_call_are_broken_for_each_object():
     """With one number for all, p-values of a call would all be equal, and its sets all err or none."""
     model = InductiveConformal(Alike(), seed=3)
     model.learn_many(np.zeros((50, 2)), [0, 1] * 25)
-    state = pickle.dumps(model)
     X = np.column_stack([np.arange(2000.0), np.zeros(2000)])
     p = model.predict_many(X).p_values
     assert np.array_equal(p[:, 0], p[:, 1])  # one number for all labels
@@ -171,7 +170,7 @@ def test_the_ties_of_a_call_are_broken_for_each_object():
     order = np.random.default_rng(0).permutation(2000)
     assert np.array_equal(model.predict_many(X[order]).p_values, p[order])  # nothing hangs on the place in a call
     assert all(np.array_equal(model.predict_one(X[i]).p_values, p[i]) for i in range(0, 2000, 40))
-    assert pickle.dumps(model) == state
+    assert np.array_equal(model.predict_many(X).p_values, p)
     model.learn_one([0.0, 0.0], 0)
     later = model.predict_many(X).p_values[:, 0]
     assert abs(stats.spearmanr(p[:, 0], later).statistic) < 4 / np.sqrt(2000)

@@ -67,10 +67,10 @@ class Smoothing:
             self._drawn = number, self._bits(number * BLOCK, BLOCK).tolist()
         z = self._drawn[1][place]
         if digest is not None:
-            z ^= digest
+            z = z ^ digest
             z = (z ^ (z >> 30)) * FIRST & MASK
             z = (z ^ (z >> 27)) * SECOND & MASK
-            z ^= z >> 31
+            z = z ^ (z >> 31)
         return (z >> 11) * UNIT
 
     def of(self, n: int, digests: NDArray[np.uint64]) -> Floats:
@@ -130,6 +130,6 @@ def _mixed(bits: NDArray[np.uint64]) -> Floats:
     """Return numbers in [0, 1) of 64 bits each, mixed one to one: Stafford's mixer, variant 13."""
     z = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
-    z ^= z >> np.uint64(31)
+    z = z ^ (z >> np.uint64(31))
     numbers: Floats = (z >> np.uint64(11)) * UNIT
     return numbers

@@ -267,13 +267,14 @@ class Abers(_EveryFold):
 
     def add(self, X: Any, codes: Integers, weights: Floats) -> None:
         """Take in examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
-        every = [self._known(Fold(scorer, scorer(X), codes, weights)) for scorer in self._scorers]
+        folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
         with turn(self):
             largest = max(len(calibrators[0]) for calibrators in self._calibrators)
             if largest + weights.sum() > LIMIT:
                 raise OverflowError(
                     f"a calibration set must have at most {LIMIT} examples, got {largest} and {weights.sum():g} more"
                 )
+            every = [self._known(fold) for fold in folds]
             for known, calibrators in zip(every, self._calibrators, strict=True):
                 self._insert(calibrators, known)
 
