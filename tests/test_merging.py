@@ -122,7 +122,9 @@ def predictor(make):
     def said(model):
         block = model.predict_many(ASKED[0])
         return [
-            getattr(block, name).tobytes() for name in ("probabilities", "pairs", "p_values") if hasattr(block, name)
+            getattr(block, name).tobytes()
+            for name in ("probabilities", "pairs", "p_values", "proba")
+            if hasattr(block, name)
         ]
 
     return learned, said, Inductive.merge

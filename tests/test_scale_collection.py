@@ -22,7 +22,7 @@ import dask.dataframe as dd
 
 import venn
 from venn.monitors.scorecard import Scorecard
-from venn.predictors.abers import InductiveVennAbers
+from venn.predictors.abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.scale.cluster import client_of
@@ -44,6 +44,7 @@ MODELS = {
     "counts": lambda: InductiveVenn(SCORER, venn.TopTwo()),
     "bag": lambda: InductiveVenn(SCORER, venn.AdaptiveMarginBins()),
     "abers": lambda: InductiveVennAbers(SCORER),
+    "pairs": lambda: InductiveOneVsOneAbers(SCORER),
     "ranks": lambda: InductiveConformal(SCORER, label_conditional=True),
 }
 
@@ -56,7 +57,9 @@ def joined(blocks):
 def said(model):
     block = model.predict_many(rows(7)[0])
     return model.n, [
-        getattr(block, name).tobytes() for name in ("probabilities", "pairs", "p_values") if hasattr(block, name)
+        getattr(block, name).tobytes()
+        for name in ("probabilities", "pairs", "p_values", "proba")
+        if hasattr(block, name)
     ]
 
 

@@ -101,8 +101,7 @@ class Smoothing:
         ValueError
             For a negative argument.
         """
-        numbers: Floats = (self._bits(start, count) >> np.uint64(11)) * UNIT
-        return numbers
+        return _numbers(self._bits(start, count))
 
     def _bits(self, start: int, count: int) -> NDArray[np.uint64]:
         """Return (count,) times 64 random bits."""
@@ -130,6 +129,9 @@ def _mixed(bits: NDArray[np.uint64]) -> Floats:
     """Return numbers in [0, 1) of 64 bits each, mixed one to one: Stafford's mixer, variant 13."""
     z = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
-    z = z ^ (z >> np.uint64(31))
-    numbers: Floats = (z >> np.uint64(11)) * UNIT
-    return numbers
+    return _numbers(z ^ (z >> np.uint64(31)))
+
+
+def _numbers(bits: NDArray[np.uint64]) -> Floats:
+    """Return numbers in [0, 1) of the first 53 of 64 bits each."""
+    return (bits >> np.uint64(11)).astype(np.float64) * UNIT

@@ -187,12 +187,12 @@ def score_block(
     rows, codes = predictor._examples(X, y)
     for start in range(0, len(rows), ROWS):
         part, truth = rows[start : start + ROWS], codes[start : start + ROWS]
-        if isinstance(reader, CategoryCounts) and predictor.scorer is not None:
+        if isinstance(card, SetScorecard) or not isinstance(reader, CategoryCounts) or predictor.scorer is None:
+            card.update_many(predictor._finished(Inductive._predict(predictor, part), part, None), truth)
+        else:
             block, table = reader.predict_table(predictor._scores(part), truth)
             which, labels = np.nonzero(table)
             card.update_many(_rows(block, which), labels, table[which, labels])
-        else:
-            card.update_many(predictor._finished(Inductive._predict(predictor, part), part, None), truth)
     return card
 
 
