@@ -310,21 +310,37 @@ def test_each_prediction_as_it_was_told_is_valid(teacher):
 
 
 def test_sums_of_what_was_told_spread_more_than_binomially():
-    """All questions come before the first answer: every p-value of a run is the same number tau."""
+    """All but three questions come before the next answer: their objects are compared with the same three examples."""
+
+    def late(run, X, y):
+        for i in range(3):
+            yield streams.Question(i, X[i])
+            yield streams.Answer(i, y[i])
+        for kind, values in ((streams.Question, X), (streams.Answer, y)):
+            yield from (kind(i, values[i]) for i in range(3, QUESTIONS))
+
+    runs = p_values(late, told=True, seed=3)
+    errors, m = np.array([(np.asarray(run[3:]) <= EPSILON).sum() for run in runs]), QUESTIONS - 3
+    assert abs(errors.mean() - m * EPSILON) < 4 * errors.std() / RUNS**0.5
+    assert errors.var() > 2 * m * EPSILON * (1 - EPSILON)
+
+
+def test_objects_asked_about_before_anything_is_known_err_independently():
+    """Every p-value is a random number of its object's own."""
     runs = p_values(honest(lambda run: streams.Delayed(QUESTIONS)), told=True, seed=3)
     errors = np.array([(np.asarray(run) <= EPSILON).sum() for run in runs])
-    assert set(errors) == {0, QUESTIONS}
-    low, high = binom.interval(0.999, RUNS, EPSILON)
-    assert low <= (errors == QUESTIONS).sum() <= high
+    low, high = binom.interval(0.999, RUNS * QUESTIONS, EPSILON)
+    assert low <= errors.sum() <= high
+    assert 0.7 < errors.var() / (QUESTIONS * EPSILON * (1 - EPSILON)) < 1.3
 
 
 def test_a_teacher_who_looks_at_the_labels_breaks_it():
-    """Of class b only what looks like class a is ever told: the test above must notice."""
+    """Only what looks like the other class is ever told: the test of what a monitor hears must notice."""
 
     def biased(run, X, y):
         for i, (x, label) in enumerate(zip(X, y, strict=True)):
             yield streams.Question(i, x)
-            if label == "a" or i > QUESTIONS - 4 or x[0] < 0:
+            if (label == "a") == (x[0] > 0) or i > QUESTIONS - 4:
                 yield streams.Answer(i, label)
 
     runs = p_values(biased, told=False, seed=4)
