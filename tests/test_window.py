@@ -426,7 +426,7 @@ def test_a_restarting_predictor_asks_without_trace_and_is_copied_whole(copied):
     assert silent.restarts == curious.restarts != ()
     assert np.array_equal(silent.predict_one(X[0]).p_values, curious.predict_one(X[0]).p_values)
     assert silent.monitor.state == curious.monitor.state
-    again = eval(repr(silent), vars(venn) | {"SlidingWindow": SlidingWindow, "Restarting": Restarting})
+    again = eval(repr(silent), {name: getattr(venn, name) for name in venn.__all__})
     assert repr(again) == repr(silent)
     assert (again.n, again.restarts, again.classes) == (0, (), ("no", "yes"))
 
