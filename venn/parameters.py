@@ -83,6 +83,20 @@ def number(name: str, value: Any) -> float:
     return _within(name, value, "a finite number", -math.inf, math.inf)
 
 
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """Return a finite number above 0, or of at least 0, or say what is wrong with the value."""
+    if zero and is_number(value) and value == 0:
+        return 0.0
+    return _within(name, value, f"a finite number {'>=' if zero else '>'} 0", 0.0, math.inf)
+
+
+def share(name: str, value: Any) -> float:
+    """Return a number from 0 to 1, or say what is wrong with the value."""
+    if is_number(value) and (value == 0 or value == 1):
+        return float(value)
+    return _within(name, value, "a number in [0, 1]", 0.0, 1.0)
+
+
 def above_one(name: str, value: Any) -> float:
     """Return a finite number above 1, or say what is wrong with the value."""
     return _within(name, value, "a finite number > 1", 1.0, math.inf)

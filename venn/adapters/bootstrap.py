@@ -14,10 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import share, validate_data
+from venn.adapters.checks import validate_data
 from venn.adapters.resamples import Draw, Fitted, Linear, resampled
-from venn.machines.kernels import positive
-from venn.parameters import whole
+from venn.parameters import positive, share, whole
 from venn.prediction import Floats, Integers
 
 CS = tuple(2.0**k for k in range(-6, 5))

@@ -46,15 +46,6 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
         raise ValueError(f"X must hold numbers that a float64 can hold, got one that is too large: {error}") from None
 
 
-def share(name: str, value: Any) -> float:
-    """Return a number in [0, 1], or say what is wrong with it."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number in [0, 1], got {value!r}")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
-    return float(value)
-
-
 def example_weights(sample_weight: Any, n: int) -> Floats:
     """Return (n,) weights, 1 each by default, or say what is wrong with them."""
     if sample_weight is None:

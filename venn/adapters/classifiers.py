@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.bag import KeepsTheBag
-from venn.adapters.checks import FromProbabilities, settled, share
+from venn.adapters.checks import FromProbabilities, settled
 from venn.machines.kernels import Kernel
 from venn.machines.machine import Machine
 from venn.nonconformity import Measure
+from venn.parameters import share
 from venn.prediction import Floats, Integers, RowMean, Rule
 from venn.predictors.conformal import Conformal
 from venn.predictors.transductive import TransductiveVenn

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from venn.adapters.checks import share
 from venn.adapters.mixed_integer import (
     HEURISTIC,
     TOLERANCE,
@@ -21,8 +20,8 @@ from venn.adapters.mixed_integer import (
     named,
 )
 from venn.adapters.two_classes import Signed, TwoClassLinear
-from venn.machines.kernels import positive
 from venn.machines.machine import NotConverged
+from venn.parameters import positive, share
 from venn.prediction import Floats, Label
 
 __all__ = ["Attained", "ClassWeightScan", "ConstrainedSVC", "Infeasible", "Scip"]

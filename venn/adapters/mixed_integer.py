@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from venn.machines.kernels import positive
 from venn.machines.linear_svm import LinearSVM
 from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, whole
+from venn.parameters import Parameters, positive, whole
 from venn.prediction import Floats
 
 TOLERANCE = 1e-6  # by which a margin may fall short and count as reached

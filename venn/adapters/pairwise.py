@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from venn._compiled.pairs import rbf_values
 from venn.adapters.checks import example_weights, validate_data
-from venn.machines.kernels import positive
 from venn.machines.one_vs_one import LEAST, pair_signs, votes_and_margins
+from venn.parameters import positive
 from venn.prediction import Floats, Integers
 from venn.priors import PriorShift
 

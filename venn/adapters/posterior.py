@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.two_classes import Signed, TwoClassLinear
-from venn.machines.kernels import positive
 from venn.machines.linear_svm import LinearSVM
 from venn.machines.machine import checked_weight
+from venn.parameters import positive
 from venn.prediction import Floats, Label
 
 BLOCK = 1 << 22  # distances that are kept at a time

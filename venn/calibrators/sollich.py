@@ -9,8 +9,7 @@ import numpy as np
 
 from venn.calibrators.checks import binary_examples, numbers
 from venn.calibrators.maps import logistic
-from venn.machines.kernels import positive
-from venn.parameters import Parameters
+from venn.parameters import Parameters, positive
 from venn.prediction import Floats
 
 

@@ -17,7 +17,6 @@ from venn._compiled.step import solve_step
 from venn.machines.batch import Problem, batch_solve
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.hinge_state import HingeState
-from venn.machines.kernels import positive
 from venn.machines.machine import (
     Bag,
     NotConverged,
@@ -28,6 +27,7 @@ from venn.machines.machine import (
     code_of,
 )
 from venn.machines.masses import Moved, move_masses
+from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
 TOLERANCE = 1e-8

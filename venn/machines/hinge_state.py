@@ -13,10 +13,10 @@ from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.margin import refresh_scores
 from venn._compiled.path import EVENTS
 from venn.machines.hinge_hypotheses import HingeHypotheses
-from venn.machines.kernels import Kernel, checked_kernel, positive
+from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.machine import checked_class_weights, grown
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.parameters import class_codes
+from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 
 REFRESH = 200  # examples, learned or unlearned, between two recomputations of all scores from the kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from venn._compiled.rows import dot_row, power_row, rbf_row
 from venn._compiled.sparse import sparse_dot_row, sparse_power_row, sparse_rbf_row
 from venn.machines.sparse import SparseRows
-from venn.parameters import Parameters
+from venn.parameters import Parameters, positive
 from venn.prediction import Floats
 
 
@@ -23,20 +22,6 @@ class Kernel(Protocol):
 
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` (d,) with the objects `columns[:, :n]` (d, n)."""
-
-
-def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return `value` as a float, or say what is wrong with it."""
-    requirement = f"{name} must be a finite number {'>=' if zero else '>'} 0, got {value!r}"
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(requirement)
-    try:
-        number = float(value)
-    except OverflowError:  # an integer that no float holds
-        number = math.inf
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise ValueError(requirement)
-    return number
 
 
 def checked_kernel(kernel: Any) -> Kernel:

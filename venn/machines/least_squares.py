@@ -11,7 +11,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import least_squares as compiled
-from venn.machines.kernels import Kernel, checked_kernel, positive
+from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares_hypotheses import Joined, LeastSquaresHypotheses
 from venn.machines.machine import (
     Bag,
@@ -25,7 +25,7 @@ from venn.machines.machine import (
     shown_class_weights,
 )
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.parameters import class_codes
+from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores

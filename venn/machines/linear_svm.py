@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from venn._compiled.linear_svm import Room, Rows, fit
-from venn.machines.kernels import positive
 from venn.machines.machine import NotConverged
+from venn.parameters import positive
 from venn.prediction import Floats, Integers
 
 WIDTH = 2.0  # of the first zone from nothing, in units of the largest level

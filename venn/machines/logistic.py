@@ -10,7 +10,6 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn._compiled.dense import dot
-from venn.machines.kernels import positive
 from venn.machines.logistic_both import Both, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
@@ -25,6 +24,7 @@ from venn.machines.machine import (
     grown,
     shown_class_weights,
 )
+from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from venn._compiled import logistic as compiled
-from venn.machines.kernels import Kernel, checked_kernel, positive
+from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.logistic_both import Both, Scratch
 from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.machine import NotConverged, checked_class_weights, grown
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.parameters import class_codes
+from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Label
 
 REFRESH = 64  # examples, learned or unlearned, between two checks of the inverses

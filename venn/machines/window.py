@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from venn.machines.machine import Bag, Hypotheses, Machine, NotConverged, Tuned, checked_machine
+from venn.parameters import whole
 from venn.prediction import Floats, Label
 
 
@@ -82,7 +81,7 @@ class SlidingWindow:
                 "machine must be one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM, "
                 f"got {machine!r}"
             )
-        self.size = _whole("size", size, 1)
+        self.size = whole("size", size, 1)
         if machine.n > self.size:
             raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
         self.machine: Any = machine
@@ -211,7 +210,7 @@ class SlidingWindow:
         NotConverged
             As by the machine; the window then holds more than `keep` examples, the latest.
         """
-        keep = _whole("keep", keep, 0)
+        keep = whole("keep", keep, 0)
         if keep == 0 and self.n > 0:
             # All at once, and without solving anything that could fail; answers that someone holds are out of date.
             forget = getattr(self.machine, "_forget", None)
@@ -226,12 +225,3 @@ class SlidingWindow:
 def _given(weight: float | None) -> tuple[float, ...]:
     """Return what to hand on: not every machine knows weights."""
     return () if weight is None else (weight,)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    """Return an integer of at least `least`, or say what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer >= {least}, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
