@@ -151,7 +151,7 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield ast.Break(), "continue -> break"
         case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
             yield new(value=ast.Constant(None)), "returns None"
-        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Assign(targets=[ast.Attribute()]):
+        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.Assign(targets=[ast.Attribute()]):
             yield ast.Pass(), f"removed: {ast.unparse(node).splitlines()[0][:60]}"
         case ast.Assign(targets=[ast.Subscript()]):
             yield ast.Pass(), f"removed: {ast.unparse(node).splitlines()[0][:60]}"

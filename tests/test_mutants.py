@@ -32,6 +32,12 @@ def test_every_mutant_differs_from_the_file_where_it_says():
     assert before == (ROOT / FILE).read_text(encoding="utf-8")
 
 
+def test_no_mutant_is_there_twice():
+    found = [str(mutant) for mutant in mutants("venn/_compiled/sums.py")]
+    assert any("removed: mantissa |=" in one for one in found)
+    assert len(set(found)) == len(found)
+
+
 def test_a_mutant_lives_in_the_process_alone():
     mutant = next(one for one in mutants(FILE) if one.what.startswith("returns None   [return (z >> 11)"))
     code, number = Smoothing.at.__code__, Smoothing(1).at(3)
