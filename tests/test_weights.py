@@ -305,3 +305,23 @@ def test_a_weight_that_no_float_holds_is_refused():
         machine.learn_one([0.0], 0, 10**400)
     with pytest.raises((TypeError, ValueError), match="class_weights must be"):
         venn.LeastSquaresSVM(venn.RBF(GAMMA), 2.0, range(3), (10**400, 1, 1))
+
+
+@pytest.mark.parametrize("weight", [1e-8, 1e-9, 1e-12, 1e-300])
+def test_examples_that_weigh_next_to_nothing_change_no_deleted_score(weight):
+    """Lighter than coefficients are resolved to, one has no part that could go: its deleted score is its score."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (24, 2)) + rng.integers(0, 2, (24, 1)) / 7
+    y = np.append([0, 1, 2] * 3, rng.integers(0, 3, 15))
+    light = (np.arange(24) >= 9) & (np.arange(24) % 3 == 0)
+    machine, without = (venn.OneVsAllSVM(venn.RBF(0.5), 1.0, range(3)) for _ in range(2))
+    for x, label, nothing in zip(X, y, light, strict=True):
+        answer, other = machine.hypotheses(x), without.hypotheses(x)
+        seen = light[: machine.n]
+        for j in range(3):
+            deleted = answer.deleted(j)
+            np.testing.assert_allclose(deleted[:-1][seen], answer.scores(j)[:-1][seen], rtol=0, atol=1e-6)
+            np.testing.assert_allclose(deleted[np.append(~seen, True)], other.deleted(j), rtol=0, atol=1e-6)
+        machine.learn_one(x, label, weight if nothing else 1.0)
+        if not nothing:
+            without.learn_one(x, label)

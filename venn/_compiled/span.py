@@ -30,8 +30,10 @@ def excess(sign, weight, beta, positive, negative, C, near):  # type: ignore[no-
     """Return the part of a coefficient that has to go with an example of sign `sign`; it has that sign, or is 0.
 
     Below the middle of the coefficient's range the negative examples are all at their bound, above it the
-    positive ones: their opponents' share is set free first.
+    positive ones: their opponents' share is set free first. An example too light for coefficients to tell has no part.
     """
+    if C * weight <= near:
+        return 0.0
     middle = C * (positive - negative)
     if abs(beta - middle) <= near:
         return sign * C * weight
