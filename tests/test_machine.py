@@ -376,6 +376,25 @@ def test_a_hypothesis_that_is_no_class_code(j):
             read(j)
 
 
+@pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf sharp", 10.0)])
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_only_a_machine_of_one_class_is_solved_without_the_path(kernel, C, kind, monkeypatch):
+    """Answers would be right all the same, and slow: nothing else would notice a path that gives up."""
+    solve, at = venn.OneVsAllSVM._solve_afresh, []
+
+    def counted(machine, *given):
+        at.append(machine.n)
+        return solve(machine, *given)
+
+    monkeypatch.setattr(venn.OneVsAllSVM, "_solve_afresh", counted)
+    rng = np.random.default_rng(4)
+    X = objects(kind, rng, 60)
+    y = labels("signal", rng, X, 3)
+    learned(machine_of(kernel, C, 3), X, y)
+    last = max(int(np.argmax(y == k)) for k in range(3))  # where the third class comes
+    assert 0 < max(at) <= last < 30
+
+
 def test_a_pickle_holds_what_was_learned_and_no_room_for_more():
     machine = learned(machine_of("rbf", 1.0, 3), objects("grid", np.random.default_rng(0), 12), [0, 1, 2] * 4)
     machine.hypotheses([0.0, 0.0])

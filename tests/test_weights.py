@@ -325,3 +325,22 @@ def test_examples_that_weigh_next_to_nothing_change_no_deleted_score(weight):
         machine.learn_one(x, label, weight if nothing else 1.0)
         if not nothing:
             without.learn_one(x, label)
+
+
+def test_kernel_logistic_regression_refuses_weights_near_nothing():
+    """Newton's matrices become singular: refused, and nothing changes."""
+    machine = venn.KernelLogisticRegression(venn.RBF(GAMMA), 2.0, range(3))
+    X, y, _ = stream("grid", 2, 20)
+    learned(machine, X, y.tolist())
+    without = learned(machine.fresh(), X, y.tolist())
+    for weight in (4e-13, 1e-20, 1e-300):
+        for call in (machine.hypotheses, lambda x, w: machine.learn_one(x, 1, w)):
+            with pytest.raises(ValueError, match="weight must be 0, or C weight at least 1e-12 for each class, got"):
+                call([0.3, 0.4], weight)
+    with pytest.raises(ValueError, match="class_weights must leave every example C weight of at least 1e-12"):
+        machine.reweigh([1, 1, 1e-14])
+    assert same_answer(machine.hypotheses(X[0]), without.hypotheses(X[0]))
+    for light in (without, machine):
+        light.learn_one([0.3, 0.4], 1, 1e-12)
+        assert light.residual < 1e-9
+    assert all(np.isfinite(machine.hypotheses(X[1]).deleted(j)).all() for j in range(3))

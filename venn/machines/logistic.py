@@ -27,6 +27,8 @@ from venn.machines.machine import (
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
+SMALLEST = 1e-12  # C weight of an example: by less, Newton's matrices become singular
+
 
 class KernelLogisticRegression(LogisticState):
     """One-against-all kernel logistic regression, exact online.
@@ -210,6 +212,8 @@ class KernelLogisticRegression(LogisticState):
         known: LogisticHypotheses | None = self._remembered(key, weight)
         if known is not None:
             return known
+        if not self.C * weight * self.class_weights.min() >= SMALLEST:
+            raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g} for each class, got {weight!r}")
         self._forget()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
@@ -451,6 +455,10 @@ class KernelLogisticRegression(LogisticState):
         """
         class_weights = checked_class_weights(class_weights, self.classes)
         objects, codes, numbers = self._places
+        if not (self.C * self._weight * class_weights[codes] >= SMALLEST).all():
+            raise ValueError(
+                f"class_weights must leave every example C weight of at least {SMALLEST:g}, got {class_weights.tolist()!r}"
+            )
         masses = np.zeros_like(self._masses)
         np.add.at(masses, (codes, objects), numbers * self._weight * class_weights[codes])
         inverse = np.zeros_like(self._inverse)
