@@ -17,8 +17,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from venn.machines.frozen import FrozenScorer
-from venn.predictors.abers import InductiveVennAbers
 from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveVennAbers
 
 
 def multiclass(c, d=4, n=120, seed=16):

@@ -12,9 +12,9 @@ from naive import abers as naive_abers
 from naive import inductive as naive
 
 import venn
-from venn.predictors.abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.schedules import NoTraining, PrefixRestart
 
 

@@ -17,16 +17,16 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn.calibrators.abers import VennAbers
+from venn.calibrators.abers_of_classes import OneVsAllAbers, OneVsOneAbers
 from venn.calibrators.merges import BrierMerge
-from venn.calibrators.several import OneVsAllAbers, OneVsOneAbers
 from venn.monitors.bins import CalibrationBins
 from venn.monitors.efficiency import EfficiencyTotals, efficiency
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.sums import means, rounded, terms, total, totals, units
 from venn.online.pooled import PooledCurves
-from venn.predictors.abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.base import Inductive
 from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
 

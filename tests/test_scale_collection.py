@@ -22,8 +22,8 @@ import dask.dataframe as dd
 
 import venn
 from venn.monitors.scorecard import Scorecard
-from venn.predictors.abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.scale.cluster import client_of
 from venn.scale.collection import FAN, WINDOW, calibrate, score, score_block

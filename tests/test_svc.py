@@ -31,11 +31,11 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
+from venn.calibrators.abers_of_classes import cross_venn_abers
 from venn.calibrators.beta import BetaScaling
 from venn.calibrators.classes import OneVsAll, Temperature
 from venn.calibrators.maps import Platt
 from venn.calibrators.merges import BrierMerge, LogMerge
-from venn.calibrators.several import cross_venn_abers
 from venn.calibrators.steps import Binning, Isotonic
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted, MarginBins, ScoreBins
 

@@ -90,13 +90,12 @@ from .prediction import Maximin as Maximin
 from .prediction import Multiprobability as Multiprobability
 from .prediction import PredictionSet as PredictionSet
 from .prediction import RowMean as RowMean
-from .predictors.abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
-from .predictors.abers import InductiveVennAbers as InductiveVennAbers
 from .predictors.balanced import Balanced as Balanced
-from .predictors.classwise import TransductiveVennAbers as TransductiveVennAbers
 from .predictors.conformal import Conformal as Conformal
 from .predictors.cross import CrossVenn as CrossVenn
 from .predictors.inductive import InductiveVenn as InductiveVenn
+from .predictors.inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
+from .predictors.inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .predictors.inductive_conformal import InductiveConformal as InductiveConformal
 from .predictors.protected import BrierLoss as BrierLoss
 from .predictors.protected import LogLoss as LogLoss
@@ -115,6 +114,7 @@ from .predictors.score_sources import DeletedScores as DeletedScores
 from .predictors.score_sources import HeldOutScores as HeldOutScores
 from .predictors.score_sources import TrainingScores as TrainingScores
 from .predictors.transductive import TransductiveVenn as TransductiveVenn
+from .predictors.transductive_abers import TransductiveVennAbers as TransductiveVennAbers
 from .priors import PriorShift as PriorShift
 from .priors import operational_priors as operational_priors
 from .taxonomies import AdaptiveMarginBins as AdaptiveMarginBins

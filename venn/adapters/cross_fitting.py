@@ -15,10 +15,10 @@ from sklearn.utils import _safe_indexing
 from venn._compiled.hulls import LIMIT
 from venn.adapters.turns import turn
 from venn.calibrators.abers import VennAbers
+from venn.calibrators.abers_of_classes import coupled
 from venn.calibrators.classes import OneVsAll
 from venn.calibrators.maps import ScoreMap
 from venn.calibrators.merges import Merge, checked_merge
-from venn.calibrators.several import coupled
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
 from venn.predictors.blocks import Multiprobabilities

@@ -1,8 +1,8 @@
 """Calibrators: scores of any scorer into probabilities, by a calibration set of its own."""
 
 from venn.calibrators.abers import VennAbers, venn_abers
+from venn.calibrators.abers_of_classes import OneVsAllAbers, OneVsOneAbers, cross_venn_abers
 from venn.calibrators.merges import BrierMerge, LogMerge, Merge
-from venn.calibrators.several import OneVsAllAbers, OneVsOneAbers, cross_venn_abers
 
 __all__ = [
     "BrierMerge",

@@ -18,13 +18,13 @@ from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.window import SlidingWindow
 from venn.online.panel import Panel, Predictor
-from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.scaling import Scaler
 from venn.predictors.schedules import PrefixRestart
 from venn.predictors.transductive import TransductiveVenn
+from venn.predictors.transductive_abers import TransductiveVennAbers
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
 
 MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {

@@ -457,7 +457,8 @@ class KernelLogisticRegression(LogisticState):
         objects, codes, numbers = self._places
         if not (self.C * self._weight * class_weights[codes] >= SMALLEST).all():
             raise ValueError(
-                f"class_weights must leave every example C weight of at least {SMALLEST:g}, got {class_weights.tolist()!r}"
+                f"class_weights must leave every example C weight of at least {SMALLEST:g}, got "
+                f"{class_weights.tolist()!r}"
             )
         masses = np.zeros_like(self._masses)
         np.add.at(masses, (codes, objects), numbers * self._weight * class_weights[codes])

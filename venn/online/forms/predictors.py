@@ -14,7 +14,6 @@ from venn.online.panel import Panel
 from venn.predictors import score_sources
 from venn.predictors.balanced import Balanced
 from venn.predictors.base import Inductive
-from venn.predictors.classwise import TransductiveVennAbers
 from venn.predictors.conformal import Conformal
 from venn.predictors.history import History
 from venn.predictors.protected import Answer, Protected
@@ -22,6 +21,7 @@ from venn.predictors.refitted import Refitted
 from venn.predictors.restarting import Restarting, Said
 from venn.predictors.scaling import Scaler
 from venn.predictors.transductive import TransductiveVenn
+from venn.predictors.transductive_abers import TransductiveVennAbers
 
 # ---------------------------------------------------------------------------------------- scalers
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from venn.calibrators import VennAbers
+from venn.calibrators.abers_of_classes import coupled
 from venn.calibrators.merges import Merge, checked_merge
-from venn.calibrators.several import coupled
 from venn.prediction import Bools, ClassIntervals, Floats, Forecast, Integers, Label
 from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
