@@ -8,7 +8,7 @@ import numpy as np
 
 from venn._compiled.hulls import LIMIT
 from venn._compiled.ranks import contents, of_sorted
-from venn.calibrators import abers, several
+from venn.calibrators import abers, abers_of_classes
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows
 from venn.online.forms.base import Form, register
@@ -78,7 +78,7 @@ class TablesForm(Form):
             return
         c = len(thing.classes)
         pairs = [(i, j) for i in range(c) for j in range(i + 1, c)]
-        keys = pairs if isinstance(thing, several.OneVsOneAbers) else [(k,) for k in range(c)]
+        keys = pairs if isinstance(thing, abers_of_classes.OneVsOneAbers) else [(k,) for k in range(c)]
         made = [abers.Table.of_blocks(*_scores_and_blocks(*arrays)) for arrays in state["tables"]]
         if len(made) != len(keys):
             raise ValueError(f"tables must be one for each of {c} classes or their pairs, got {len(made)}")
@@ -253,8 +253,8 @@ class CrossForm(Form):
 
 register(
     AbersForm(abers.VennAbers),
-    TablesForm(several.OneVsAllAbers, merge="_merge"),
-    TablesForm(several.OneVsOneAbers, merge="_merge"),
+    TablesForm(abers_of_classes.OneVsAllAbers, merge="_merge"),
+    TablesForm(abers_of_classes.OneVsOneAbers, merge="_merge"),
     InductiveForm(InductiveVenn, machine="_given"),
     InductiveForm(InductiveVennAbers, machine="_given"),
     InductiveForm(InductiveOneVsOneAbers, machine="_given", merge="_merge"),
