@@ -25,7 +25,7 @@ from naive import taxonomies as naive_taxonomies
 from naive import venn as naive_venn
 
 import venn
-from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import MarginBag, counter
 from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
@@ -296,8 +296,8 @@ def test_a_block_is_a_frozen_value():
         block.counts[0] = 1
     with pytest.raises(IndexError):
         block[2]
-    assert repr(block) == "Multiprobabilities(2 objects, classes [0, 1])"
-    assert Multiprobabilities.join([block, block]).labels == block.labels * 2
+    assert repr(block) == "ManyMultiprobabilities(2 objects, classes [0, 1])"
+    assert ManyMultiprobabilities.join([block, block]).labels == block.labels * 2
 
 
 # What is guaranteed --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Online Venn prediction over exact incremental support vector machines.
+"""Online Venn and conformal prediction over exact incremental support vector machines.
 
 >>> import venn
 >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])

@@ -133,7 +133,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         of each class, divided by their sum. "ovo", one against one, as by `OneVsOneAbers`: each pair of classes is
         calibrated on its own examples, by the difference of their scores, of probabilities by log p_i / p_j, and the
         pairs are coupled. That is often sharper, for time and memory that grow as the square of the number of classes.
-        Intervals are those of each class against the rest either way.
+        Intervals are those of each class against the rest either way, so a coupled probability may lie outside its own.
 
     Attributes
     ----------

@@ -152,9 +152,9 @@ class ConformalClassifier(KeepsTheBag):
 
     What is proved, for examples and objects that are exchangeable: the set of an object misses its label with
     probability alpha, by smoothed p-values exactly, by others at most. Objects that are asked about between two updates
-    share one bag, and equal ones the random number that breaks ties, so that their errors are not independent; by
-    smoothed p-values, and by those only, errors are, where each object is learned after it was asked about. There is no
-    `predict_proba`: p-values are no probabilities of the labels.
+    share one bag, and equal ones also the random number that breaks ties: their errors are not independent. Errors are
+    independent where p-values are smoothed and each object is learned after it was asked about, before the next. There
+    is no `predict_proba`: p-values are no probabilities of the labels.
 
     Parameters
     ----------

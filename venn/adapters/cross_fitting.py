@@ -21,7 +21,7 @@ from venn.calibrators.maps import ScoreMap
 from venn.calibrators.merges import Merge, checked_merge
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
-from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.taxonomies import ByScores
@@ -348,10 +348,10 @@ class Categories(_EveryFold):
             self._counters.append(counter(taxonomy, tuple(range(c)), RowMean()))
             self._counters[-1].add(*self._counted(fold))
 
-    def _block(self, X: Any) -> Multiprobabilities:
+    def _block(self, X: Any) -> ManyMultiprobabilities:
         blocks = [c.predict(scorer(X)) for c, scorer in zip(self._counters, self._scorers, strict=True)]
         counts = np.mean([block.counts for block in blocks], axis=0)
-        return Multiprobabilities(counts, blocks[0].classes, RowMean(), None, NOTHING)
+        return ManyMultiprobabilities(counts, blocks[0].classes, RowMean(), None, NOTHING)
 
     def proba(self, X: Any) -> Floats:
         """Return (n, c) probabilities: means of the rows of the multiprobabilities."""

@@ -32,8 +32,8 @@ class PosteriorSVC(TwoClassLinear):
     With `radius` 0 labels are hard, t_i = 1 or -1, also of equal objects with different labels, and this is the plain
     linear SVM. What is known of the reference: its abstract (soft labels, weighted samples, a soft margin by nu). The
     constraint with the square of the target, the probability by (1 + f) / 2, the shares by a window around x_i
-    and the margin 1 in place of one found by nu are from memory and from accounts by others; they could not be checked
-    against the reference. In what unit Benitez-Pena et al. (2020) give their radii 0, 10, 20 and 30 is not known:
+    and the margin 1 in place of one found by nu follow accounts by others, as the reference itself was not at hand. In
+    what unit Benitez-Pena et al. (2020) give their radii 0, 10, 20 and 30 is not known:
     here it is Euclidean distance in the features as they come.
 
     Parameters

@@ -270,7 +270,7 @@ class SourceTable:
     scaling: Mapping[str, tuple[float, ...]] | None = declare(AFFINE, "", option=None)
     label: str | None = declare(TEXT, "Column of the label in CSV.")
     id: str | None = declare(TEXT, "Column of the id in CSV.")
-    skip: tuple[str, ...] | None = declare(COLUMNS, "A column of a data set's CSV file to leave out, repeatable.")
+    skip: tuple[str, ...] | None = declare(COLUMNS, "A column to leave out of a CSV file given by name, repeatable.")
     fill: Mapping[str, float | str] | None = declare(FILLS, "What missing numbers of such a file become, repeatable.")
     delimiter: str | None = declare(DELIMITER, "Between the fields of CSV, or tab.  [default: ,]")
     end: bool = declare(FLAG, "Stop at the end of the file.", False)
@@ -311,7 +311,7 @@ class MonitorTable:
         "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
     restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)
-    keep: int | None = declare(whole(0), "Latest examples that survive that.  [default: 0]")
+    keep: int | None = declare(whole(0), "Latest examples that --restart-on-alarm does not forget.  [default: 0]")
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
 )  # fmt: skip
 @click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
-    help="Latest examples whose means are shown.  [default: 1000]",
+    help="Latest examples whose means are shown; nothing is forgotten.  [default: 1000]",
 )  # fmt: skip
 @click.option(
     "--out",

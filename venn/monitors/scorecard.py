@@ -19,7 +19,7 @@ from venn.monitors.outcomes import LEVELS
 from venn.monitors.sums import rounded, totals, units
 from venn.parameters import fraction, whole
 from venn.prediction import Floats, Integers, Label, significance
-from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredictionSets, Multiprobabilities
+from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredictionSets, ManyMultiprobabilities
 
 
 class Scorecard(Card):
@@ -59,7 +59,7 @@ class Scorecard(Card):
     Examples
     --------
     >>> import venn
-    >>> block = Multiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.RowMean())
+    >>> block = ManyMultiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.RowMean())
     >>> card = Scorecard(("no", "yes"))
     >>> card.update_many(block, [1, 1])
     >>> card.errors, card.brier, card.lower, card.upper
@@ -79,13 +79,13 @@ class Scorecard(Card):
         super().__init__(classes, {"bins": b, "clip": self.clip}, counted, summed | by_bin)
 
     def update_many(
-        self, block: Multiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
+        self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
     ) -> None:
         """Take in n predictions and the labels that came.
 
         Parameters
         ----------
-        block : Multiprobabilities, ManyClassIntervals or ManyForecasts
+        block : ManyMultiprobabilities, ManyClassIntervals or ManyForecasts
             What a predictor's `predict_many` gives.
         codes : (n,) int from 0 to c - 1
             Class codes of the true labels.
@@ -97,7 +97,7 @@ class Scorecard(Card):
         TypeError, ValueError
             They are not that; nothing is taken in.
         """
-        self._belongs(block, Multiprobabilities, ManyClassIntervals, ManyForecasts)
+        self._belongs(block, ManyMultiprobabilities, ManyClassIntervals, ManyForecasts)
         n, c = len(block), len(self.classes)
         truth = class_codes("codes", codes, n, c)
         if times is not None:
@@ -292,9 +292,9 @@ def _outside(rate: float, lower: float, upper: float) -> float:
 class SetScorecard(Card):
     """How many prediction sets fared: errors and sizes at several levels, the criteria of efficiency, p-values.
 
-    As `Scorecard`, sums that merge exactly, kept by `state` and `restore`. Blocks of `predict_many` break ties by one
-    random number for all objects: each p-value is uniform, those of one block are not independent, and less so the
-    more ties there are.
+    As `Scorecard`, sums that merge exactly, kept by `state` and `restore`. Objects of a block are compared with the
+    same examples: each p-value is uniform, those of one block are not independent. Ties are broken by a random number
+    for each object; equal objects share theirs.
 
     Parameters
     ----------

@@ -301,7 +301,7 @@ class Journal:
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
             raise ValueError(
                 f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
-                "skip what the journal holds"
+                "follow(events, again=True) passes over what the journal holds"
             ) from None
         except sqlite3.Error as error:
             raise JournalError(f"{self.path} cannot be written: {error}") from error

@@ -37,7 +37,8 @@ class Online:
 
     Any number of questions may wait, answers come in any order or never. What is learned is learned in the order of the
     answers. With a journal the process may be killed at any moment: made again with the same parameters and the same
-    journal it goes on where it stood, to the last bit.
+    journal it goes on where it stood, to the last bit. Where the events come from their start again,
+    `follow(events, again=True)` passes over what the journal holds.
 
     What is valid when labels come late. Each single prediction is, as it was made: on exchangeable data, when *which*
     examples are labelled, and when, does not depend on their objects and labels, the labelled examples and the new one
@@ -201,7 +202,8 @@ class Online:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         if given and self.journal is not None and self.journal.knows(id):
             raise ValueError(
-                f"id must be a new one, got {id!r}, which was asked before; after a restart skip what the journal holds"
+                f"id must be a new one, got {id!r}, which was asked before; after a restart "
+                "follow(events, again=True) passes over what the journal holds"
             )
         with self._trying():
             predictions = self.panel.predict_one(x)

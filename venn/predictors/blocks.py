@@ -93,7 +93,7 @@ def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
     return rows
 
 
-class Multiprobabilities(_Bounded):
+class ManyMultiprobabilities(_Bounded):
     """Predictions for n objects by counts: what `Multiprobability` says of one, in arrays.
 
     With m the number of calibration examples in an object's category, row j of its multiprobability is
@@ -117,7 +117,7 @@ class Multiprobabilities(_Bounded):
     Examples
     --------
     >>> import venn
-    >>> block = Multiprobabilities(np.array([[0, 0], [1, 3]]), ("no", "yes"), venn.RowMean())
+    >>> block = ManyMultiprobabilities(np.array([[0, 0], [1, 3]]), ("no", "yes"), venn.RowMean())
     >>> block.labels, block.lower, block.upper
     (['no', 'yes'], array([0. , 0.6]), array([1. , 0.8]))
     >>> block[1]
@@ -142,13 +142,13 @@ class Multiprobabilities(_Bounded):
         self.guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
 
     @staticmethod
-    def join(blocks: Sequence[Multiprobabilities]) -> Multiprobabilities:
+    def join(blocks: Sequence[ManyMultiprobabilities]) -> ManyMultiprobabilities:
         """Return one block of the rows of all, in order; at least one block, all by the same rule."""
         first = blocks[0]
         if len(blocks) == 1:
             return first
         known = [block.category_classes for block in blocks if block.category_classes is not None]
-        return Multiprobabilities(
+        return ManyMultiprobabilities(
             np.concatenate([block.counts for block in blocks]),
             first.classes,
             first.rule,

@@ -11,7 +11,7 @@ from venn._compiled.categories import cube_root
 from venn._compiled.tally import replay_counts
 from venn.machines.machine import grown
 from venn.prediction import Bools, Floats, Integers, Label, Rule
-from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.merging import Mergeable
 from venn.taxonomies import AdaptiveMarginBins, ByScores
 
@@ -55,18 +55,18 @@ class Counter(Mergeable):
         """Forget all calibration examples."""
         raise NotImplementedError
 
-    def nothing(self, n: int) -> Multiprobabilities:
+    def nothing(self, n: int) -> ManyMultiprobabilities:
         """Return predictions for n objects that say nothing, for want of a scorer: all rows certain of their own."""
         return self._block(np.zeros((n, len(self.classes)), np.int64), np.zeros(n, np.int64))
 
-    def join(self, blocks: list[Multiprobabilities]) -> Multiprobabilities:
+    def join(self, blocks: list[ManyMultiprobabilities]) -> ManyMultiprobabilities:
         """Return one block of all, in order."""
-        return Multiprobabilities.join(blocks)
+        return ManyMultiprobabilities.join(blocks)
 
-    def _block(self, counts: NDArray[Any], category_classes: Integers) -> Multiprobabilities:
+    def _block(self, counts: NDArray[Any], category_classes: Integers) -> ManyMultiprobabilities:
         stands = self.taxonomy.determines_class
         known = category_classes if stands else None
-        return Multiprobabilities(counts, self.classes, self.rule, known, ratios=self.ratios)
+        return ManyMultiprobabilities(counts, self.classes, self.rule, known, ratios=self.ratios)
 
     def _categories(self, scores: Floats) -> Integers:
         return np.asarray(self.taxonomy.categories(scores), np.int64)
@@ -122,12 +122,12 @@ class CategoryCounts(Counter):
         rows = self._rows(values)  # before the counts are looked at: they may move
         self._counts[rows] += table
 
-    def predict(self, scores: Floats) -> Multiprobabilities:
+    def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores."""
         values, which = distinct(self._categories(scores))
         return self._block(self._known(values)[which], self._classes_of(values)[which])
 
-    def predict_table(self, scores: Floats, codes: Integers) -> tuple[Multiprobabilities, NDArray[np.int64]]:
+    def predict_table(self, scores: Floats, codes: Integers) -> tuple[ManyMultiprobabilities, NDArray[np.int64]]:
         """Return the predictions that occur among n objects, each once, and (v, c) how often with each label.
 
         Objects of one category have one prediction: so a collection costs little more than its scores.
@@ -135,7 +135,7 @@ class CategoryCounts(Counter):
         values, table = self._table(scores, codes)
         return self._block(self._known(values), self._classes_of(values)), table
 
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Multiprobabilities:
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyMultiprobabilities:
         """Predict, then take in where it calibrates, each example in turn; return the predictions."""
         values, which = distinct(self._categories(scores))
         before = np.empty(scores.shape, np.int64)
@@ -171,7 +171,7 @@ class ScoreBag(Counter):
         for part in (one, other):
             self.add(part._scores[: part._n], part._codes[: part._n])
 
-    def predict(self, scores: Floats) -> Multiprobabilities:
+    def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores, each as if it came alone."""
         m, c = self._n, len(self.classes)
         counts = np.zeros((len(scores), c), np.int64)
@@ -184,14 +184,14 @@ class ScoreBag(Counter):
             own.append(int(categories[m]))
         return self._block(counts, self._classes_of(own))
 
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Multiprobabilities:
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyMultiprobabilities:
         """Predict, then take in where it calibrates, each example in turn; return the predictions."""
         blocks = [self.nothing(0)]
         for i in range(len(scores)):
             blocks.append(self.predict(scores[i : i + 1]))
             if calibrates[i]:
                 self.add(scores[i : i + 1], codes[i : i + 1])
-        return Multiprobabilities.join(blocks)
+        return ManyMultiprobabilities.join(blocks)
 
 
 class MarginBag(ScoreBag):
@@ -222,7 +222,7 @@ class MarginBag(ScoreBag):
             self._labels[t] = np.insert(self._labels[t], places, codes[here])
         self._ordered = self._n
 
-    def predict(self, scores: Floats) -> Multiprobabilities:
+    def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores, each as if it came alone."""
         if self._ordered < self._n:
             self._put_in_order()

@@ -9,7 +9,7 @@ import numpy as np
 from venn.parameters import whole
 from venn.prediction import NOTHING, Bools, Label, Multiprobability, RowMean
 from venn.predictors.base import Inductive, schedule_for
-from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.predictors.learning import Alone, teach_all
@@ -108,7 +108,7 @@ class CrossVenn(Alone):
         self.classes: tuple[Label, ...] = tuple(machine.classes)
         self.shift = shift
         self._ratios = checked_ratios(shift, self.classes)
-        self._parts: list[Inductive[Multiprobabilities]] = [
+        self._parts: list[Inductive[ManyMultiprobabilities]] = [
             Inductive(machine, counter(self.taxonomy, self.classes, RowMean(), self._ratios), schedule)
             for schedule in schedules
         ]
@@ -144,7 +144,7 @@ class CrossVenn(Alone):
         """Number of examples learned."""
         return self._parts[0].n
 
-    def predict_many(self, X: Any) -> Multiprobabilities:
+    def predict_many(self, X: Any) -> ManyMultiprobabilities:
         """Return predictions for many objects, all from what is known now; leaves no trace.
 
         Parameters
@@ -153,9 +153,9 @@ class CrossVenn(Alone):
         """
         return self._merged([part.predict_many(X) for part in self._parts])
 
-    def _merged(self, blocks: list[Multiprobabilities]) -> Multiprobabilities:
+    def _merged(self, blocks: list[ManyMultiprobabilities]) -> ManyMultiprobabilities:
         counts = np.mean([block.counts for block in blocks], axis=0)
-        return Multiprobabilities(counts, self.classes, RowMean(), None, NOTHING, self._ratios)
+        return ManyMultiprobabilities(counts, self.classes, RowMean(), None, NOTHING, self._ratios)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.

@@ -8,7 +8,7 @@ import numpy as np
 
 from venn.prediction import CategoryClass, Multiprobability, RowMean, Rule, checked_rule
 from venn.predictors.base import Inductive, schedule_for
-from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
@@ -25,7 +25,7 @@ def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
     return taxonomy
 
 
-class InductiveVenn(Inductive[Multiprobabilities]):
+class InductiveVenn(Inductive[ManyMultiprobabilities]):
     """Venn predictor by categories of a scorer that is not trained on the examples it counts.
 
     Calibration examples and the new object are put into categories by their scores. With m calibration

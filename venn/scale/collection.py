@@ -14,7 +14,7 @@ import numpy as np
 from venn.monitors.losses import CLIP
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.predictors.base import Inductive
-from venn.predictors.blocks import Multiprobabilities
+from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import CategoryCounts
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.merging import blank
@@ -196,9 +196,9 @@ def score_block(
     return card
 
 
-def _rows(block: Multiprobabilities, which: Any) -> Multiprobabilities:
+def _rows(block: ManyMultiprobabilities, which: Any) -> ManyMultiprobabilities:
     known = None if block.category_classes is None else block.category_classes[which]
-    return Multiprobabilities(block.counts[which], block.classes, block.rule, known, block.guaranteed, block.ratios)
+    return ManyMultiprobabilities(block.counts[which], block.classes, block.rule, known, block.guaranteed, block.ratios)
 
 
 def _card(predictor: Inductive[Any], bins: int | None, clip: float) -> Scorecard | SetScorecard:
