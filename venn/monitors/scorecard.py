@@ -19,7 +19,7 @@ from venn.monitors.outcomes import LEVELS
 from venn.monitors.sums import rounded, totals, units
 from venn.parameters import fraction, whole
 from venn.prediction import Floats, Integers, Label, significance
-from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredictionSets, ManyMultiprobabilities
+from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 
 
 class Scorecard(Card):
