@@ -265,7 +265,7 @@ BAD = [
     ({"resamples": 2.5}, TypeError, r"resamples must be an integer >= 1, got 2\.5"),
     ({"epsilon": -0.1}, ValueError, r"epsilon must be a finite number >= 0, got -0\.1"),
     ({"jobs": 0}, ValueError, "jobs must be an integer >= 1, got 0"),
-    ({"sensitivity": 1.5}, ValueError, r"sensitivity must lie in \[0, 1\], got 1\.5"),
+    ({"sensitivity": 1.5}, ValueError, r"sensitivity must be a number in \[0, 1\], got 1\.5"),
     ({"sensitivity": "all"}, TypeError, r"sensitivity must be a number in \[0, 1\], got 'all'"),
     ({"base": SVC}, TypeError, "base must be an estimator with fit, decision_function and a parameter C"),
     ({"base": 3}, TypeError, "base must be an estimator .* got 3"),
@@ -301,7 +301,7 @@ def test_bad_examples():
     ):
         with pytest.raises(ValueError, match=message):
             model.controlled(X2, y, 0.5)
-    with pytest.raises(ValueError, match=r"sensitivity must lie in \[0, 1\], got 2"):
+    with pytest.raises(ValueError, match=r"sensitivity must be a number in \[0, 1\], got 2"):
         model.controlled(X2, Y2, 2)
     with pytest.raises(ValueError, match="threshold must be a finite number >= 0, got -1"):
         model.probabilities(X2, -1)

@@ -295,7 +295,7 @@ BAD_VENN = {
 }
 BAD_CONFORMAL = {
     "measure": ({"measure": "margin"}, TypeError, "measure must be a nonconformity measure"),
-    "alpha": ({"alpha": 1.5}, ValueError, r"alpha must lie in \[0, 1\], got 1.5"),
+    "alpha": ({"alpha": 1.5}, ValueError, r"alpha must be a number in \[0, 1\], got 1.5"),
     "alpha's type": ({"alpha": "0.1"}, TypeError, r"alpha must be a number in \[0, 1\], got '0.1'"),
     "seed": ({"seed": -1}, ValueError, "seed"),
     "smoothed": ({"smoothed": "yes"}, TypeError, "smoothed"),

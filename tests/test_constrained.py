@@ -246,8 +246,8 @@ def test_scikit_learn_checks(estimator, check):
 BAD = {
     "C": ({"C": 0}, "C must .* got 0"),
     "C as text": ({"C": "1"}, "C must .* got '1'"),
-    "sensitivity": ({"sensitivity": 1.1}, r"sensitivity must lie in \[0, 1\], got 1.1"),
-    "specificity": ({"specificity": float("nan")}, r"specificity must lie in \[0, 1\], got nan"),
+    "sensitivity": ({"sensitivity": 1.1}, r"sensitivity must be a number in \[0, 1\], got 1.1"),
+    "specificity": ({"specificity": float("nan")}, r"specificity must be a number in \[0, 1\], got nan"),
     "accuracy": ({"accuracy": True}, r"accuracy must be a number in \[0, 1\], got True"),
     "positive": ({"positive": 7}, r"positive must be one of the classes \[-1, 1\], got 7"),
     "solver": ({"solver": "scip"}, "solver must be an object with a method 'solve', .* got 'scip'"),
