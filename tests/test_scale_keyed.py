@@ -364,13 +364,16 @@ def test_the_folder_remembers_its_number_of_shards(tmp_path):
         (lambda s: s.own(True), ValueError, "number must be an integer from 0 to 3, got True"),
         (lambda s: s.own(0, wait="x"), TypeError, "wait must be a number of seconds >= 0, got 'x'"),
         (lambda s: s.own(0, wait=-1), ValueError, "wait must be a number of seconds >= 0, got -1"),
+        (lambda s: list(s.own(0).follow([1])), TypeError, r"source must be a Source \(name, .*, got \[1\]"),
+        (lambda s: list(s.serve([0], int)), TypeError, r"source must be a Source \(name, .*, got 0"),
+        (lambda s: list(s.serve([0], 3)), TypeError, "source must be a callable that gives .*, got 3"),
         (lambda s: s.record("new"), JournalError, "there is no such file"),
         (lambda s: Shards(s.folder, None, 4), TypeError, "make must be a function of the key, got None"),
         (lambda s: Shards(s.folder, make, 0), ValueError, "count must be an integer >= 1, got 0"),
         (lambda s: Shards(s.folder, make, 4, open=0), ValueError, "open must be an integer >= 1, got 0"),
         (lambda s: Shards(s.folder, make, 4, monitor=3), TypeError, "monitor must be a function of the key, got 3"),
     ],
-    ids=[f"{i}" for i in range(13)],
+    ids=[f"{i}" for i in range(16)],
 )
 def test_what_is_refused(tmp_path, call, error, reason):
     with pytest.raises(error, match=reason):

@@ -18,7 +18,7 @@ from venn.online.archive import write_atomically
 from venn.online.journal import JournalError
 from venn.online.record import Record
 from venn.online.watch import Watch
-from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, key_of
+from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, checked_source, key_of
 
 FORMAT, VERSION = "vennstream.shards", 1
 TURN = 100  # messages of one shard before the next has its turn
@@ -206,6 +206,8 @@ class Shards:
         Event or None
             None: nothing right now; a moment to stop the loop. It ends when all sources have.
         """
+        if not callable(source):
+            raise TypeError(f"source must be a callable that gives the source of a shard, got {source!r}")
         with ExitStack() as all_of_them:
             free = dict.fromkeys(numbers, 0.0)
             running: dict[int, tuple[Shard, Iterator[Event | None]]] = {}
@@ -217,7 +219,7 @@ class Shards:
                         free[number] = time.monotonic() + wait
                         continue
                     del free[number]
-                    opened = source(number)
+                    opened = checked_source(source(number))
                     all_of_them.callback(opened.close)
                     running[number] = shard, shard.follow(opened, key, refused)
                 for number, (shard, events) in list(running.items()):

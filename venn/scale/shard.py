@@ -17,6 +17,7 @@ from venn.online import lock
 from venn.online.archive import write_atomically
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
+from venn.parameters import has_methods
 
 if TYPE_CHECKING:
     from venn.scale.keyed import Shards
@@ -26,6 +27,17 @@ PREFIX = "key-"  # so that "." is a key like any other
 REFUSED = (ValueError, TypeError, NotConverged)
 
 Refused = Callable[[Any, Exception], object]
+
+
+def checked_source(source: Any) -> Any:
+    """Return a source of messages, or say what is wrong with it."""
+    if not has_methods(source, "messages", "acknowledge", "close") or not isinstance(
+        getattr(source, "name", None), str
+    ):
+        raise TypeError(
+            f"source must be a Source (name, messages, acknowledge, close), such as RedisStream, got {source!r}"
+        )
+    return source
 
 
 class Event(NamedTuple):
@@ -234,8 +246,10 @@ class Shard:
         ------
         JournalError
             The source gives other messages than it did, or a journal cannot be written.
+        TypeError
+            `source` is none.
         """
-        name = source.name
+        name = checked_source(source).name
         position, number = before = self._positions.get(name, [None, 0])
         reading = Reading(name, number, set())
         for message in source.messages(position):
