@@ -502,6 +502,16 @@ def test_damaged_checkpoints_cost_time_and_nothing_else(tmp_path, caplog):
     assert state(online) == expected
 
 
+def test_a_schema_that_is_no_text_any_more(tmp_path):
+    """SQLite's message quotes the damaged bytes, which its reader in Python cannot decode."""
+    path = tmp_path / "run.db"
+    opened(path).close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE ", b"CREATE \xe1ABLE "))
+    for use in (opened, venn.Watch):
+        with pytest.raises(venn.JournalError, match=r"run\.db cannot be (opened|read) as a journal"):
+            use(path)
+
+
 def test_a_checkpoint_from_the_future_is_passed_over(tmp_path):
     """As after a loss of power that took the journal's last transactions with it."""
     online = opened(tmp_path / "run.db", every=10**6)

@@ -22,6 +22,7 @@ from venn.online.journal_file import (
     APPLICATION,
     FORMAT,
     SCHEMA,
+    UNREADABLE,
     VERSION,
     checksum,
     read_header,
@@ -163,7 +164,7 @@ class Journal:
             if new:
                 self._make(header)
             return not new
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self.close()
             raise JournalError(f"{self.path} cannot be opened as a journal: {error}") from error
         except OSError as error:

@@ -11,6 +11,8 @@ from typing import Any
 from zlib import crc32
 
 FORMAT, VERSION = "vennstream.journal", 2
+# What sqlite3 raises of a damaged file: the second where its own message quotes bytes that are no text.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
 
 # `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from venn.online.codec import decode
-from venn.online.journal_file import JournalError, read_header
+from venn.online.journal_file import UNREADABLE, JournalError, read_header
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
 
@@ -104,7 +104,7 @@ class Watch:
             self.predictors: dict[str, str] = header["predictors"]
             self.monitors: dict[str, str] = header["monitors"]
             self.created: float = header["created"]
-        except (sqlite3.Error, KeyError, TypeError) as error:
+        except (*UNREADABLE, KeyError, TypeError) as error:
             self.close()
             raise JournalError(f"{self.path} cannot be read as a journal: {error!r}") from error
         except JournalError:
@@ -133,7 +133,7 @@ class Watch:
             raise JournalError(f"{self.path} is closed")
         try:
             return self._db.execute(statement, values).fetchall()
-        except (sqlite3.Error, OverflowError) as error:  # an integer of more than 64 bits
+        except (*UNREADABLE, OverflowError) as error:  # an integer of more than 64 bits
             raise JournalError(f"{self.path} cannot be read: {error}") from error
 
     @contextmanager
