@@ -36,7 +36,7 @@ ROOMS = (
 
 # Files that test other rooms: estimators, loops, records, many processes, programs, pages, brokers, figures, streams.
 ELSEWHERE = (
-    "bootstrap calibrator campaign checkpoint classifiers cli cli_monitor compare constrained covtype docs "
+    "bootstrap calibrator campaign checkpoint classifiers cli cli_columns cli_monitor compare constrained covtype docs "
     "examples figures frames journal kafka kill late_labels live messages metrics online packaging page peers "
     "posterior record record_monitoring redis report river rows run run_fuzz run_settings scale_collection "
     "scale_keyed scale_replays streams streams_csv streams_sets streams_synthetic svc tailing watched"
