@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
-from math import isfinite
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
-from streams.checks import Floats, Label, whole_number
+from streams.checks import Floats, Label, is_finite, whole_number
 from streams.form import Decoder, Form, Identity, Parts
 
 Position = str | int
@@ -198,7 +197,7 @@ class Reader(ABC):
                 raise TypeError(f"{parameter} must be a function of the error, such as Tally(), or None, got {told!r}")
         if isinstance(wait, bool) or not isinstance(wait, int | float):
             raise TypeError(f"wait must be a number of seconds > 0, got {wait!r}")
-        if not (isfinite(wait) and wait > 0):
+        if not (is_finite(wait) and wait > 0):
             raise ValueError(f"wait must be a number of seconds > 0, got {wait!r}")
         self.name = name
         self.form = Form() if form is None else form

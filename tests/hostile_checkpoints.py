@@ -152,7 +152,9 @@ def changed_arrays(arrays, rng):
     elif how < 0.9:
         array = np.concatenate([array, array]) if array.ndim else array
     elif how < 0.95:
-        array = array.astype(rng.choice((np.float32, np.int32, np.uint8, np.complex128)))
+        array = (array.real if np.iscomplexobj(array) else array).astype(
+            rng.choice((np.float32, np.int32, np.uint8, np.complex128))
+        )
     else:
         array = array[::-1] if array.ndim else array
     return {**arrays, name: array}

@@ -543,3 +543,15 @@ def test_bad_parameters_are_refused():
             Protected(Given(), passive=value)
         with pytest.raises((ValueError, TypeError), match=r"rates must be a number in \(0, 1\), got"):
             Protected(Given(), rates=[0.1, value])
+
+
+@pytest.mark.parametrize(
+    "x", [[10**400, 0.0], [1j, 0.0], np.array([1j, 0.0])], ids=["huge", "complex", "complex array"]
+)
+def test_objects_that_are_no_numbers_are_refused_by_the_base(x):
+    model = Protected(venn.Scaler(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("no", "yes")), venn.Platt()))
+    model.learn_one([0.0, 1.0], "no")
+    for call in (model.predict_one, lambda x: model.learn_one(x, "yes"), lambda x: model.check(x, "yes")):
+        with pytest.raises((TypeError, ValueError), match="x must"):
+            call(x)
+    assert model.predict_one([0.0, 1.0]).classes == ("no", "yes")

@@ -344,6 +344,10 @@ def test_messages_that_come_again_after_a_death(tmp_path, lost):
             assert [event.id for event in shard.follow(Named(again))] == ["a/6", "b/7"]
 
 
+def test_one_may_wait_for_ever(tmp_path):
+    Shards(tmp_path, make, 1).own(0, wait=10**400).close()
+
+
 def test_the_folder_remembers_its_number_of_shards(tmp_path):
     Shards(tmp_path, make, 4)
     with pytest.raises(JournalError, match=r"must say .*'count': 5.*got .*'count': 4"):

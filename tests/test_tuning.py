@@ -164,3 +164,10 @@ def test_bad_input():
             venn.tune(good, range(3), **bad)
     with pytest.raises(ValueError, match="at least one each"):
         venn.tune(good, range(3), penalties=[])
+
+
+def test_a_kind_that_makes_no_machine_is_refused():
+    rng = np.random.default_rng(0)
+    found = venn.tune(list(zip(rng.normal(size=(12, 2)), [0, 1] * 6, strict=True)), range(2))
+    with pytest.raises(TypeError, match="kind must be a class of machines, such as LeastSquaresSVM, got"):
+        found.machine(lambda *parameters: None)

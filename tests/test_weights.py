@@ -344,3 +344,13 @@ def test_kernel_logistic_regression_refuses_weights_near_nothing():
         light.learn_one([0.3, 0.4], 1, 1e-12)
         assert light.residual < 1e-9
     assert all(np.isfinite(machine.hypotheses(X[1]).deleted(j)).all() for j in range(3))
+
+
+@every_machine
+def test_a_weight_of_another_type_is_its_number(name):
+    """numpy's long double reached a compiled loop, which refused it after the example had been counted."""
+    X, y, _ = stream("grid", 2, 12)
+    plain, long = (learned(MACHINES[name][0](venn.RBF(GAMMA), 2.0, range(3)), X, y.tolist()) for _ in range(2))
+    plain.learn_one([0.3, 0.4], 1, 0.5)
+    long.learn_one([0.3, 0.4], 1, np.longdouble(0.5))
+    assert same_answer(plain.hypotheses(X[0]), long.hypotheses(X[0]))

@@ -357,7 +357,8 @@ class LeastSquaresSVM(Storing):
             It counts as that many equal examples; none is learned of weight 0.
         """
         label = code_of(y, self._codes)
-        if checked_weight(weight) == 0:
+        weight = checked_weight(weight)
+        if weight == 0:
             self._store.clean(x)
             return
         self.hypotheses(x, weight)

@@ -61,7 +61,10 @@ class Tuning:
         `venn.replay` warns when such a machine, or one made by its `fresh()`, is taught what it was tuned on.
         """
         machine = kind(self.kernel, self.C, self.classes)
-        machine.tuning = self
+        try:
+            machine.tuning = self
+        except AttributeError:
+            raise TypeError(f"kind must be a class of machines, such as LeastSquaresSVM, got {kind!r}") from None
         return machine
 
     def met(self, x: Any, y: Label) -> bool:

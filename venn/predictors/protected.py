@@ -384,7 +384,9 @@ def _calibrators(c: int) -> tuple[Floats, Floats]:
 
 def _content(x: Any) -> bytes | None:
     try:
+        if np.iscomplexobj(x):
+            return None
         values = np.asarray(x, np.float64) + 0.0  # -0.0 and 0.0 are one value
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return repr(values.shape).encode() + values.tobytes()

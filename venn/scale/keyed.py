@@ -22,6 +22,7 @@ from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, chec
 
 FORMAT, VERSION = "vennstream.shards", 1
 TURN = 100  # messages of one shard before the next has its turn
+FOREVER = 1e9  # seconds, some thirty years: an integer may be too large for a clock
 END: Any = object()
 
 
@@ -153,7 +154,7 @@ class Shards:
             raise TypeError(f"wait must be a number of seconds >= 0, got {wait!r}")
         if not wait >= 0:
             raise ValueError(f"wait must be a number of seconds >= 0, got {wait!r}")
-        until = time.monotonic() + wait
+        until = time.monotonic() + min(wait, FOREVER)
         while True:
             try:
                 return Shard(self, int(number))
