@@ -418,6 +418,7 @@ def test_standard_input(monkeypatch):
         (lambda: JSONLines("a", form=["a"]), TypeError, "form must be a Form, got ['a']"),
         (lambda: JSONLines("a", bad=True), TypeError, "bad must be a function of the error, such as Tally(), or None"),
         (lambda: JSONLines("a", lost=1), TypeError, "lost must be a function of the error"),
+        (lambda: JSONLines("a", wait=10**400), ValueError, "wait must be a number of seconds > 0, got 1000"),
         (lambda: JSONLines("a", wait=0), ValueError, "wait must be a number of seconds > 0, got 0"),
         (lambda: JSONLines("a", wait=float("nan")), ValueError, "wait must be a number of seconds > 0, got nan"),
         (lambda: JSONLines("a", wait="1"), TypeError, "wait must be a number of seconds > 0, got '1'"),
