@@ -28,7 +28,7 @@ from streams.redis_stream import RedisStream
 from streams.river import from_river
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 from streams.sources import from_arrays, from_csv
-from streams.synthetic import Synthetic, change_point, flip_labels, gaussians, label_shift
+from streams.synthetic import Synthetic, categorical, change_point, flip_labels, gaussians, label_shift
 
 __all__ = [
     "Answer",
@@ -56,6 +56,7 @@ __all__ = [
     "Stream",
     "Synthetic",
     "Tally",
+    "categorical",
     "change_point",
     "datasets",
     "flip_labels",

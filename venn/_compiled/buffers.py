@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-# How a solved branch is committed: the margin stays, changes by the path's events, or is built anew.
-# UNSOLVED asks the caller for a batch solve.
-KEEP, UPDATE, REBUILD, UNSOLVED = 0, 1, 2, 3
+# How a solved branch is committed: the margin stays, changes by the path's events, is built anew, or is one that the
+# caller holds. UNSOLVED asks the caller for another way to solve it.
+KEEP, UPDATE, REBUILD, HELD, UNSOLVED = 0, 1, 2, 3, 4
 
 
 class Objects(NamedTuple):
@@ -27,6 +27,7 @@ class Solved(NamedTuple):
     size: Any  # (c,) int64, members
     inverse: Any  # (c, margin room, margin room), of the bordered margin
     spare: Any  # (c, margin room, margin room), the same without a member that is asked about
+    drift: Any  # (c,), how far rounding may have moved scores from those that the coefficients give
 
 
 class Branches(NamedTuple):
@@ -39,7 +40,7 @@ class Branches(NamedTuple):
     beta: Any  # (s, c, room)
     score: Any  # (s, c, room)
     state: Any  # (s, c, room) int8
-    commit: Any  # (c, s) int64: KEEP, UPDATE, REBUILD or UNSOLVED
+    commit: Any  # (c, s) int64: KEEP, UPDATE, REBUILD, HELD or UNSOLVED
     slots: Any  # (c, s) int64: bias, old members, joined ones
     index: Any  # (c, s, margin room) int64, object in each slot
     alive: Any  # (c, s, margin room) bool, still a member
@@ -47,6 +48,7 @@ class Branches(NamedTuple):
     terms: Any  # (c, s, EVENTS, margin room), rank-one terms of the inverse
     kappa: Any  # (c, s, EVENTS), their divisors
     alternate: Any  # (c, s) bool, terms refer to `Solved.spare`
+    drift: Any  # (c, s), as that of `Solved`, worst violation included
 
 
 class Scratch(NamedTuple):
@@ -69,7 +71,8 @@ class Supposition(NamedTuple):
     positive: Any  # (room,) weights of the positive examples, the supposed one included
     total: Any  # (room,) weights of all examples, the supposed one included
     C: float
-    scale: float  # largest K(x, x)
+    scale: float  # see `HingeState`
+    tolerance: float  # worst violation promised
 
 
 class Margin(NamedTuple):

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from venn._compiled.buffers import REBUILD, UPDATE
+from venn._compiled.buffers import UPDATE
 from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
-from venn._compiled.path import ABOVE, BELOW, DEPENDENT, MIDDLE, MINUS, PLUS, segment
+from venn._compiled.path import ABOVE, BELOW, DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, segment
 from venn._compiled.smo import levels, resolution, scores_from
 
-NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
+ROUNDING = 2e-15  # of a score, in units of scale and of the sum of coefficients that make it up, or have moved
+ENOUGH = 0.02  # of the violation allowed: members so near to their levels are not corrected
+NEARLY = 1e-13  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
 
 
 @compiled
@@ -167,7 +169,7 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
     width = B.shape[0]
     shape, z, u = np.arange(width), np.empty(width), np.empty(width)
     m, n = 0, 0
-    moved, anew = False, True
+    anew = True
     while anew:
         n = 0
         for i in range(count):
@@ -177,7 +179,6 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
         m, n = build(wanted, n, K, scale, members, B)
         anew = False
         for t in range(n):
-            moved = True
             z[0] = -1.0
             for a in range(m):
                 z[a + 1] = -K[wanted[t], members[a]]
@@ -189,57 +190,18 @@ def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def
                 anew = True
                 break
     solved.size[k] = m
-    if moved and m > 0:
-        settle_members(k, count, C, objects, solved)
-
-
-@compiled
-def settle_members(k, count, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Put machine k's members on their levels, and the sum of coefficients at 0, after a move of coefficients.
-
-    The scores of others are left to `refresh_scores`.
-    """
-    K = objects.kernel
-    beta, state, members, m, B = solved.beta[k], solved.state[k], solved.members[k], solved.size[k], solved.inverse[k]
-    shape, rhs, fix, kept = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1), np.empty(m)
-    before = np.inf
-    for attempt in range(4):
-        balance, level = 0.0, 0.0
-        for i in range(count):
-            balance += beta[i]
-        for a in range(m):
-            rhs[a + 1] = state[members[a]] - dot(K[members[a]], beta, count)
-            level += rhs[a + 1] / m
-        rhs[0] = -balance
-        error = abs(balance) / C
-        for a in range(m):
-            error = max(error, abs(rhs[a + 1] - level))
-        if not error < before:
-            # A margin near dependence: rounding outweighs what is left to mend.
-            for a in range(m):
-                beta[members[a]] = kept[a]
-            break
-        if attempt == 3:
-            break
-        before = error
-        fix[:] = 0.0
-        add_rows(fix, m + 1, B, shape, rhs, m + 1)
-        for a in range(m):
-            kept[a] = beta[members[a]]
-            beta[members[a]] += fix[a + 1]
 
 
 @compiled
 def commit_step(sides, p, joining, count, objects, solved, branches):  # type: ignore[no-untyped-def]
     """Keep, in every machine, the branch of the revealed label: (c,) `sides` says which, -1 the machine as it is.
 
-    `joining` (c, 2) is what the example at object p adds to the weights of the positive ones there and of all. Returns
-    how many margins are marked REBUILD and left to the caller.
+    `joining` (c, 2) is what the example at object p adds to the weights of the positive ones there and of all. Margins
+    marked REBUILD or HELD are left to the caller.
     """
     K, positive, total, sizes = objects
-    beta, score, state, bias, members, size, B, spare = solved
-    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
-    anew = 0
+    beta, score, state, bias, members, size, B, spare, drift = solved
+    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate, drifts = branches
     for k in range(size.shape[0]):
         side = sides[k]
         if side < 0:
@@ -254,8 +216,7 @@ def commit_step(sides, p, joining, count, objects, solved, branches):  # type: i
             state[k, i] = states[side, k, i]
         how = commit[k, side]
         bias[k] = score[k, 0] - dot(K[0], beta[k], count)
-        if how == REBUILD:
-            anew += 1
+        drift[k] = drifts[k, side]
         if how != UPDATE:
             continue
         n = slots[k, side]
@@ -296,30 +257,87 @@ def commit_step(sides, p, joining, count, objects, solved, branches):  # type: i
             members[k, a - 1] = index[k, side, a]
             a += 1
         size[k] = last
-    return anew
 
 
 @compiled
-def refresh_scores(k, count, objects, solved):  # type: ignore[no-untyped-def]
-    """Recompute machine k's scores from the kernel, so that rounding does not add up over a long stream."""
-    K = objects.kernel
-    beta, score, state, bias, members, size, _, _ = solved
-    fresh = np.empty(count)
-    scores_from(beta[k], 0.0, K, count, fresh)
-    level = 0.0
-    if size[k] > 0:
-        for a in range(size[k]):
-            i = members[k, a]
-            level += state[k, i] - fresh[i]
-        level /= size[k]
-    else:
+def total_of(beta, count):  # type: ignore[no-untyped-def]
+    """Return the sum of the coefficients, in four interleaved sums."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        s0 += beta[i]
+        s1 += beta[i + 1]
+        s2 += beta[i + 2]
+        s3 += beta[i + 3]
+    for i in range(whole, count):
+        s0 += beta[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+@compiled
+def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, down):  # type: ignore[no-untyped-def]
+    """Compute all scores from the kernel and put members on their levels; return (bias, worst violation).
+
+    As well as that is `enough`: where a margin is nearly dependent, more would cost large coefficients.
+    """
+    shape, rhs, fix = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1)
+    scores_from(beta, bias, K, count, score)
+    error, before = 0.0, np.inf
+    for attempt in range(8):
+        rhs[0] = -total_of(beta, count)
+        error = abs(rhs[0]) / C
+        for a in range(m):
+            rhs[a + 1] = state[members[a]] - score[members[a]]
+            error = max(error, abs(rhs[a + 1]))
+        worse = not error < before
+        if m == 0 or attempt == 7 or error <= enough or (not worse and error > 0.5 * before):
+            break
+        if worse:
+            # Rounding outweighs what is left to mend: back to where it did not.
+            fix *= -1.0
+        else:
+            before = error
+            fix[:] = 0.0
+            add_rows(fix, m + 1, B, shape, rhs, m + 1)
+        bias += fix[0]
         for i in range(count):
-            level += score[k, i] - fresh[i]
-        level /= count
+            score[i] += fix[0]
+        for a in range(m):
+            beta[members[a]] += fix[a + 1]
+        add_rows(score, count, K, members, fix[1:], m)
+        if worse:
+            error = before
+            break
     for i in range(count):
-        if state[k, i] != PLUS and state[k, i] != MINUS:
-            score[k, i] = fresh[i] + level
-    bias[k] = score[k, 0] - dot(K[0], beta[k], count)
+        error = max(error, score[i] - up[i], down[i] - score[i])
+    return bias, error
+
+
+@compiled
+def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Compute machine k's scores from the kernel, its members on their levels; return the worst violation then.
+
+    Its drift is then this violation, and what rounding does to the scores.
+    """
+    K, positive, total = objects.kernel, objects.positive[k], objects.total[k]
+    beta, score, state, members, m = solved.beta[k], solved.score[k], solved.state[k], solved.members[k], solved.size[k]
+    up, down, same = np.empty(count), np.empty(count), np.empty(count, np.int8)
+    copy_levels(count, state, positive, total, same, up, down)
+    for a in range(m):
+        up[members[a]], down[members[a]] = np.inf, -np.inf
+    solved.bias[k], error = settle(
+        K, count, C, ENOUGH * tolerance, solved.bias[k], members, m, solved.inverse[k], beta, score, state, up, down
+    )
+    for a in range(m):
+        i = members[a]
+        low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+        error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
+        score[i] = state[i]
+    extent = 0.0
+    for i in range(count):
+        extent += abs(beta[i])
+    solved.drift[k] = error + ROUNDING * scale * extent
+    return error
 
 
 @compiled

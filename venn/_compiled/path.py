@@ -31,7 +31,7 @@ FLAT = 1e-11  # a rate below this is no motion
 DEPENDENT = 3e-15
 REACH, NEAR = 1.2, 0.02  # how far an object may move more than its first rate says, and stay unwatched
 AGAIN, CLOSE = 0.25, 0.01  # how near to a level, by its way and besides, an object may end, and stay unwatched again
-EVENTS = 256  # events of one path that are kept as rank-one terms
+EVENTS = 256  # events of one path, at most: they are kept as rank-one terms
 
 # What a path returns.
 SOLVED, FAILED = 0, 1
@@ -127,7 +127,7 @@ def screen(case, budget, widen, response, base, slack):  # type: ignore[no-untyp
 
     Their distance to a level is at most `widen` times a bound on their motion by their first rate (all, for widen = 0).
     """
-    sign, p, _, count, _, _, _, scale = case
+    sign, p, _, count, _, _, _, scale, _ = case
     score, up, down = base.score, base.up, base.down
     reach = budget
     if response[p] > FLAT * scale:
@@ -146,14 +146,18 @@ def screen(case, budget, widen, response, base, slack):  # type: ignore[no-untyp
 def look_closer(count, p, score, base, slack):  # type: ignore[no-untyped-def]
     """After a path that missed events, let those objects be watched too that end past a level of theirs, or near one.
 
-    `score` is where the path ended. Near is by how far an object has come.
+    `score` is where the path ended. Near is by how far an object has come. Returns how many more are watched: with none
+    more the path would be the same.
     """
     up, down = base.up, base.down
+    more = 0
     for i in range(count):
         distance = min(up[i] - score[i], score[i] - down[i])
         closer = distance - (AGAIN * abs(score[i] - base.score[i]) + CLOSE)
+        more += slack[i] > 0.0 and closer <= 0.0 and i != p
         slack[i] = min(slack[i], closer)
     slack[p] = 1.0
+    return more
 
 
 @compiled
@@ -163,10 +167,11 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     `branch` holds a solved base and is updated in place; `margin` and `motion` are those of the base. Only
     the objects that `screen` has marked in `scratch` are watched on the way.
 
-    Returns (outcome, budget left, slots, events, p joined). Slots alive afterwards are the new
+    Returns (outcome, budget left, slots, events, p joined).
+    Slots alive afterwards are the new
     margin; the rows of `branch.terms` over `branch.kappa` are its inverse's rank-one terms.
     """
-    sign, p, K, count, positive, total, C, scale = case
+    sign, p, K, count, positive, total, C, scale, _ = case
     members, m, B = margin
     direction, response = motion
     beta, score, state, up, down, index, alive, U, kappa = branch
@@ -224,7 +229,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
 
     while True:
         steps += 1
-        if steps > 4 * EVENTS:
+        if steps > 4 * EVENTS + count:
             outcome = FAILED
             break
         # Which event comes first?
@@ -352,8 +357,9 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             apply_inverse(u, B, m, slots, rhs, U, kappa, events, alive, shape)
             pivot = K[i, i] - dot(u, rhs, slots)
             if not pivot > DEPENDENT * scale:
-                outcome = FAILED
-                break
+                # It depends on the members, and stays on its level as they do: what moved it is rounding.
+                rate_q[who] = 0.0
+                continue
             u[slots] = 1.0
             row = U[events]
             for a in range(slots + 1):

@@ -6,16 +6,38 @@ from venn._compiled.jit import compiled
 
 
 @compiled
-def rbf_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = exp(-gamma |x_i - x|^2); differences first, so that K(x, x) is exactly 1."""
+def squares_row(columns, n, x, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = |x_i - x|^2; differences first, so that nothing cancels."""
     out[:n] = 0.0
     for f in range(x.shape[0]):
         column, value = columns[f], x[f]
         for i in range(n):
             difference = column[i] - value
             out[i] += difference * difference
+
+
+@compiled
+def rbf_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = exp(-gamma |x_i - x|^2); K(x, x) is exactly 1."""
+    squares_row(columns, n, x, out)
     for i in range(n):
         out[i] = math.exp(-gamma * out[i])
+
+
+@compiled
+def rbf_proximity_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = exp(-gamma |x_i - x|^2) - 1, all digits of it however flat the kernel is."""
+    squares_row(columns, n, x, out)
+    for i in range(n):
+        out[i] = math.expm1(-gamma * out[i])
+
+
+@compiled
+def linear_proximity_row(columns, n, x, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] = -|x_i - x|^2 / 2, all digits of it however far from the origin the objects are."""
+    squares_row(columns, n, x, out)
+    for i in range(n):
+        out[i] *= -0.5
 
 
 @compiled

@@ -5,11 +5,12 @@ import numpy as np
 from venn._compiled.buffers import KEEP, REBUILD, UNSOLVED, UPDATE, Base, Branch, Margin, Motion, Supposition
 from venn._compiled.dense import add_rows
 from venn._compiled.jit import compiled
-from venn._compiled.margin import place, without_member
+from venn._compiled.margin import ENOUGH, ROUNDING, place, total_of, without_member
 from venn._compiled.path import (
     ABOVE,
     BELOW,
     FAILED,
+    FLAT,
     MIDDLE,
     MINUS,
     PLUS,
@@ -24,8 +25,9 @@ from venn._compiled.path import (
 )
 from venn._compiled.smo import bias_interval, resolution
 
-ACCEPT = 1e-9  # worst violation accepted from a path; above it more objects are watched, then a batch solve is made
+PART = 0.25  # of the violation promised: as much is accepted from a path, as much of drift
 ATTEMPTS = 6  # with more objects watched each time; all, the last time
+MANY = 100  # members and changes of them: with more of both, block pivoting is faster than a path
 LANES = 16
 
 
@@ -46,17 +48,19 @@ def respond(K, count, members, m, B, p, direction, response, shape, z):  # type:
 
 
 @compiled
-def shift_bias(sign, p, absorbing, count, score, up, down):  # type: ignore[no-untyped-def]
+def shift_bias(sign, p, absorbing, K, count, score, up, down):  # type: ignore[no-untyped-def]
     """Find what an empty margin's bias meets first, moving by `sign`: (distance, object).
 
-    A negative distance says that an object went past its level unwatched.
+    A negative distance says that an object went past its level unwatched. Of several the one nearest to p comes first,
+    for its score p moves most: so of a class's first example the others, who all stand at their level.
     """
     best = sign * ((-sign if absorbing else sign) - score[p])
     who = p
+    row = K[p]
     for i in range(count):
         if i != p:
             distance = up[i] - score[i] if sign > 0 else score[i] - down[i]
-            if distance < best:
+            if distance < best or (distance == best and who != p and row[i] > row[who]):
                 best = distance
                 who = i
     return best, who
@@ -91,34 +95,21 @@ def largest_violation(score, up, down, count, lanes):  # type: ignore[no-untyped
 
 
 @compiled
-def total_of(beta, count):  # type: ignore[no-untyped-def]
-    """Return the sum of the coefficients, in four interleaved sums."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    whole = count - count % 4
-    for i in range(0, whole, 4):
-        s0 += beta[i]
-        s1 += beta[i + 1]
-        s2 += beta[i + 2]
-        s3 += beta[i + 3]
-    for i in range(whole, count):
-        s0 += beta[i]
-    return (s0 + s1) + (s2 + s3)
-
-
-@compiled
-def correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa, events, shape, work):  # type: ignore[no-untyped-def]
+def correct(K, count, C, tolerance, slots, size, B, beta, score, state, index, alive, U, kappa, events, shape, work):  # type: ignore[no-untyped-def]
     """Put the members back on their levels where rounding moved them off; return what is left."""
-    error = 0.0
+    error, before = 0.0, np.inf
     rhs, fix = work[6], work[7]
-    for attempt in range(3):
+    for attempt in range(8):
         rhs[0] = -total_of(beta, count)
-        error = abs(rhs[0])
+        error = abs(rhs[0]) / C
         for a in range(1, slots):
             i = index[a]
             rhs[a] = state[i] - score[i] if alive[a] else 0.0
             error = max(error, abs(rhs[a]))
-        if error <= 2e-11 or attempt == 2:
+        # Where the margin is nearly dependent each attempt mends less.
+        if error <= ENOUGH * tolerance or not error < 0.5 * before or attempt == 7:
             break
+        before = error
         apply_inverse(fix, B, size, slots, rhs, U, kappa, events, alive, shape)
         for a in range(1, slots):
             if alive[a]:
@@ -130,166 +121,239 @@ def correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa
 
 
 @compiled
-def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
-    """Solve one machine with one more label, by at most `budget` of the coefficient at its object.
+def changes_ahead(case, budget, margin, motion, base):  # type: ignore[no-untyped-def]
+    """Return how many objects would have left their segment or passed a level if the first motion went on to the end.
 
-    `margin` and `motion` are those of `base`. Returns (how to commit, slots, events, worst violation).
+    There will be about as many events, or more.
     """
-    sign, p, K, count, positive, total, C, scale = case
-    beta, score, state, up, down, index, alive, U, kappa = branch
+    sign, p, _, count, positive, total, C, scale, _ = case
     direction, response = motion
-    shape, work = scratch.order, scratch.margin
-    worst = np.inf
-    near_end = resolution(C, scale)
-    alone = np.empty(1, np.int64)
-    alone_B = np.empty((2, 2))
-    slack = scratch.around[0]
-    widen = 1.0
-    screened = False  # whether `slack` says whom to watch
-    for attempt in range(ATTEMPTS):
-        for i in range(count):
-            beta[i] = base.beta[i]
-            score[i] = base.score[i]
-            state[i] = base.state[i]
-            up[i] = base.up[i]
-            down[i] = base.down[i]
-        commit = UPDATE
-        left = budget
-        members, size, B = margin
-        slots, events, outcome = 1, 0, SOLVED
-        for leg in range(4 * count + 50):
-            if size == 0:
-                # Nobody stands on the margin: only the bias can move, until somebody does.
-                commit = REBUILD
-                absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
-                distance, who = shift_bias(float(sign), p, absorbing, count, score, up, down)
-                if distance < -ACCEPT:
-                    outcome = FAILED
-                    break
-                distance = max(0.0, distance)
-                for i in range(count):
-                    score[i] += sign * distance
-                slots, events = 1, 0
-                if who == p:
-                    if absorbing:
-                        height = C * (total[p] - positive[p] if sign > 0 else positive[p])
-                        if left > height:
-                            left -= height
-                            state[p] = MIDDLE
-                            continue
-                        state[p] = MINUS if sign > 0 else PLUS
-                    else:
-                        state[p] = PLUS if sign > 0 else MINUS
-                    break
-                state[who] = PLUS if (up[who] if sign > 0 else down[who]) > 0 else MINUS
-                score[who] = state[who]
-                up[who] = np.inf
-                down[who] = -np.inf
-                alone[0] = who
-                alone_B[0, 0] = -K[who, who]
-                alone_B[0, 1] = 1.0
-                alone_B[1, 0] = 1.0
-                alone_B[1, 1] = 0.0
-                members, size, B = alone, 1, alone_B
-            # An earlier attempt may have left the direction of another margin behind.
-            if leg > 0 or attempt > 0 or size != margin.size or size == 0:
-                respond(K, count, members, size, B, p, direction, response, shape, work[6])
-            if leg > 0 or attempt == ATTEMPTS - 1:
-                screen(case, left, 0.0, response, branch, slack)
-                screened = False
-            elif not screened:
-                screen(case, left, widen, response, branch, slack)
-                screened = True
-            outcome, left, slots, events, joined = follow(case, left, Margin(members, size, B), motion, branch, scratch)
-            if outcome == FAILED:
-                break
-            living = 0
-            for a in range(1, slots):
-                if alive[a]:
-                    living += 1
-            if living == 0:
-                commit = REBUILD
-                slots, events = 1, 0
-            if joined or living > 0 or left <= 0.0:
-                break
-            size = 0
-        if outcome == FAILED:
-            widen *= 4.0
-            screened = False
-            continue
-        if state[p] != PLUS and state[p] != MINUS:
-            # The budget is spent: p's coefficient stands at an end of its segments, exactly.
-            beta[p] = C * (2 * positive[p] - total[p])
-            if state[p] == ABOVE:
-                beta[p] = -C * (total[p] - positive[p])
-            elif state[p] == BELOW:
-                beta[p] = C * positive[p]
-        only = p
-        living = 0
-        for a in range(1, slots):
-            if alive[a]:
-                living += 1
-                only = index[a]
-        if living == 1:
-            # A single member balances the others, which all stand at ends: so, with them, it is exact.
-            beta[only] -= total_of(beta, count)
-        error = 0.0
-        if slots > 1:
-            error = correct(K, count, slots, size, B, beta, score, state, index, alive, U, kappa, events, shape, work)
-        inside = 0
-        for a in range(1, slots):
-            if alive[a]:
-                i = index[a]
-                low, high = segment(state[i], positive[i], total[i] - positive[i], C)
-                if beta[i] > low + near_end and beta[i] < high - near_end:
-                    inside += 1
-                error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
-        if not error <= ACCEPT:
-            widen *= 4.0
-            screened = False
-            continue
-        if inside == 0:
-            # No coefficient strictly inside its segment: the margin is empty and the bias an interval.
-            commit = REBUILD
-            for i in range(count):
-                if state[i] == PLUS or state[i] == MINUS:
-                    low, high = segment(state[i], positive[i], total[i] - positive[i], C)
-                    if beta[i] <= low + near_end:
-                        beta[i] = low
-                        state[i] = ABOVE if state[i] == PLUS else MIDDLE
-                    elif beta[i] >= high - near_end:
-                        beta[i] = high
-                        state[i] = MIDDLE if state[i] == PLUS else BELOW
-                    else:
-                        inside += 1  # alone on the margin, at an object of several examples
-                    set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
-            slots, events = 1, 0
-            if inside == 0:
-                centre(beta, score, positive, total, C, count, near_end)
-        for a in range(1, slots):
-            if alive[a]:
-                i = index[a]
-                score[i] = state[i]
-                up[i] = np.inf
-                down[i] = -np.inf
-        if state[p] == PLUS or state[p] == MINUS:
-            score[p] = state[p]
-            up[p] = np.inf
-            down[p] = -np.inf
-        else:
-            set_levels(p, state[p], positive[p], total[p] - positive[p], up, down)
-        worst = max(error, largest_violation(score, up, down, count, work[6]))
-        if worst <= ACCEPT and abs(score[p]) < np.inf:
-            return commit, slots, events, worst
-        if screened:
-            look_closer(count, p, score, base, slack)
-        else:
-            widen *= 4.0
-    return UNSOLVED, 1, 0, worst
+    reach = budget
+    if response[p] > FLAT * scale:
+        reach = min(budget, sign * (sign - base.score[p]) / response[p])
+    move = sign * reach
+    changes = 0
+    for i in range(count):
+        score = base.score[i] + move * response[i]
+        changes += (score > base.up[i]) | (score < base.down[i])
+    for a in range(margin.size):
+        i = margin.members[a]
+        low, high = segment(base.state[i], positive[i], total[i] - positive[i], C)
+        value = base.beta[i] + move * direction[a + 1]
+        changes += (value > high) | (value < low)
+    return changes
 
 
 @compiled
-def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
+def start(base, branch, count):  # type: ignore[no-untyped-def]
+    """Let a branch stand where the machine stands."""
+    for i in range(count):
+        branch.beta[i] = base.beta[i]
+        branch.score[i] = base.score[i]
+        branch.state[i] = base.state[i]
+        branch.up[i] = base.up[i]
+        branch.down[i] = base.down[i]
+
+
+@compiled
+def living(slots, alive):  # type: ignore[no-untyped-def]
+    """Return how many slots are members."""
+    n = 0
+    for a in range(1, slots):
+        n += alive[a]
+    return n
+
+
+@compiled
+def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
+    """Follow the path from the machine as it stands, through empty margins too.
+
+    `watch` of 1 leaves to `slack` in `scratch` which objects are watched on the way, of 0 lets `screen` choose them,
+    of -1 means all. Returns (outcome, how to commit, the margin that slots refer to, slots, events).
+    """
+    sign, p, K, count, positive, total, C, _, tolerance = case
+    score, state, up, down, alive = branch.score, branch.state, branch.up, branch.down, branch.alive
+    direction, response = motion
+    slack = scratch.around[0]
+    alone = np.empty(1, np.int64)
+    alone_B = np.empty((2, 2))
+    commit, left = UPDATE, budget
+    members, size, B = margin
+    slots, events, outcome = 1, 0, SOLVED
+    for leg in range(4 * count + 50):
+        if size == 0:
+            # Nobody stands on the margin: only the bias can move, until somebody does.
+            commit = REBUILD
+            absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
+            distance, who = shift_bias(float(sign), p, absorbing, K, count, score, up, down)
+            if distance < -PART * tolerance:
+                outcome = FAILED
+                break
+            distance = max(0.0, distance)
+            for i in range(count):
+                score[i] += sign * distance
+            slots, events = 1, 0
+            if who == p:
+                if absorbing:
+                    height = C * (total[p] - positive[p] if sign > 0 else positive[p])
+                    if left > height:
+                        left -= height
+                        state[p] = MIDDLE
+                        continue
+                    state[p] = MINUS if sign > 0 else PLUS
+                else:
+                    state[p] = PLUS if sign > 0 else MINUS
+                break
+            state[who] = PLUS if (up[who] if sign > 0 else down[who]) > 0 else MINUS
+            score[who] = state[who]
+            up[who] = np.inf
+            down[who] = -np.inf
+            alone[0] = who
+            alone_B[0, 0] = -K[who, who]
+            alone_B[0, 1] = 1.0
+            alone_B[1, 0] = 1.0
+            alone_B[1, 1] = 0.0
+            members, size, B = alone, 1, alone_B
+        if leg > 0 or margin.size == 0:
+            respond(K, count, members, size, B, p, direction, response, scratch.order, scratch.margin[6])
+        if leg > 0 or watch < 0:
+            screen(case, left, 0.0, response, branch, slack)
+        elif watch == 0:
+            screen(case, left, 1.0, response, branch, slack)
+        outcome, left, slots, events, joined = follow(case, left, Margin(members, size, B), motion, branch, scratch)
+        if outcome != SOLVED:
+            break
+        remaining = living(slots, alive)
+        if remaining == 0:
+            commit = REBUILD
+            slots, events = 1, 0
+        if joined or remaining > 0 or left <= 0.0:
+            break
+        size = 0
+    return outcome, commit, Margin(members, size, B), slots, events
+
+
+@compiled
+def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[no-untyped-def]
+    """Finish a path: coefficients at ends exactly there, members exactly on their levels.
+
+    Returns (how to commit, slots, events, worst violation of the members, how far coefficients were put right).
+    """
+    _, p, K, count, positive, total, C, scale, tolerance = case
+    beta, score, state, up, down, index, alive, U, kappa = branch
+    _, size, B = margin
+    near_end = resolution(C, scale)
+    if state[p] != PLUS and state[p] != MINUS:
+        # The budget is spent: p's coefficient stands at an end of its segments, exactly.
+        beta[p] = C * (2 * positive[p] - total[p])
+        if state[p] == ABOVE:
+            beta[p] = -C * (total[p] - positive[p])
+        elif state[p] == BELOW:
+            beta[p] = C * positive[p]
+    if living(slots, alive) == 1:
+        # A single member balances the others, which all stand at ends: so, with them, it is exact.
+        for a in range(1, slots):
+            if alive[a]:
+                beta[index[a]] -= total_of(beta, count)
+    error = 0.0
+    if slots > 1:
+        error = correct(
+            K, count, C, tolerance, slots, size, B, beta, score, state, index, alive, U, kappa, events,
+            scratch.order, scratch.margin,
+        )  # fmt: skip
+    inside = 0
+    for a in range(1, slots):
+        if alive[a]:
+            i = index[a]
+            low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+            if beta[i] > low + near_end and beta[i] < high - near_end:
+                inside += 1
+            error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
+    snapped = 0.0
+    if inside == 0:
+        # No coefficient strictly inside its segment: the margin is empty and the bias an interval.
+        commit = REBUILD
+        for i in range(count):
+            if state[i] == PLUS or state[i] == MINUS:
+                low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+                if beta[i] <= low + near_end:
+                    snapped += abs(low - beta[i])
+                    beta[i] = low
+                    state[i] = ABOVE if state[i] == PLUS else MIDDLE
+                elif beta[i] >= high - near_end:
+                    snapped += abs(high - beta[i])
+                    beta[i] = high
+                    state[i] = MIDDLE if state[i] == PLUS else BELOW
+                else:
+                    inside += 1  # alone on the margin, at an object of several examples
+                set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
+        slots, events = 1, 0
+        if inside == 0:
+            centre(beta, score, positive, total, C, count, near_end)
+    for a in range(1, slots):
+        if alive[a]:
+            i = index[a]
+            score[i] = state[i]
+            up[i] = np.inf
+            down[i] = -np.inf
+    if state[p] == PLUS or state[p] == MINUS:
+        score[p] = state[p]
+        up[p] = np.inf
+        down[p] = -np.inf
+    else:
+        set_levels(p, state[p], positive[p], total[p] - positive[p], up, down)
+    return commit, slots, events, error, snapped
+
+
+@compiled
+def way(beta, base, count):  # type: ignore[no-untyped-def]
+    """Return the sum of the ways that coefficients have come."""
+    moved = 0.0
+    for i in range(count):
+        moved += abs(beta[i] - base[i])
+    return moved
+
+
+@compiled
+def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
+    """Solve one machine with one more label, by at most `budget` of the coefficient at its object.
+
+    `margin` and `motion` are those of `base`. Returns (how to commit, slots, events, worst violation, drift).
+    """
+    count, p = case.objects, case.p
+    accepted = PART * case.tolerance
+    worst, drift, watch = np.inf, 0.0, 0
+    if margin.size > MANY and changes_ahead(case, budget, margin, motion, base) > MANY:
+        return UNSOLVED, 1, 0, worst, drift
+    for attempt in range(ATTEMPTS):
+        if attempt == ATTEMPTS - 1 and watch >= 0:
+            watch = -1
+        if attempt > 0 and margin.size > 0:
+            # The path may have left the direction of another margin behind.
+            respond(
+                case.kernel, count, margin.members, margin.size, margin.inverse, p, motion.direction, motion.response,
+                scratch.order, scratch.margin[6],
+            )  # fmt: skip
+        start(base, branch, count)
+        outcome, commit, of, slots, events = walk(case, budget, watch, margin, motion, base, branch, scratch)
+        error = np.inf
+        if outcome == SOLVED:
+            commit, slots, events, error, snapped = land(case, commit, slots, events, of, branch, scratch)
+        if error <= accepted:
+            worst = max(error, largest_violation(branch.score, branch.up, branch.down, count, scratch.margin[6]))
+            drift = worst + case.scale * (ROUNDING * way(branch.beta, base.beta, count) + snapped)
+            if worst <= accepted and abs(branch.score[p]) < np.inf:
+                return commit, slots, events, worst, drift
+        # Once more, with more objects watched: with the same ones the path would be the same.
+        if watch < 0:
+            break
+        seen = error <= accepted and look_closer(count, p, branch.score, base, scratch.around[0]) > 0
+        watch = 1 if seen else -1
+    return UNSOLVED, 1, 0, worst, drift
+
+
+@compiled
+def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
     """Answer, for every machine, all suppositions about object p.
 
     `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
@@ -297,8 +361,8 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
     at p, and how many branches are marked UNSOLVED and left to the caller.
     """
     K, positives, totals, sizes = objects
-    beta, score, state, _, members, size, B, spare = solved
-    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate = branches
+    beta, score, state, _, members, size, B, spare, drift = solved
+    betas, scores, states, commit, slots, index, alive, events, U, kappa, alternate, drifts = branches
     shape, work, around, _, _ = scratch
     near_end = resolution(C, scale)
     worst_of_all = 0.0
@@ -329,16 +393,13 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
             slots[k, side] = 1
             events[k, side] = 0
             at_level = abs(state[k, p]) == 1
-            if one_class:
+            drifts[k, side] = 0.0 if one_class else drift[k]
+            if one_class and (sizes[k, 0] + of == 0 or sizes[k, 0] + of == sizes[k, 1] + 1):
                 commit[k, side] = REBUILD
-                if sizes[k, 0] + of == 0 or sizes[k, 0] + of == sizes[k, 1] + 1:
-                    for i in range(count):
-                        betas[side, k, i] = 0.0
-                        scores[side, k, i] = sign
-                        states[side, k, i] = beyond
-                else:
-                    commit[k, side] = UNSOLVED
-                    left_over += 1
+                for i in range(count):
+                    betas[side, k, i] = 0.0
+                    scores[side, k, i] = sign
+                    states[side, k, i] = beyond
                 continue
             same = own if of else before - own
             total[p] = before + weight
@@ -386,8 +447,8 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
                     respond(K, count, base_members, m, base_B, p, direction, response, shape, work[6])
                 # The two suppositions share direction and response, unless the first one overwrote them.
                 ready = m > 0
-                how, n_slots, n_events, worst = suppose(
-                    Supposition(sign, p, K, count, positive, total, C, scale),
+                how, n_slots, n_events, worst, further = suppose(
+                    Supposition(sign, p, K, count, positive, total, C, scale, tolerance),
                     budget,
                     Margin(base_members, m, base_B),
                     Motion(direction, response),
@@ -409,6 +470,7 @@ def solve_step(p, new, count, scale, C, supposed, objects, solved, branches, scr
                 commit[k, side] = how
                 slots[k, side] = n_slots
                 events[k, side] = n_events
+                drifts[k, side] += further
                 if how == UNSOLVED:
                     left_over += 1
                 else:

@@ -9,14 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.buffers import REBUILD, UNSOLVED
-from venn._compiled.margin import commit_step, rebuild, worst_residual
+from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects
+from venn._compiled.dense import add_rows
+from venn._compiled.exchange import judge
+from venn._compiled.margin import certify, commit_step, rebuild, worst_residual
 from venn._compiled.path import ABOVE, BELOW, MIDDLE
 from venn._compiled.span import delete_standing, delete_step
-from venn._compiled.step import solve_step
-from venn.machines.batch import Problem, batch_solve
+from venn._compiled.step import PART, solve_step
+from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_of, one_thread, ridge_of
 from venn.machines.hinge_hypotheses import HingeHypotheses
-from venn.machines.hinge_state import HingeState
+from venn.machines.hinge_state import HingeState, tolerance_of
 from venn.machines.machine import (
     Bag,
     NotConverged,
@@ -26,11 +28,11 @@ from venn.machines.machine import (
     checked_weight,
     code_of,
 )
-from venn.machines.masses import Moved, move_masses
+from venn.machines.masses import Moved, copy_of, move_masses, move_one
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
-TOLERANCE = 1e-8
+LARGE = 32  # members of a margin that a library inverts; fewer are cheap to take in one by one, dependent ones too
 
 
 class HingeMachine(HingeState):
@@ -131,6 +133,20 @@ class HingeMachine(HingeState):
         worst: float = worst_residual(self._count, self._scale, self.C, self._objects, self._solved)
         return worst
 
+    @property
+    def duals(self) -> Floats:
+        """(n, machines) signed coefficients in order of arrival; examples at equal objects share theirs by weight."""
+        m, history = self._count, self._history[:, : self.n]
+        own = np.abs(self.signs[:, history[1]]) * self._weights[: self.n] * self.class_weights[history[1]]
+        total = self._objects.total[:, :m]
+        shares: Floats = (self._solved.beta[:, :m] / np.where(total > 0, total, 1.0))[:, history[0]] * own
+        return shares.T
+
+    @property
+    def tolerance(self) -> float:
+        """Worst violation of the optimality conditions that is accepted, see the class."""
+        return tolerance_of(self.C, self._scale)
+
     def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses[Any]:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
@@ -155,6 +171,7 @@ class HingeMachine(HingeState):
             return known
         supposed = self._unit * weight
         self._forget()
+        self._held.clear()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
         self._make_room(count)
@@ -163,39 +180,79 @@ class HingeMachine(HingeState):
             self._store.put(p, x)
             self._store.row(count, x, self._objects.kernel[p])
             self._first[p] = self._equal[p] = 0
+        scale = self._scale_with(p)
+        tolerance = tolerance_of(self.C, scale)
         worst, unsolved = solve_step(
-            p, p == self._count, count, self._scale_with(p), self.C, supposed, self._objects, self._solved,
+            p, p == self._count, count, scale, tolerance, self.C, supposed, self._objects, self._solved,
             self._branches, self._scratch,
         )  # fmt: skip
         if math.isnan(worst):
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
         if unsolved:
-            for k, side in np.argwhere(self._branches.commit == UNSOLVED):
-                worst = max(worst, self._solve_afresh(int(k), int(side), p, count, float(supposed[side, k])))
-        if not worst <= TOLERANCE:
-            raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {self.n}")
+            for k, side in np.argwhere(self._branches.commit == UNSOLVED).tolist():
+                worst = max(worst, self._solve_afresh(k, side, p, count, tolerance, float(supposed[side, k])))
+        if not worst <= tolerance:
+            raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
         answer = self._asked = self._answer(key, p, count, weight)
         return answer
 
-    def _solve_afresh(self, k: int, side: int, p: int, count: int, weight: float) -> float:
-        """Solve one branch without the path; return its worst violation."""
-        kernel, of_class, total, _ = self._objects
-        positives, totals = of_class[k, :count].copy(), total[k, :count].copy()
-        if side == len(self._values):
-            positives[p] += weight
-        totals[p] += weight
-        problem = Problem(kernel[:count], positives, totals, self.C)
-        with np.errstate(invalid="ignore"):
-            solution = batch_solve(problem, self._solved.beta[k, :count], TOLERANCE)
-        if not np.isfinite(solution.score).all():
-            return math.inf  # weights too small to hold the bias
-        members = np.abs(solution.state) == 1
-        solution.score[members] = solution.state[members]
-        self._branches.beta[side, k, :count] = solution.beta
-        self._branches.score[side, k, :count] = solution.score
-        self._branches.state[side, k, :count] = solution.state
-        self._branches.commit[k, side] = REBUILD
-        return solution.violation
+    def _missed(self, tolerance: float, worst: float, scale: float) -> str:
+        """Return in words that a residual is too large, and what may help."""
+        cure = ""
+        if self.C * scale > 1e6:
+            cure = f" (C times the largest squared distance of objects is {self.C * scale:.1g}: scale them, or lower C)"
+        return f"residual must be at most {tolerance:.3g}, got {worst:.3g}{cure}"
+
+    def _solve_afresh(self, k: int, side: int, p: int, count: int, tolerance: float, weight: float) -> float:
+        """Solve one branch by another way than the path of one coefficient; return its worst violation."""
+        own, of = slice(k, k + 1), side == len(self._values)
+        sign = 1 if of else -1
+        kernel, positive, total, sizes = self._objects
+        before = Objects(kernel, positive[own, :count], total[own, :count], sizes[own])
+        after = Objects(kernel, before.positive.copy(), before.total.copy(), sizes[own] + [of, 1])
+        after.positive[0, p] += weight if of else 0.0
+        after.total[0, p] += weight
+        branches, scale = self._branches, self._scale_with(p)
+        problem = Problem(kernel[:count], after.positive[0], after.total[0], self.C, scale, tolerance)
+        start = self._straight_ahead(k, p, count, sign, weight)
+        with one_thread():
+            guess = start.state.copy()
+            judge(count, *problem[1:4], SMALL * tolerance, problem.near, start.beta, start.score, start.state, guess)
+            found = exchanged(problem, start._replace(state=guess))
+        commit, drift = REBUILD, found.violation
+        if not found.violation <= PART * tolerance:
+            try:
+                machine, _ = move_one(before, after, self._solved, k, count, scale, self.C, tolerance)
+            except NotConverged:
+                return found.violation
+            found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
+            commit, drift = HELD, float(machine.drift[0])
+            self._held[k, side] = Moved({k: machine}, [])
+        members = np.abs(found.state) == 1
+        branches.beta[side, k, :count], branches.state[side, k, :count] = found.beta, found.state
+        branches.score[side, k, :count] = np.where(members, found.state, found.score)
+        branches.drift[k, side] = drift
+        branches.commit[k, side] = commit
+        return found.violation
+
+    def _straight_ahead(self, k: int, p: int, count: int, sign: int, weight: float) -> Solution:
+        """Return where machine k would be if its first motion went on to the end, one more label supposed at p."""
+        solved, kernel = self._solved, self._objects.kernel
+        beta, score, state = (values[k, :count].copy() for values in (solved.beta, solved.score, solved.state))
+        m = int(solved.size[k])
+        if m == 0 or abs(state[p]) == 1:
+            return Solution(beta, score, state, math.inf)
+        members, inverse = solved.members[k, :m], solved.inverse[k, : m + 1, : m + 1]
+        direction = -inverse @ np.append(1.0, kernel[p, members])
+        response = kernel[p, :count] + direction[0]
+        add_rows(response, count, kernel, members, direction[1:], m)
+        move = sign * self.C * weight
+        if response[p] > 0.0 and sign * (sign - score[p]) < abs(move) * response[p]:
+            move = (sign - score[p]) / response[p]
+            state[p] = sign
+        beta[members] += move * direction[1:]
+        beta[p] += move
+        return Solution(beta, score + move * response, state, math.inf)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
@@ -232,7 +289,10 @@ class HingeMachine(HingeState):
             return
         answer = self.hypotheses(x, weight)
         p, count, deleted = answer.test, answer.count, answer._deleted is not None
+        sides = self._side[:, label]
+        self._commit(sides, p, count, weight * self._joining[label])
         self._forget()
+        self._held.clear()
         self._store.keep(p)
         self._where[answer.key] = p
         self._scale = self._scale_with(p)
@@ -245,20 +305,93 @@ class HingeMachine(HingeState):
         self._history[:, self.n] = p, label
         self._weights[self.n] = weight
         self.n += 1
-        sides = self._side[:, label]
         if deleted:
             learning = np.flatnonzero(sides >= 0)
             self._known[learning, :count] = self._spans[sides[learning], learning, :count]
         else:
             self._known.fill(np.nan)
-        joining = weight * self._joining[label]
-        if commit_step(sides, p, joining, count, self._objects, self._solved, self._branches):
-            for k in np.flatnonzero(sides >= 0).tolist():
-                if self._branches.commit[k, sides[k]] == REBUILD:
-                    self._make_margin_room(int((abs(self._solved.state[k, :count]) == 1).sum()))
-                    rebuild(k, self._scale, count, self.C, self._objects, self._solved)
-                    self._refresh(k)
-        self._changed()
+
+    def _commit(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
+        """Let the machines be those of the branches `sides` (c,), -1 as they are; or raise, and change none.
+
+        What a branch promises is by scores that were updated for many steps. Where rounding may have added up, or the
+        margin is built anew, they are computed from the kernel before anything is learned.
+        """
+        branches, solved, objects = self._branches, self._solved, self._objects
+        scale = self._scale_with(p)
+        tolerance = tolerance_of(self.C, scale)
+        own = np.arange(len(sides))
+        doubtful = (branches.commit[own, sides] >= REBUILD) | (branches.drift[own, sides] > PART * tolerance)
+        doubtful &= sides >= 0
+        if doubtful.any():
+            which = np.flatnonzero(doubtful).tolist()
+            before = [copy_of(k, count, solved) for k in which]
+            inverses = [machine.inverse[0, : int(machine.size[0]) + 1].copy() for machine in before]
+            members = [machine.members.copy() for machine in before]
+            sizes, masses = objects.sizes.copy(), (objects.positive[:, p].copy(), objects.total[:, p].copy())
+            commit_step(np.where(doubtful, sides, -1), p, joining, count, objects, solved, branches)
+            try:
+                for k in which:
+                    self._certify(k, int(sides[k]), count, scale, tolerance)
+            except NotConverged:
+                objects.sizes[:], (objects.positive[:, p], objects.total[:, p]) = sizes, masses
+                for k, machine, there, inverse in zip(which, before, members, inverses, strict=True):
+                    m = there.shape[1]
+                    square = np.zeros((1, m + 1, m + 1))
+                    square[0] = inverse[:, : m + 1]
+                    self._take(Moved({k: machine._replace(members=there, inverse=square)}, []))
+                raise
+        if not doubtful.all():
+            commit_step(np.where(doubtful, -1, sides), p, joining, count, objects, self._solved, branches)
+
+    def _certify(self, k: int, side: int, count: int, scale: float, tolerance: float) -> None:
+        """Make sure that machine k, just committed, satisfies its equations; raise where it does not."""
+        if not 0 < self._objects.sizes[k, 0] < self._objects.sizes[k, 1]:
+            self._solved.size[k] = 0
+            return
+        how, worst = self._branches.commit[k, side], math.inf
+        if how == HELD:
+            self._take(self._held[k, side])
+        for build in (None if how in (HELD, UPDATE) else self._rebuild, self._rebuild, self._rebuild_apart):
+            if build is not None:
+                self._stand_as(k, side, count)
+                build(k, count, scale, tolerance)
+            worst = certify(k, scale, tolerance, count, self.C, self._objects, self._solved)
+            if worst <= (1 - PART) * tolerance:
+                return
+        raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
+
+    def _stand_as(self, k: int, side: int, count: int) -> None:
+        """Let machine k stand as its branch has it, but for the margin."""
+        solved, branches = self._solved, self._branches
+        solved.beta[k, :count] = branches.beta[side, k, :count]
+        solved.score[k, :count] = branches.score[side, k, :count]
+        solved.state[k, :count] = branches.state[side, k, :count]
+        solved.bias[k] = solved.score[k, 0] - self._objects.kernel[0, :count] @ solved.beta[k, :count]
+
+    def _rebuild(self, k: int, count: int, scale: float, tolerance: float) -> None:
+        """Build machine k's margin from its states; members that depend on others leave it."""
+        members = np.flatnonzero(np.abs(self._solved.state[k, :count]) == 1)
+        self._make_margin_room(members.size)
+        if members.size > LARGE:
+            apart, inverse = margin_of(self._objects.kernel, members)
+            if apart.size == members.size:
+                self._set_margin(k, apart, inverse)
+                return
+        rebuild(k, scale, count, self.C, self._objects, self._solved)
+
+    def _rebuild_apart(self, k: int, count: int, scale: float, tolerance: float) -> None:
+        """Build machine k's margin from its states; what sets its members apart is a ridge."""
+        members = np.flatnonzero(np.abs(self._solved.state[k, :count]) == 1)
+        if members.size:
+            ridge = ridge_of(self.C, self._objects.total[k, :count], tolerance)
+            self._set_margin(k, *margin_of(self._objects.kernel, members, ridge))
+
+    def _set_margin(self, k: int, members: Integers, inverse: Floats) -> None:
+        m = members.size
+        self._make_margin_room(m)
+        solved = self._solved
+        solved.size[k], solved.members[k, :m], solved.inverse[k, : m + 1, : m + 1] = m, members, inverse
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machines are then those that have learned all others.
@@ -307,9 +440,10 @@ class HingeMachine(HingeState):
         idle = own & ~one_class & (solved.state[:, p] == beyond) & (solved.size > 0)
         positive, total = objects.positive[:, :count].copy(), objects.total[:, :count].copy()
         positive[own, p], total[own, p] = masses[own].T
+        scale = max(self._scale, 1e-300)
         try:
             moved = move_masses(
-                objects, solved, count, max(self._scale, 1e-300), self.C, positive, total, TOLERANCE,
+                objects, solved, count, scale, self.C, positive, total, tolerance_of(self.C, scale),
                 np.flatnonzero(own & ~one_class & ~idle).tolist(),
             )  # fmt: skip
         except NotConverged as error:
@@ -321,26 +455,26 @@ class HingeMachine(HingeState):
         for k in np.flatnonzero(one_class).tolist():
             sign = 1 if sizes[k, 0] > 0 else -1
             solved.beta[k, :count], solved.score[k, :count], solved.bias[k] = 0.0, sign, sign
-            solved.state[k, :count], solved.size[k] = 2 * sign, 0
+            solved.state[k, :count], solved.size[k], solved.drift[k] = 2 * sign, 0, 0.0
             self._known[k] = np.nan
         lowered = np.where(signs > 0, positive[:, p], total[:, p] - positive[:, p])
         solved.state[idle & (lowered == 0), p] = MIDDLE  # a step of height zero is no step
         self._strike(i, p, others)
         if others.size == 0:
             self._drop(p)
-        self._scale = float(objects.kernel.diagonal()[: self._count].max(initial=0.0))
-        self._changed()
+        self._scale = self._scale_of_all()
         if self.n == 0:
-            self._changes = 0
             self._store.clear()
 
     def _take(self, moved: Moved) -> None:
         """Let machines stand where they moved to."""
         self._make_margin_room(max((int(machine.size[0]) for machine in moved.machines.values()), default=0))
-        count, solved = self._count, self._solved
+        solved = self._solved
         for k, machine in moved.machines.items():
+            count = machine.beta.shape[1]
             solved.beta[k, :count], solved.score[k, :count] = machine.beta[0], machine.score[0]
             solved.state[k, :count], solved.bias[k] = machine.state[0], machine.bias[0]
+            solved.drift[k] = machine.drift[0]
             m = int(machine.size[0])
             solved.size[k], solved.members[k, :m] = m, machine.members[0, :m]
             solved.inverse[k, : m + 1, : m + 1] = machine.inverse[0, : m + 1, : m + 1]
@@ -379,8 +513,9 @@ class HingeMachine(HingeState):
         masses = np.zeros((len(self.classes), count))
         np.add.at(masses, (codes, objects), self._weights[: self.n] * weights[codes])
         of, of_not = (self.signs > 0) @ masses, (self.signs < 0) @ masses
+        scale = max(self._scale, 1e-300)
         moved = move_masses(
-            self._objects, self._solved, count, max(self._scale, 1e-300), self.C, of, of + of_not, TOLERANCE
+            self._objects, self._solved, count, scale, self.C, of, of + of_not, tolerance_of(self.C, scale)
         )
         self._forget()
         self._objects.positive[:, :count], self._objects.total[:, :count] = of, of + of_not

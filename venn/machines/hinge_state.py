@@ -10,18 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
-from venn._compiled.margin import refresh_scores
 from venn._compiled.path import EVENTS
 from venn.machines.hinge_hypotheses import HingeHypotheses
-from venn.machines.kernels import Kernel, checked_kernel
+from venn.machines.kernels import Kernel, checked_kernel, proximities
 from venn.machines.machine import checked_class_weights, grown
+from venn.machines.masses import Moved
 from venn.machines.store import ObjectStore, Storing, doubled
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 
-REFRESH = 200  # examples, learned or unlearned, between two recomputations of all scores from the kernel
+TOLERANCE = 1e-8  # worst violation of the optimality conditions, scores being of the order of 1
+# As much of C times the squared distances of objects is rounding: a score is a sum of such terms.
+ROUNDING = 1e-14
+LARGEST = 1e-4  # with a larger tolerance a machine would be solved in name only
 # Columns that a matrix has more than its room, a power of two: else all rows would start at one place of the cache.
 OFFSET = 8
+
+
+def tolerance_of(C: float, scale: float) -> float:
+    """Return the worst violation allowed: 1e-8, or 1e-14 C scale where that is more, but never above 1e-4."""
+    return min(max(TOLERANCE, ROUNDING * C * scale), LARGEST)
 
 
 class HingeState(Storing, ABC):
@@ -38,7 +46,7 @@ class HingeState(Storing, ABC):
         self.signs = self._signs_of(len(self.classes))
         self.n = 0
         c, k = len(self.classes), len(self.signs)
-        self._store = ObjectStore(self.kernel)
+        self._store = ObjectStore(proximities(self.kernel))
         self._count = 0  # distinct objects learned
         self._where: dict[bytes, int] = {}
         self._asked: HingeHypotheses[Any] | None = None
@@ -46,8 +54,9 @@ class HingeState(Storing, ABC):
         self._weights = np.zeros(64)  # of each example, without that of its class
         # Examples at an object that differ from the first in class or weight, and their number.
         self._extras: dict[tuple[int, int, float], int] = {}
-        self._scale = 0.0  # largest K(x, x)
-        self._changes = 0  # examples learned and unlearned
+        # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
+        self._scale = 0.0
+        self._held: dict[tuple[int, int], Moved] = {}  # by machine and side, branches with margins of their own
         # Buffers: `_make_room` and `_make_margin_room` replace them, and those of `_weigh`, by larger ones.
         self._room = self._margin_room = 0
         self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object
@@ -56,7 +65,7 @@ class HingeState(Storing, ABC):
         self._objects = Objects(np.zeros((0, 0)), np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 2), np.int64))
         self._solved = Solved(
             np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 0), np.int8), np.zeros(k),
-            np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)),
+            np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)), np.zeros(k),
         )  # fmt: skip
         self._scratch = self._new_scratch()
         self._weigh(checked_class_weights(class_weights, self.classes))
@@ -89,6 +98,7 @@ class HingeState(Storing, ABC):
             np.zeros((sides, k, room)), np.zeros((sides, k, room)), np.zeros((sides, k, room), np.int8), counters[0],
             counters[1], np.zeros((k, sides, wide), np.int64), np.zeros((k, sides, wide), np.bool_), counters[2],
             np.zeros((k, sides, EVENTS, wide + OFFSET)), np.zeros((k, sides, EVENTS)), np.zeros((k, sides), np.bool_),
+            np.zeros((k, sides)),
         )  # fmt: skip
 
     def _new_scratch(self) -> Scratch:
@@ -141,7 +151,7 @@ class HingeState(Storing, ABC):
         self._branches = asked._replace(
             index=grown(asked.index, k, sides, room),
             alive=grown(asked.alive, k, sides, room),
-            terms=grown(asked.terms, k, sides, EVENTS, room + OFFSET),
+            terms=np.zeros((k, sides, EVENTS, room + OFFSET)),
         )
         self._scratch = self._new_scratch()
 
@@ -159,7 +169,7 @@ class HingeState(Storing, ABC):
         trimmed = solved._replace(
             members=solved.members[:, :used], inverse=solved.inverse[:, :used, :used], spare=solved.spare[:, :0, :0]
         )
-        return state | {"_asked": None, "_margin_room": 0, "_solved": trimmed}
+        return state | {"_asked": None, "_margin_room": 0, "_held": {}, "_solved": trimmed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -186,7 +196,15 @@ class HingeState(Storing, ABC):
         return np.concatenate([weights, further])
 
     def _scale_with(self, p: int) -> float:
-        return max(self._scale, float(self._objects.kernel[p, p]), 1e-300)
+        """Return the scale with object p beside the others."""
+        kernel = self._objects.kernel
+        itself = float(kernel[p, p])
+        return max(self._scale, itself, float(kernel[0, 0] + itself - 2.0 * kernel[p, 0]), 1e-300)
+
+    def _scale_of_all(self) -> float:
+        kernel, m = self._objects.kernel, self._count
+        itself = kernel.diagonal()[:m]
+        return float(max(itself.max(initial=0.0), (itself - 2.0 * kernel[0, :m]).max(initial=0.0) + kernel[0, 0]))
 
     def _enlist(self, p: int, label: int, weight: float) -> None:
         """Count an example at object p among the distinct ones."""
@@ -250,16 +268,3 @@ class HingeState(Storing, ABC):
         self._store.drop(p, last)
         self._counts[:, last] = self._equal[last] = 0
         self._count = last
-
-    def _changed(self) -> None:
-        """Count a change; now and then recompute all scores, so that rounding does not add up over a long stream."""
-        self._changes += 1
-        if self._changes % REFRESH == 0:
-            self._known.fill(np.nan)
-            for k in range(len(self.signs)):
-                self._refresh(k)
-
-    def _refresh(self, k: int) -> None:
-        """Recompute machine k's scores and bias from the kernel, unless it has one class only."""
-        if 0 < self._objects.sizes[k, 0] < self._objects.sizes[k, 1]:
-            refresh_scores(k, self._count, self._objects, self._solved)

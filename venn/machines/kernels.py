@@ -6,8 +6,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from venn._compiled.rows import dot_row, power_row, rbf_row
-from venn._compiled.sparse import sparse_dot_row, sparse_power_row, sparse_rbf_row
+from venn._compiled.rows import dot_row, linear_proximity_row, power_row, rbf_proximity_row, rbf_row
+from venn._compiled.sparse import (
+    sparse_dot_row,
+    sparse_linear_proximity_row,
+    sparse_power_row,
+    sparse_rbf_proximity_row,
+    sparse_rbf_row,
+)
 from venn.machines.sparse import SparseRows
 from venn.parameters import Parameters, positive
 from venn.prediction import Floats
@@ -18,6 +24,10 @@ class Kernel(Protocol):
 
     For sparse objects there is also `sparse_row(rows, n, x, work, out)`, which sets `out[:n]` to the kernel of the
     sparse object `x`, rows of one, with the first n of the sparse `rows`; `work` (d,) holds zeros, before and after.
+
+    A kernel may know proximities too, `proximity_row` and `sparse_proximity_row` with the same arguments:
+    K(x, z) - K(x, x) / 2 - K(z, z) / 2, which is minus half the squared distance of the two objects' features.
+    They are computed without cancellation, so that far from the origin, or where a kernel is flat, no digit is lost.
     """
 
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
@@ -30,6 +40,28 @@ def checked_kernel(kernel: Any) -> Kernel:
         raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
     known: Kernel = kernel
     return known
+
+
+class Proximities:
+    """The kernel of a machine with a bias, whose coefficients sum to 0: it depends on distances alone.
+
+    With K(x, z) - K(x, x) / 2 - K(z, z) / 2 in the place of K(x, z) only the bias is another. A kernel that does not
+    know its proximities is taken as it is.
+    """
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self.row = kernel.proximity_row
+        self.sparse_row = kernel.sparse_proximity_row
+
+    def __repr__(self) -> str:
+        return repr(self._kernel)
+
+
+def proximities(kernel: Any) -> Any:
+    """Return what computes the proximities of a kernel that knows them, else the kernel."""
+    knows = hasattr(kernel, "proximity_row") and hasattr(kernel, "sparse_proximity_row")
+    return Proximities(kernel) if knows else kernel
 
 
 class RBF(Parameters):
@@ -61,6 +93,14 @@ class RBF(Parameters):
         """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
         sparse_rbf_row(rows.arrays, n, x.arrays, self.gamma, work, out)
 
+    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to K - 1 of `x` with the objects `columns[:, :n]`."""
+        rbf_proximity_row(columns, n, x, self.gamma, out)
+
+    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to K - 1 of the sparse `x` with the first n rows."""
+        sparse_rbf_proximity_row(rows.arrays, n, x.arrays, self.gamma, work, out)
+
 
 class Linear(Parameters):
     """Linear kernel K(x, z) = <x, z>.
@@ -78,6 +118,14 @@ class Linear(Parameters):
     def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
         sparse_dot_row(rows.arrays, n, x.arrays, work, out)
+
+    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to -|x_i - x|^2 / 2 for the objects `columns[:, :n]`."""
+        linear_proximity_row(columns, n, x, out)
+
+    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to -|x_i - x|^2 / 2 for the first n rows."""
+        sparse_linear_proximity_row(rows.arrays, n, x.arrays, work, out)
 
 
 class Polynomial(Parameters):

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from venn._compiled.buffers import Objects, Solved
-from venn._compiled.margin import rebuild, refresh_scores, worst_residual
+from venn._compiled.margin import certify, rebuild, worst_residual
 from venn._compiled.masses import follow_masses
 from venn._compiled.path import SOLVED
-from venn.machines.batch import Problem, batch_solve
+from venn._compiled.smo import scores_from
+from venn.machines.batch import batch_solve
+from venn.machines.exchange import Problem, Solution, exchanged, one_thread, settle
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
@@ -47,7 +49,7 @@ def copy_of(k: int, count: int, solved: Solved) -> Solved:
     return Solved(
         solved.beta[own, :count].copy(), solved.score[own, :count].copy(), solved.state[own, :count].copy(),
         solved.bias[own].copy(), solved.members[own, :m], solved.size[own].copy(), solved.inverse[own],
-        solved.spare[own],
+        solved.spare[own], solved.drift[own].copy(),
     )  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def residual_of(count: int, scale: float, C: float, objects: Objects, solved: So
 
 
 def follow(
-    count: int, scale: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
+    count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
 ) -> tuple[Solved, int]:
     """Let a machine follow its path; return it, with another margin, and the number of events.
 
@@ -68,7 +70,7 @@ def follow(
     """
     m = int(solved.size[0])
     outcome, events, solved.bias[0], members, inverse = follow_masses(
-        objects.kernel, count, scale, C, old, new, solved.bias[0], solved.members[0, :m], solved.inverse[0],
+        objects.kernel, count, scale, tolerance, C, old, new, solved.bias[0], solved.members[0, :m], solved.inverse[0],
         solved.beta[0], solved.score[0], solved.state[0],
     )  # fmt: skip
     if outcome != SOLVED:
@@ -77,12 +79,12 @@ def follow(
     return solved._replace(members=members[None], inverse=inverse[None]), int(events)
 
 
-def build_margin(count: int, scale: float, C: float, objects: Objects, solved: Solved) -> Solved:
+def build_margin(count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved) -> Solved:
     """Return a machine with a margin and its inverse built from the states; its scores are from the kernel."""
     room = int((np.abs(solved.state[0, :count]) == 1).sum()) + 1
     solved = solved._replace(members=np.zeros((1, room), np.int64), inverse=np.zeros((1, room, room)))
     rebuild(0, scale, count, C, objects, solved)
-    refresh_scores(0, count, objects, solved)
+    certify(0, scale, tolerance, count, C, objects, solved)
     return solved
 
 
@@ -130,21 +132,33 @@ def move_one(
     old, new = (
         np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
     )
-    machine, events = follow(count, scale, C, before, copy_of(k, count, solved), old, new)
+    machine, events = follow(count, scale, tolerance, C, before, copy_of(k, count, solved), old, new)
     if events < 0:
         # Rounding may have spoilt the inverse: once more, from one that is built from nothing.
-        machine = build_margin(count, scale, C, before, copy_of(k, count, solved))
-        machine, events = follow(count, scale, C, before, machine, old, new)
-    if events >= 0 and residual_of(count, scale, C, after, machine) <= tolerance:
-        return machine, events
+        machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
+        machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
+    if events >= 0:
+        machine.drift[0] = residual_of(count, scale, C, after, machine)
+        if machine.drift[0] <= tolerance:
+            return machine, events
     machine = copy_of(k, count, solved)
-    problem = Problem(after.kernel[:count], after.positive[0, :count], after.total[0, :count], C)
-    with np.errstate(invalid="ignore"):  # what is not a number is refused below
-        solution = batch_solve(problem, feasible(C, machine.beta[0], old, new), tolerance)
-    machine.beta[0], machine.state[0] = solution.beta, solution.state
-    machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
-    machine = build_margin(count, scale, C, after, machine)
-    worst = float(np.max([solution.violation, residual_of(count, scale, C, after, machine)]))
-    if not worst <= tolerance:
-        raise NotConverged(f"residual must be at most {tolerance}, got {worst:.3g} with the new weights")
-    return machine, -1
+    problem = Problem(after.kernel[:count], after.positive[0, :count], after.total[0, :count], C, scale, tolerance)
+    for solve in (pivoted, batch_solve):
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused below
+            solution = solve(problem, feasible(C, machine.beta[0], old, new))
+        machine.beta[0], machine.state[0] = solution.beta, solution.state
+        machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
+        moved = build_margin(count, scale, tolerance, C, after, machine)
+        moved.drift[0] = worst = float(np.max([solution.violation, residual_of(count, scale, C, after, moved)]))
+        if worst <= tolerance:
+            return moved, -1
+    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {worst:.3g} with the new weights")
+
+
+def pivoted(problem: Problem, beta: Floats) -> Solution:
+    """Return what block pivoting makes of feasible coefficients."""
+    with one_thread():
+        beta, score = beta.copy(), np.empty(beta.size)
+        state = settle(problem, beta, problem.near)
+        scores_from(beta, 0.0, problem.kernel, beta.size, score)
+        return exchanged(problem, Solution(beta, score, state, np.inf))

@@ -1,0 +1,192 @@
+"""Do the hinge-loss machines keep their word on every table: solved to the tolerance they state, or refused?
+
+    python benchmarks/certificates.py --streams 20000 --processes 2
+
+Streams of up to 150 examples: kernels, C, scales of the features, offsets, lattices, duplicates, weights, and labels
+from noise to a rule without any. After every step that is accepted the violation of the optimality conditions is
+computed from nothing but the objects, labels, weights and the machine's coefficients and scores: kernel and sums in
+long double, equal objects as one. Some steps forget an example or give the classes other weights. A stream ends at
+the first step that is refused; then the machine must be as it was, to the last bit of its scores.
+
+Prints one JSON line: streams, steps, the worst violation in units of the tolerance stated, streams with a refusal and
+their share by kind, and every violation above the tolerance with what makes it happen again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import multiprocessing
+import time
+
+import numpy as np
+
+import venn
+
+OBJECTS = ("normal", "lattice", "binary", "line", "repeats", "one-hot")
+SCALES = ("plain", "flat", "wide", "offset", "constant", "mixed")
+LABELS = ("noise", "rule", "noisy rule", "late")
+
+
+def table(objects, scales, n, rng):
+    """Return (n, d) objects of a kind, their features on scales of another."""
+    d = int(rng.integers(1, 5))
+    if objects == "normal":
+        X = rng.normal(size=(n, d))
+    elif objects == "lattice":
+        X = rng.integers(0, 4, size=(n, d)).astype(float)
+    elif objects == "binary":
+        X = rng.integers(0, 2, size=(n, d + 4)).astype(float)
+    elif objects == "line":
+        X = rng.normal(size=(n, 1)) * rng.normal(size=d) + rng.normal(size=d)
+    elif objects == "repeats":
+        X = rng.normal(size=(max(1, n // 3), d))[rng.integers(0, max(1, n // 3), n)]
+    else:
+        X = np.concatenate([np.eye(3)[rng.integers(0, 3, n)] for _ in range(d + 1)], axis=1)
+    if scales == "flat":
+        X = X * 10.0 ** rng.uniform(-6, -1)
+    elif scales == "wide":
+        X = X * 10.0 ** rng.uniform(-2, 6, X.shape[1])
+    elif scales == "offset":
+        X = X + 10.0 ** rng.uniform(0, 9)
+    elif scales == "constant":
+        X = np.column_stack([X, np.full(n, 10.0 ** rng.uniform(0, 9))])
+    elif scales == "mixed":
+        X = X * 10.0 ** rng.uniform(-3, 3, X.shape[1]) + 10.0 ** rng.uniform(-3, 6, X.shape[1])
+    return X
+
+
+def labels(kind, X, c, n, rng):
+    """Return (n,) class codes."""
+    noise = rng.integers(0, c, n)
+    if kind == "noise":
+        return noise
+    if kind == "late":
+        return np.where(np.arange(n) < n // 2, 0, noise)
+    order = X @ rng.normal(size=X.shape[1])
+    rule = np.searchsorted(np.quantile(order, np.arange(1, c) / c), order)
+    return np.where(rng.random(n) < 0.2, noise, rule) if kind == "noisy rule" else rule
+
+
+def exact_kernel(kernel, X):
+    """Return the kernel's matrix in long double, but for what a bias takes up."""
+    X = X.astype(np.longdouble)
+    if isinstance(kernel, venn.Polynomial):
+        return (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** kernel.degree
+    squares = np.zeros((len(X), len(X)), np.longdouble)
+    for column in X.T:
+        squares += (column[:, None] - column) ** 2
+    return -squares / 2 if isinstance(kernel, venn.Linear) else np.expm1(-np.longdouble(kernel.gamma) * squares)
+
+
+def violation(machine, X, y, weights):
+    """Return the worst violation of the optimality conditions by the machine's coefficients and scores."""
+    distinct, where = np.unique(X, axis=0, return_inverse=True)
+    where = where.ravel()
+    K = exact_kernel(machine.kernel, distinct)
+    duals, worst = machine.duals, 0.0
+    scores = np.array([machine.scores(x) for x in distinct])
+    scale = max(float(np.abs(K).max()), 1e-300)
+    C, near = machine.C, 1e-9 * min(machine.C, 1e6 / scale)
+    for k in range(duals.shape[1]):
+        own = y == k
+        if own.all() or not own.any():
+            continue
+        beta, positive, negative = (np.zeros(len(distinct), np.longdouble) for _ in range(3))
+        np.add.at(beta, where, duals[:, k])
+        np.add.at(positive, where, np.where(own, weights, 0.0))
+        np.add.at(negative, where, np.where(own, 0.0, weights))
+        fresh = K @ beta
+        f = fresh + np.median(scores[:, k] - fresh)
+        middle = C * (positive - negative)
+        rise = np.where(beta < middle - near, 1.0, np.where(beta < C * positive - near, -1.0, -np.inf))
+        fall = np.where(beta > middle + near, -1.0, np.where(beta > -C * negative + near, 1.0, np.inf))
+        parts = ((rise - f).max(), (f - fall).max(), np.abs(f - scores[:, k]).max(), abs(beta.sum()) / C)
+        box = (((beta - C * positive) / C).max(), ((-C * negative - beta) / C).max())
+        worst = max(worst, *map(float, parts), *map(float, box))
+    return worst
+
+
+def trial(seed):
+    """Return (what was tried, steps, worst violation over tolerance, why it ended)."""
+    rng = np.random.default_rng(seed)
+    objects, scales, kind = rng.choice(OBJECTS), rng.choice(SCALES), rng.choice(LABELS)
+    n, c = int(rng.integers(5, 151)), int(rng.integers(2, 4))
+    X = table(objects, scales, n, rng)
+    y = labels(kind, X, c, n, rng)
+    gamma = 10.0 ** rng.uniform(-4, 1)
+    kernels = (venn.RBF(gamma), venn.RBF(gamma / max(1e-12, float(X.var()))), venn.Linear(), venn.Polynomial(2))
+    kernel = kernels[int(rng.choice(4, p=[0.4, 0.25, 0.25, 0.1]))]
+    C = float(10.0 ** rng.integers(-2, 4))
+    machine = venn.OneVsAllSVM(kernel, C, list(range(c)))
+    what = {
+        "seed": seed, "objects": str(objects), "scales": str(scales), "labels": str(kind), "n": n, "classes": c,
+        "kernel": type(kernel).__name__, "C": C,
+    }  # fmt: skip
+    weighted = rng.random() < 0.2
+    kept, weights, class_weights, worst, steps = [], np.zeros(n), np.ones(c), 0.0, 0
+    check = int(rng.integers(1, 6))  # the certificate is dear: every so many steps, and at the end
+    for i in range(n):
+        weight = float(2.0 ** rng.integers(-3, 4)) if weighted else 1.0
+        before = [machine.scores(x).copy() for x in X[kept[-3:]]] if kept else []
+        try:
+            draw = rng.random()
+            if draw < 0.02 and len(kept) > 3:
+                place = int(rng.integers(len(kept)))
+                machine.unlearn_one(place)
+                kept.pop(place)
+            elif draw < 0.03 and len(kept) > 3:
+                new = 2.0 ** rng.integers(-2, 3, c)
+                machine.reweigh(new)
+                class_weights = new
+            machine.learn_one(X[i], int(y[i]), weight)
+        except (venn.NotConverged, ValueError) as error:
+            n_kept = machine.n
+            same = n_kept != len(kept) or all(
+                np.array_equal(a, machine.scores(x)) for a, x in zip(before, X[kept[-3:]], strict=True)
+            )
+            end = type(error).__name__ + ("" if same else ": not as before")
+            return {**what, "error": str(error)[:200], "at": i}, steps, worst, end
+        kept.append(i)
+        weights[i] = weight
+        steps += 1
+        if steps % check == 0 or i == n - 1:
+            effective = weights[kept] * class_weights[y[kept]]
+            worst = max(worst, violation(machine, X[kept], y[kept], effective) / machine.tolerance)
+    return what, steps, worst, "done"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--refusals", action="store_true", help="print each one")
+    args = parser.parse_args()
+    start, worst, steps = time.time(), 0.0, 0
+    ends, refused, tried, above = collections.Counter(), collections.Counter(), collections.Counter(), []
+    with multiprocessing.Pool(args.processes) as pool:
+        for what, done, reached, end in pool.imap_unordered(
+            trial, range(args.first, args.first + args.streams), chunksize=20
+        ):
+            steps += done
+            worst = max(worst, reached)
+            ends[end] += 1
+            for kind in ("objects", "scales", "labels", "kernel", "C"):
+                tried[f"{kind} {what[kind]}"] += 1
+                refused[f"{kind} {what[kind]}"] += end != "done"
+            if args.refusals and end != "done":
+                print(json.dumps(what), flush=True)
+            if reached > 1.0 or "not as before" in end:
+                above.append({**what, "worst": reached, "end": end})
+    shares = {kind: f"{100 * refused[kind] / tried[kind]:.2f} %" for kind in sorted(tried)}
+    line = {
+        "benchmark": "certificates", "streams": args.streams, "steps": steps, "worst_over_tolerance": round(worst, 3),
+        "ends": dict(ends), "refused": shares, "above": above[:50], "seconds": round(time.time() - start),
+    }  # fmt: skip
+    print(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Loops of block pivoting: coefficients to their ends, and a judgement of every object's state."""
+
+import numpy as np
+
+from venn._compiled.dense import add_rows
+from venn._compiled.jit import compiled
+from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, level_above, level_below, segment
+
+
+@compiled
+def send_to_ends(K, count, positive, total, C, state, beta, score):  # type: ignore[no-untyped-def]
+    """Put the coefficients of all but members at the ends that their states name; scores follow."""
+    moved, by = np.empty(count, np.int64), np.empty(count)
+    n = 0
+    for i in range(count):
+        end = beta[i]
+        if state[i] == ABOVE:
+            end = -C * (total[i] - positive[i])
+        elif state[i] == MIDDLE:
+            end = C * (2.0 * positive[i] - total[i])
+        elif state[i] == BELOW:
+            end = C * positive[i]
+        if end != beta[i]:
+            moved[n] = i
+            by[n] = end - beta[i]
+            beta[i] = end
+            n += 1
+    add_rows(score, count, K, moved, by, n)
+
+
+@compiled
+def judge(count, positive, total, C, small, near, beta, score, state, guess):  # type: ignore[no-untyped-def]
+    """Set `guess` to the states that coefficients and scores call for.
+
+    Objects change places that are beyond a level, or their segment, by more than `small`. Returns (how many do, worst
+    violation, members that stand at no end of their segment).
+    """
+    wrong, off, worst, balance = 0, 0, 0.0, 0.0
+    for i in range(count):
+        balance += beta[i]
+        here = state[i]
+        guess[i] = here
+        if here in (PLUS, MINUS):
+            low, high = segment(here, positive[i], total[i] - positive[i], C)
+            off += abs(beta[i] - low) > near and abs(beta[i] - high) > near
+            over, under = (beta[i] - high) / C, (low - beta[i]) / C
+            worst = max(worst, over, under)
+            # One that depends on other members has only their word for its score.
+            higher = score[i] - here
+            worst = max(worst, abs(higher))
+            if over > small or (higher < -2.0 * small and not under > small):
+                guess[i] = MIDDLE if here == PLUS else BELOW
+            elif under > small or higher > 2.0 * small:
+                guess[i] = ABOVE if here == PLUS else MIDDLE
+        else:
+            over = score[i] - level_above(here, positive[i])
+            under = level_below(here, total[i] - positive[i]) - score[i]
+            worst = max(worst, over, under)
+            if over > small:
+                guess[i] = PLUS if here == MIDDLE else MINUS
+            elif under > small:
+                guess[i] = MINUS if here == MIDDLE else PLUS
+        wrong += guess[i] != here
+    return wrong, max(worst, abs(balance) / C), off

@@ -1,0 +1,217 @@
+"""Block pivoting: one machine solved by exchanging many members of its margin at once.
+
+A path changes the margin by one object an event, each event exact and worth a pass over the margin. Where hundreds of
+objects change, some factorisations cost less: guess for every object the segment on which it lives, solve for the
+members of the margin, send those who left their segment to its end, take in those whose score passed a level, and
+guess again. Mostly 5 to 10 rounds suffice, whatever the number of changes. Nothing says that they must end; so rounds
+that make it no better are counted, and then somebody else has to solve the problem.
+
+References: Kostreva (1978), "Block pivot methods for solving the complementarity problem"; Júdice & Pires (1994), "A
+block principal pivoting algorithm for large-scale strictly monotone linear complementarity problems".
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
+from threadpoolctl import ThreadpoolController
+
+from venn._compiled.dense import add_rows
+from venn._compiled.exchange import judge, send_to_ends
+from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
+from venn._compiled.smo import bias_interval, resolution, scores_from
+from venn.prediction import Floats, Integers
+
+ROUNDS = 60
+PATIENCE = 8  # rounds that leave as many objects wrong as the best one before them
+DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
+SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more change places
+RIDGE = 0.01  # of the violation allowed: what a ridge on the kernel may do to a score
+
+
+def ridge_of(C: float, total: Floats, tolerance: float) -> float:
+    """Return what may be added to K(x, x) without moving a score noticeably: it sets nearly dependent objects apart."""
+    return RIDGE * tolerance / (C * float(total.max()))
+
+
+class Problem(NamedTuple):
+    """One machine over distinct objects; coefficients live on segments, see `venn._compiled.path`."""
+
+    kernel: Floats  # (m, >= m)
+    positive: Floats  # (m,) weights of the examples of the class
+    total: Floats  # (m,) weights of all examples
+    C: float
+    scale: float  # largest squared distance of objects from the first, see `HingeState`
+    tolerance: float  # worst violation allowed
+
+    @property
+    def ends(self) -> tuple[Floats, Floats, Floats]:
+        """Ends of the segments: of the lower one's bottom, between, of the upper one's top."""
+        return (
+            np.multiply(-self.C, self.total - self.positive, dtype=np.float64),
+            np.multiply(self.C, 2 * self.positive - self.total, dtype=np.float64),
+            np.multiply(self.C, self.positive, dtype=np.float64),
+        )
+
+    @property
+    def ridge(self) -> float:
+        """What may be added to K(x, x), see `ridge_of`."""
+        return ridge_of(self.C, self.total, self.tolerance)
+
+    @property
+    def near(self) -> float:
+        """How near to an end a coefficient counts as there."""
+        near: float = resolution(self.C, self.scale)
+        return near
+
+
+class Solution(NamedTuple):
+    """Coefficients, scores, states, and the worst violation of the optimality conditions."""
+
+    beta: Floats
+    score: Floats
+    state: NDArray[np.int8]
+    violation: float
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()
+
+
+def one_thread() -> Any:
+    """Return a context in which linear algebra runs in one thread: many at once, of small matrices, only collide."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def settle(problem: Problem, beta: Floats, near: float) -> NDArray[np.int8]:
+    """Snap coefficients to ends that are `near` and return the states that they imply."""
+    low, middle, high = problem.ends
+    state = np.where(beta < middle, PLUS, MINUS).astype(np.int8)
+    for end, name in ((high, BELOW), (middle, MIDDLE), (low, ABOVE)):
+        there = np.abs(beta - end) <= near
+        if name == ABOVE:
+            there &= problem.positive > 0
+        beta[there] = end[there]
+        state[there] = name
+    return state
+
+
+class Factor:
+    """Solves for members of a margin, of whom those that depend on others keep their coefficients.
+
+    Seen from one of them, the root, the others' features have inner products that no shift changes: their matrix is
+    positive definite where the members do not depend on one another, whether the kernel holds proximities or not. The
+    root's coefficient is what the others leave of the balance.
+    """
+
+    def __init__(self, kernel: Floats, members: Integers, ridge: float = 0.0) -> None:
+        root, others = members[0], members[1:]
+        away = kernel[others, root] - kernel[root, root]
+        matrix = kernel[np.ix_(others, others)] - kernel[root, others] - away[:, None] + ridge
+        matrix[np.diag_indices(others.size)] += ridge
+        largest = float(matrix.diagonal().max(initial=0.0))
+        factor, failed = dpotrf(matrix.T, lower=1, clean=0)
+        if failed or (others.size and (factor.diagonal() ** 2).min() <= DEPENDENT * largest):
+            factor, order, rank, _ = dpstrf(matrix, tol=DEPENDENT * largest, lower=1)
+            kept = order[:rank] - 1
+            factor, others, away = factor[:rank, :rank], others[kept], away[kept]
+        self.members = np.append(root, others)  #: those that do not depend on others, the root first
+        self._factor, self._away, self._root = factor, away - ridge, float(kernel[root, root]) + ridge
+
+    def solve(self, rest: Floats, balance: float) -> tuple[Floats, float]:
+        """Return (coefficients, bias) that give the scores `rest` and sum to `balance`."""
+        wanted = rest[1:] - rest[0] - self._away * balance
+        beta = dpotrs(self._factor, wanted, lower=1)[0] if wanted.size else wanted
+        return np.append(balance - beta.sum(), beta), float(rest[0] - self._root * balance - self._away @ beta)
+
+    def inverse(self) -> Floats:
+        """Return the inverse of the bordered matrix: bias, root, others."""
+        m = self.members.size
+        inverse = np.zeros((m + 1, m + 1))
+        half = np.tril(dpotri(self._factor, lower=1)[0])
+        G = half + np.tril(half, -1).T
+        g, h = G.sum(axis=1), G @ self._away
+        inverse[2:, 2:] = G
+        inverse[1, 2:] = inverse[2:, 1] = -g
+        inverse[0, 2:] = inverse[2:, 0] = -h
+        inverse[1, 1], inverse[0, 1] = g.sum(), 1.0 + h.sum()
+        inverse[1, 0], inverse[0, 0] = inverse[0, 1], self._away @ h - self._root
+        return inverse
+
+
+def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
+    """Solve for states: members on their levels, all others at ends; what was found before is written over.
+
+    More rounds mend what rounding left of the first.
+    """
+    kernel, positive, total, C, *_ = problem
+    beta, score, state, _ = found
+    count, guess = total.size, np.empty_like(state)
+    send_to_ends(kernel, count, positive, total, C, state, beta, score)
+    members = np.flatnonzero(np.abs(state) == 1)
+    if members.size:
+        factor = Factor(kernel, members, problem.ridge)
+        own = factor.members
+        for _ in range(rounds):
+            change, shift = factor.solve(state[own] - score[own] - problem.ridge * beta[own], -float(beta.sum()))
+            beta[own] += change
+            score += shift
+            add_rows(score, count, kernel, own, change, own.size)
+    _, worst, off = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, guess)
+    if not off:
+        # All coefficients stand at ends: the bias is free in an interval.
+        state = settle(problem, beta, problem.near)
+        scores_from(beta, 0.0, kernel, count, score)
+        least, most = bias_interval(beta, score, positive, total, C, count, problem.near)
+        score += 0.5 * (least + most)
+        worst = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, guess)[1]
+    return Solution(beta, score, state, np.inf if np.isnan(worst) or np.isnan(score).any() else worst)
+
+
+def exchanged(problem: Problem, start: Solution) -> Solution:
+    """Return the best solution that block pivoting finds.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : Solution
+        Any coefficients, scores that are theirs but for the bias, and a guess of the states.
+    """
+    kernel, positive, total, C, *_ = problem
+    count = total.size
+    found = best = Solution(start.beta.copy(), start.score.copy(), start.state.copy(), np.inf)
+    fewest, patience = count + 1, PATIENCE
+    for _ in range(ROUNDS + count):
+        found = solved_on(problem, found)
+        if found.violation < best.violation:
+            best = Solution(found.beta.copy(), found.score.copy(), found.state.copy(), found.violation)
+        guess = np.empty_like(found.state)
+        small = SMALL * problem.tolerance
+        wrong, _, _ = judge(count, positive, total, C, small, problem.near, found.beta, found.score, found.state, guess)
+        if wrong == 0 or not np.isfinite(found.violation):
+            break
+        if wrong < fewest:
+            fewest, patience = wrong, PATIENCE
+        elif patience > 0:
+            patience -= 1
+        else:
+            # One at a time: slow, and sure to end but for rounding.
+            last = int(np.flatnonzero(guess != found.state)[-1])
+            guess[:last] = found.state[:last]
+        found = found._replace(state=guess)
+    if not best.violation <= problem.tolerance:
+        return best
+    scores_from(best.beta, 0.0, kernel, count, best.score)
+    return solved_on(problem, best, rounds=3)
+
+
+def margin_of(kernel: Floats, members: Integers, ridge: float = 0.0) -> tuple[Integers, Floats]:
+    """Return those members of a margin that do not depend on others, in another order, and their bordered inverse."""
+    with one_thread():
+        factor = Factor(kernel, members, ridge)
+        return factor.members, factor.inverse()
