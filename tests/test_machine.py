@@ -378,7 +378,7 @@ def test_a_hypothesis_that_is_no_class_code(j):
 
 @pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf sharp", 10.0)])
 @pytest.mark.parametrize("kind", OBJECTS)
-def test_only_a_machine_of_one_class_is_solved_without_the_path(kernel, C, kind, monkeypatch):
+def test_no_branch_is_solved_without_the_path(kernel, C, kind, monkeypatch):
     """Answers would be right all the same, and slow: nothing else would notice a path that gives up."""
     solve, at = venn.OneVsAllSVM._solve_afresh, []
 
@@ -391,8 +391,7 @@ def test_only_a_machine_of_one_class_is_solved_without_the_path(kernel, C, kind,
     X = objects(kind, rng, 60)
     y = labels("signal", rng, X, 3)
     learned(machine_of(kernel, C, 3), X, y)
-    last = max(int(np.argmax(y == k)) for k in range(3))  # where the third class comes
-    assert 0 < max(at) <= last < 30
+    assert not at
 
 
 def test_a_pickle_holds_what_was_learned_and_no_room_for_more():

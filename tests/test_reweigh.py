@@ -208,7 +208,7 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
     X, y, w = examples("grid", 4, 20)
     machine = taught(make(venn.RBF(0.5), 2.0, range(3)), X, y, w)
     answer, before = machine.hypotheses([0.5, 0.5]), pickle.dumps(machine)
-    monkeypatch.setattr("venn.machines.hinge.TOLERANCE", -1.0)
+    monkeypatch.setattr("venn.machines.hinge.tolerance_of", lambda C, scale: -1.0)
     monkeypatch.setattr("venn.machines.least_squares.TOLERANCE", -1.0)
     with pytest.raises(venn.NotConverged, match="with the new"):
         machine.reweigh((1, 2, 3))
@@ -291,7 +291,7 @@ def test_masses_of_one_object_may_go_to_0(kind, seed):
         new[gone, p] = 0.0
         beta, score, state = solved.beta[0].copy(), solved.score[0].copy(), solved.state[0].copy()
         outcome, _, bias, members, _ = follow_masses(
-            kernel, count, 1.0, 2.0, old, new, solved.bias[0], solved.members[0, : solved.size[0]], solved.inverse[0],
+            kernel, count, 1.0, 1e-8, 2.0, old, new, solved.bias[0], solved.members[0, : solved.size[0]], solved.inverse[0],
             beta, score, state,
         )  # fmt: skip
         assert outcome == SOLVED

@@ -264,8 +264,9 @@ def test_a_sparse_machine_is_the_dense_one_step_by_step(name, kernel):
     for i, x in enumerate(X):
         given = row(x, FORMATS[i % len(FORMATS)])
         first, second = dense.hypotheses(x), sparse.hypotheses(given)
-        # Kernel rows of inner products agree to the last bit, so all does.
-        assert worst_difference(first, second) <= (1e-8 if kernel == "rbf" else 0.0), f"step {i}"
+        # Kernel rows of inner products agree to the last bit, so all does; distances are added in another order.
+        close = 0.0 if kernel == "quadratic" or (kernel == "linear" and "one vs" not in name) else 1e-8
+        assert worst_difference(first, second) <= close, f"step {i}"
         assert sparse.hypotheses(row(x)) is second  # in another format it is the same question
         dense.learn_one(x, y[i])
         sparse.learn_one(given, y[i])

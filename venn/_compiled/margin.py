@@ -10,7 +10,7 @@ from venn._compiled.smo import levels, resolution, scores_from
 
 ROUNDING = 2e-15  # of a score, in units of scale and of the sum of coefficients that make it up, or have moved
 ENOUGH = 0.02  # of the violation allowed: members so near to their levels are not corrected
-NEARLY = 1e-13  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
+NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
 
 
 @compiled

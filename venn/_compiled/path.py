@@ -29,6 +29,7 @@ FLAT = 1e-11  # a rate below this is no motion
 # A squared distance from the margin's span below this, in units of the largest K(x, x), is dependence: less could
 # not move a score by the tolerance, and rounding is not far below.
 DEPENDENT = 3e-15
+DOUBTFUL = 1e-8  # with a smaller one, in the same units, an inverse that is updated loses digits
 REACH, NEAR = 1.2, 0.02  # how far an object may move more than its first rate says, and stay unwatched
 AGAIN, CLOSE = 0.25, 0.01  # how near to a level, by its way and besides, an object may end, and stay unwatched again
 EVENTS = 256  # events of one path, at most: they are kept as rank-one terms
@@ -167,7 +168,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     `branch` holds a solved base and is updated in place; `margin` and `motion` are those of the base. Only
     the objects that `screen` has marked in `scratch` are watched on the way.
 
-    Returns (outcome, budget left, slots, events, p joined).
+    Returns (outcome, budget left, slots, events, p joined, whether the terms lost digits).
     Slots alive afterwards are the new
     margin; the rows of `branch.terms` over `branch.kappa` are its inverse's rank-one terms.
     """
@@ -204,6 +205,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     rate_p = response[p]
     driven = 0.0
     p_joined = False
+    spoilt = False
     up[p] = np.inf
     down[p] = -np.inf
     # Watch the objects that an event could reach.
@@ -280,6 +282,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             row[slots] = 1.0
             for e in range(events):
                 U[e, slots] = 0.0
+            spoilt |= rate_p < DOUBTFUL * scale
             kappa[events] = rate_p
             events += 1
             index[slots] = p
@@ -360,6 +363,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
                 # It depends on the members, and stays on its level as they do: what moved it is rounding.
                 rate_q[who] = 0.0
                 continue
+            spoilt |= pivot < DOUBTFUL * scale
             u[slots] = 1.0
             row = U[events]
             for a in range(slots + 1):
@@ -429,4 +433,4 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
                 score[i] += shift
             add_rows(score, count, K, near, rhs, used)
         beta[p] += move
-    return outcome, budget - driven, slots, events, p_joined
+    return outcome, budget - driven, slots, events, p_joined, spoilt

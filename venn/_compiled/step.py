@@ -169,7 +169,8 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
     """Follow the path from the machine as it stands, through empty margins too.
 
     `watch` of 1 leaves to `slack` in `scratch` which objects are watched on the way, of 0 lets `screen` choose them,
-    of -1 means all. Returns (outcome, how to commit, the margin that slots refer to, slots, events).
+    of -1 means all. Returns (outcome, how to commit, the margin that slots refer to, slots, events, whether its inverse
+    lost digits).
     """
     sign, p, K, count, positive, total, C, _, tolerance = case
     score, state, up, down, alive = branch.score, branch.state, branch.up, branch.down, branch.alive
@@ -179,7 +180,7 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
     alone_B = np.empty((2, 2))
     commit, left = UPDATE, budget
     members, size, B = margin
-    slots, events, outcome = 1, 0, SOLVED
+    slots, events, outcome, spoilt = 1, 0, SOLVED, False
     for leg in range(4 * count + 50):
         if size == 0:
             # Nobody stands on the margin: only the bias can move, until somebody does.
@@ -220,7 +221,10 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
             screen(case, left, 0.0, response, branch, slack)
         elif watch == 0:
             screen(case, left, 1.0, response, branch, slack)
-        outcome, left, slots, events, joined = follow(case, left, Margin(members, size, B), motion, branch, scratch)
+        outcome, left, slots, events, joined, lost = follow(
+            case, left, Margin(members, size, B), motion, branch, scratch
+        )
+        spoilt |= lost
         if outcome != SOLVED:
             break
         remaining = living(slots, alive)
@@ -230,7 +234,7 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
         if joined or remaining > 0 or left <= 0.0:
             break
         size = 0
-    return outcome, commit, Margin(members, size, B), slots, events
+    return outcome, commit, Margin(members, size, B), slots, events, spoilt
 
 
 @compiled
@@ -335,7 +339,7 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
                 scratch.order, scratch.margin[6],
             )  # fmt: skip
         start(base, branch, count)
-        outcome, commit, of, slots, events = walk(case, budget, watch, margin, motion, base, branch, scratch)
+        outcome, commit, of, slots, events, spoilt = walk(case, budget, watch, margin, motion, base, branch, scratch)
         error = np.inf
         if outcome == SOLVED:
             commit, slots, events, error, snapped = land(case, commit, slots, events, of, branch, scratch)
@@ -343,6 +347,8 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
             worst = max(error, largest_violation(branch.score, branch.up, branch.down, count, scratch.margin[6]))
             drift = worst + case.scale * (ROUNDING * way(branch.beta, base.beta, count) + snapped)
             if worst <= accepted and abs(branch.score[p]) < np.inf:
+                if spoilt:
+                    commit, slots, events = REBUILD, 1, 0
                 return commit, slots, events, worst, drift
         # Once more, with more objects watched: with the same ones the path would be the same.
         if watch < 0:

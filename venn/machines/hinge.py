@@ -130,7 +130,8 @@ class HingeMachine(HingeState):
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
         if self.n == 0:
             return 0.0
-        worst: float = worst_residual(self._count, self._scale, self.C, self._objects, self._solved)
+        scale = max(self._scale, 1e-300)
+        worst: float = worst_residual(self._count, scale, self.C, self._objects, self._solved)
         return worst
 
     @property

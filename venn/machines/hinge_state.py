@@ -204,7 +204,8 @@ class HingeState(Storing, ABC):
     def _scale_of_all(self) -> float:
         kernel, m = self._objects.kernel, self._count
         itself = kernel.diagonal()[:m]
-        return float(max(itself.max(initial=0.0), (itself - 2.0 * kernel[0, :m]).max(initial=0.0) + kernel[0, 0]))
+        away = itself - 2.0 * kernel[0, :m]
+        return max(0.0, float(itself.max(initial=0.0)), float(away.max() + kernel[0, 0]) if m else 0.0)
 
     def _enlist(self, p: int, label: int, weight: float) -> None:
         """Count an example at object p among the distinct ones."""

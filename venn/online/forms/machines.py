@@ -118,7 +118,7 @@ def packed_rows(square: Any, m: int) -> Any:
 # ------------------------------------------------------------------------------- hinge machines
 
 
-HEAD = ("n", "objects", "features", "scale", "changes")
+HEAD = ("n", "objects", "features", "scale")
 OWN = tuple(
     Part(name, ())
     for name in (
@@ -131,7 +131,7 @@ class HingeForm(MachineForm):
     """Of `OneVsAllSVM` and `OneVsOneSVM`: objects, the lower triangle of their kernel, examples, solutions, margins."""
 
     known = """_codes classes signs n _store _count _where _asked _extras _scale _room _margin_room _counts _scratch
-        class_weights _values _group _side _unit _joining _branches _known _spans _changes"""
+        class_weights _values _group _side _unit _joining _branches _known _spans _held"""
     parts = (
         Part("_first", ("m",), "c", np.int64),
         Part("_first_weight", ("m",)),
@@ -142,6 +142,7 @@ class HingeForm(MachineForm):
         Part("_solved.score", ("k", "m")),
         Part("_solved.state", ("k", "m"), dtype=np.int8),
         Part("_solved.bias", ("k",)),
+        Part("_solved.drift", ("k",)),
         Part("_history", (2, "n"), dtype=np.int64),
         Part("_weights", ("n",)),
     )
@@ -149,7 +150,6 @@ class HingeForm(MachineForm):
     def _held(self, thing: Any) -> dict[str, Any]:
         held = {
             "n": thing.n, "objects": thing._count, "features": thing._features, "scale": thing._scale,
-            "changes": thing._changes,
         }  # fmt: skip
         return held | (self._learned(thing) if thing.n else dict.fromkeys(part.path for part in self.parts + OWN))
 
@@ -181,13 +181,13 @@ class HingeForm(MachineForm):
         """Let a machine have learned what the state says."""
         checked_names("state", state, self.state(thing).keys())
         d, m, n = checked_sizes(state, "objects")
-        scale, changes = real("scale", state["scale"], 0.0), whole("changes", state["changes"])
+        scale = real("scale", state["scale"], 0.0)
         if n:
             self._check(state, {"d": d, "m": m, "k": len(thing.signs), "n": n, "c": len(thing.classes)})
             self._set(thing, state, m, n)
         elif any(value is not None for name, value in state.items() if name not in HEAD):
             raise ValueError("a machine without examples must have no objects")
-        thing._scale, thing._changes = scale, changes
+        thing._scale = scale
         if n and state["asked"] is not None:
             key, weight = state["asked"]
             thing.hypotheses(read_object(key), weight).tables(True)
@@ -254,6 +254,8 @@ class HingeForm(MachineForm):
         for own, used, states in zip(members, size.tolist(), state["_solved.state"], strict=True):
             if not np.array_equal(np.sort(own[:used]), np.flatnonzero(np.abs(states) == 1)):
                 raise ValueError("the members of a margin must be the objects whose state says so")
+        if not (state["_solved.drift"] >= 0).all():
+            raise ValueError("drift must be >= 0")
         if not ((state["_weights"] > 0).all() and (state["_objects.total"] >= 0).all()):
             raise ValueError("weights must be > 0")
         if len(set(checked_objects(state["_columns"], sizes["d"], m))) != m:
