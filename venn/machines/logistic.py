@@ -38,8 +38,11 @@ class KernelLogisticRegression(LogisticState):
     machine, the two problems with the new object as positive and as negative, from the last solution; the branch
     of the revealed label is kept.
 
-    A class without examples has the score -1 everywhere, and a machine with one class only +1: there the bias would be
-    infinite. Equal objects share one coefficient, so that equal examples have equal scores.
+    A machine whose examples are all of one sign, as that of a class without examples, would have an infinite bias. It
+    has the same score everywhere, the log odds ln((P + e) / (N + e)), where P is the weight of the examples of the
+    class and N that of the others, one of which is 0. There e = 1/2 / (1 + C max K(x, x)): low enough that a class that
+    has not come does not look likelier than, far from its example, one that came once. Equal objects share one
+    coefficient, so that equal examples have equal scores.
 
     A step solves by Newton's method. Its matrix changes with all weights p (1 - p), so that no factor of it can be
     kept. What is kept, for each machine, is the inverse with the weights rounded to powers of sqrt 2: it changes by few
@@ -141,8 +144,8 @@ class KernelLogisticRegression(LogisticState):
         to the nearest power of sqrt 2: f_i moves by -v a, where a is the multiplier of the example and v the variance
         that the others leave to f_i in the Gaussian approximation. That is a function of the bag and the example that
         treats all alike, and so makes valid taxonomies; it is not the score of a machine solved without the example.
-        Of a machine, the only example of its sign has the other sign's constant score. One class in all
-        keeps its scores.
+        Of a machine, the only example of its sign has the constant score of the others, which are all of one. One class
+        in all keeps its scores.
 
         References
         ----------
@@ -154,6 +157,7 @@ class KernelLogisticRegression(LogisticState):
             bag = Deletion(
                 self._score[k, :m], self._total[:m], int(self._sizes[k]), self.n,
                 rounded_weights(self.C, 1.0, self._levels[k, :m]), self._diagonals[k, :m], self._sums[k, :m],
+                self._scale,
             )  # fmt: skip
             row[:] = bag.deleted(self.C, self._places[0], self._places[1] == k, self._masses_of_places())
         return Bag(scores, self._by_class())
@@ -183,9 +187,7 @@ class KernelLogisticRegression(LogisticState):
         return self._score_row(self._store.row_with(self._count, x))
 
     def _score_row(self, row: Floats) -> Floats:
-        scores = np.array([dot(beta, row, self._count) for beta in self._beta]) + self._bias
-        scores[self._sizes == self.n] = 1.0
-        scores[self._sizes == 0] = -1.0
+        scores: Floats = np.array([dot(beta, row, self._count) for beta in self._beta]) + self._bias
         return scores
 
     # ----------------------------------------------------------------- learning
@@ -235,9 +237,9 @@ class KernelLogisticRegression(LogisticState):
         """Solve all branches for object p."""
         m, n, last = self._count, self.n, len(self._unit) - 1
         row, new = self._row(p), p == m
+        scale = max(self._scale, float(row[-1]))
         for k, size in enumerate(self._sizes.tolist()):
-            alone = size in (0, n)
-            base = self._constant(size, n) if alone else float(test_scores[k])
+            base = float(test_scores[k])
             bordered = self._join(k, row, new)
             V = rounded_weights(self.C, self._total[:m], self._levels[k, :m])
             for pair in self._pairs[k]:
@@ -249,16 +251,13 @@ class KernelLogisticRegression(LogisticState):
                     both.positive[s, p] += mass * positive[s]
                 both.todo[: pair.size] = np.where(positive, size < n, size > 0)
                 if both.todo.any():
-                    if alone:
-                        both.score[:, :m] = base
                     if new:
                         bounds = np.where(positive, self.C, -self.C) * masses
                         compiled.start_both(bordered, V, base, bounds, both.todo, both.beta, both.score)
-                    self._solve(both, max(self._scale, float(row[-1])), bordered, V)
+                    self._solve(both, scale, bordered, V)
                 for s, side in enumerate(pair):
                     if not both.todo[s]:
-                        both.beta[s] = 0.0
-                        both.score[s] = both.bias[s] = 1.0 if positive[s] else -1.0
+                        both.make_constant(s, scale)
                     self._betas[side, k, :count], self._scores[side, k, :count] = both.beta[s], both.score[s]
                     self._biases[side, k] = both.bias[s]
 
@@ -321,12 +320,10 @@ class KernelLogisticRegression(LogisticState):
 
     def _change(self, k: int, side: int, p: int, count: int, weight: float) -> Change:
         """Return how machine k's inverse changes when its branch is committed."""
-        m, n, standing = self._count, self.n + 1, self._standing(k)
+        m, standing = self._count, self._standing(k)
         total = self._total[:count].copy()
         total[p] += weight * self._unit[side, k]
-        size = int(self._sizes[k]) + (side == len(self._unit) - 1)
-        alone = size in (0, n)
-        levels = levels_of(np.full(count, self._constant(size, n)) if alone else self._scores[side, k, :count])
+        levels = levels_of(self._scores[side, k, :count])
         weights = rounded_weights(self.C, total, levels)
         return standing.changed(levels, weights, self._joined[k, :m], self._row(p) if p == m else None)
 
@@ -383,10 +380,12 @@ class KernelLogisticRegression(LogisticState):
             kernel = kernel[: m * (m + 1) // 2].copy()
             compiled.move_last(kernel, m, p)
             m -= 1
+        q = np.arange(m)
+        scale = float(kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
         solved = []
         for k, size in enumerate(sizes.tolist() if m else []):
             standing = self._standing(k).without(p, kernel) if goes else self._standing(k)
-            solved.append(self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples)))
+            solved.append(self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples), scale))
         self._forget()
         self._strike(i, place)
         if goes:
@@ -397,31 +396,40 @@ class KernelLogisticRegression(LogisticState):
             if goes:
                 self._inverse[k, : standing.G.size] = standing.G
             self._take(k, change)
-        q = np.arange(m)
-        self._scale = float(self._kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
+        self._scale = scale
         self._changed()
         if self.n == 0:
+            self._bias[:] = 0.0
             self._changes = 0
             self._store.clear()
 
     def _settle(
-        self, standing: Standing, beta: Floats, score: Floats, masses: Floats, total: Floats, size: int, n: int
+        self,
+        standing: Standing,
+        beta: Floats,
+        score: Floats,
+        masses: Floats,
+        total: Floats,
+        size: int,
+        n: int,
+        scale: float,
     ) -> tuple[Both, Change, Standing]:
-        """Solve a machine for other masses, of n examples, `size` of the class, from a start and an inverse."""
+        """Solve a machine for other masses, of n examples, `size` of the class, from a start and an inverse.
+
+        `scale` is the largest K(x, x).
+        """
         two = np.empty((4, 2, total.size))
         two[:] = np.stack([masses, total, beta, score])[:, None]
         positive, whole, start, scores = two
         both = Both(self.C, n, positive, whole, np.zeros(2, bool), start, scores, np.zeros(2))
         if size in (0, n):
-            both.beta[0] = 0.0
-            both.score[0] = both.bias[0] = 1.0 if size else -1.0
-            levels = levels_of(np.full(total.size, self._constant(size, n)))
+            both.make_constant(0, scale)
         else:
             both.todo[0] = True
-            scale, sums = max(self._scale, 1e-300), standing.sums
+            sums = standing.sums
             bordered = compiled.Bordered(standing.G, standing.diagonal, sums, float(sums.sum()), np.zeros(0), 1.0)
             both.solve(standing.kernel, scale, bordered, standing.weights, self._work)
-            levels = levels_of(both.score[0])
+        levels = levels_of(both.score[0])
         change = standing.changed(levels, rounded_weights(self.C, total, levels), np.zeros(0), None)
         return both, change, standing
 
@@ -479,8 +487,9 @@ class KernelLogisticRegression(LogisticState):
         both = self._both(k, masses[k], total, self.n)
         alone = size in (0, self.n)
         both.todo[0] = not alone
-        both.bias[0] = self._bias[k]  # of a machine with one class only nothing changes but the inverse
-        levels = levels_of(np.full(m, self._constant(size, self.n)) if alone else both.score[0])
+        if alone:
+            both.make_constant(0, self._scale)
+        levels = levels_of(both.score[0])
         change = made_anew(self._kernel, levels, rounded_weights(self.C, total, levels))
         change.apply(G, m)
         if not alone:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,10 +96,6 @@ class LogisticState(Storing):
         """Return the kernel of object p with those before it and itself, a view."""
         start = p * (p + 1) // 2
         return self._kernel[start : start + p + 1]
-
-    def _constant(self, size: int, n: int) -> float:
-        """Return the score from which a machine with one class only starts when the other comes."""
-        return math.log(max(n, 1)) * (1 if size else -1)
 
     def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
         """Return two problems of machine k, with these masses of n examples; both as it stands and none to do."""
