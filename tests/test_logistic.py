@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -18,6 +19,7 @@ from venn._compiled import packed as loops
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_batch import LogisticProblem, newton, sequential
 from venn.machines.logistic_both import Both
+from venn.machines.threads import side_by_side
 
 
 def machine_of(kernel, C, c):
@@ -297,6 +299,101 @@ def test_fresh_keeps_the_parameters_alone():
     assert fresh.n == 0
     assert fresh.residual == 0
     assert np.array_equal(fresh.scores([0.0]), [0, 0])
+
+
+# Threads -------------------------------------------------------------------------------------------------------------
+
+
+def of_everything(machine, X):
+    """Return the bytes of all that a machine has learned, and of its answers."""
+    kept = pickle.loads(pickle.dumps(machine)).__getstate__()
+    arrays = [value.tobytes() for name, value in sorted(kept.items()) if isinstance(value, np.ndarray)]
+    for x in X:
+        answer = machine.hypotheses(x)
+        for j in range(len(machine.classes)):
+            arrays += [answer.scores(j).tobytes(), answer.deleted(j).tobytes(), answer.duals(j).tobytes()]
+    return [*arrays, machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(), machine.residual]
+
+
+@pytest.mark.parametrize("class_weights", [None, (1.0, 2.0, 0.5, 1.0)])
+@pytest.mark.parametrize("kind", ["few", "normal", "repeats"])
+def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights, tmp_path):
+    rng = np.random.default_rng(8)
+    X = objects(kind, rng, 64)  # past the refresh of the inverses
+    y, w = labels("late", rng, X, 3).tolist(), rng.choice([0.5, 1.0, 2.0], 64)  # the last class never comes
+    machines = [
+        KernelLogisticRegression(venn.RBF(0.5), 5.0, range(4), class_weights, threads=threads) for threads in (1, 2, 3)
+    ]
+    for i, x in enumerate(X):
+        for machine in machines:
+            machine.learn_one(x, y[i], w[i])
+            if i % 7 == 6:
+                machine.unlearn_one(i % 5)
+        if i % 10 == 0:
+            one, *others = (of_everything(machine, X[i : i + 3]) for machine in machines)
+            assert all(other == one for other in others)
+    for machine in machines:
+        machine.reweigh((1.0, 3.0, 1.0, 0.1))
+    one, *others = (of_everything(machine, X[:3]) for machine in machines)
+    assert all(other == one for other in others)
+    for machine in machines:
+        while machine.n > 3:
+            machine.unlearn_one(machine.n // 2)
+    one, *others = (of_everything(machine, X[:3]) for machine in machines)
+    assert all(other == one for other in others)
+
+
+def test_threads_travel_with_the_machine_and_show_when_they_are_more_than_one(tmp_path):
+    machine = KernelLogisticRegression(venn.RBF(0.5), 2.0, [0, 1], threads=3)
+    learned(machine, [[0.0], [1.0], [0.3]], [0, 1, 1])
+    venn.save(tmp_path / "machine", machine)
+    for other in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine), venn.load(tmp_path / "machine")):
+        assert other.threads == 3
+        assert repr(other) == "KernelLogisticRegression(RBF(gamma=0.5), C=2.0, classes=[0, 1], threads=3)"
+        assert same_answer(other.hypotheses([0.4]), machine.hypotheses([0.4]))
+    assert machine.fresh().threads == 3
+    assert "threads" not in repr(machine_of("rbf", 2.0, 2))
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, None, "2"])
+def test_threads_out_of_range(threads):
+    with pytest.raises((ValueError, TypeError), match=rf"threads must be an integer >= 1, got {threads!r}"):
+        KernelLogisticRegression(venn.RBF(1.0), 1.0, [0, 1], threads=threads)
+
+
+def test_what_one_of_several_threads_cannot_solve_leaves_no_trace(monkeypatch):
+    """The first machine's error is raised, whichever fails first."""
+    rng = np.random.default_rng(2)
+    X, y = objects("normal", rng, 20), rng.integers(0, 3, 20).tolist()
+    machine = KernelLogisticRegression(venn.RBF(0.5), 2.0, range(3), threads=3)
+    learned(machine, X, y)
+    before, solve = pickle.dumps(machine), Both.solve
+
+    def fails(both, *rest):
+        solve(both, *rest)
+        mass = both.positive[0].sum() if both.todo[0] else 0.0
+        raise venn.NotConverged(f"of the machine with {mass:g} examples")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Both, "solve", fails)
+        with pytest.raises(venn.NotConverged, match=f"with {y[1:].count(0)} examples"):
+            machine.unlearn_one(0)
+        with pytest.raises(venn.NotConverged, match=f"with {y.count(0)} examples at example 20"):
+            machine.learn_one(X[0], 1)
+    assert pickle.dumps(machine) == before
+    twin = pickle.loads(before)
+    assert same_answer(machine.hypotheses(X[3]), twin.hypotheses(X[3]))
+
+
+def test_machines_of_several_threads_may_themselves_stand_in_threads():
+    rng = np.random.default_rng(3)
+    X, y = objects("grid", rng, 40), rng.integers(0, 3, 40).tolist()
+
+    def taught(i):
+        return learned(KernelLogisticRegression(venn.RBF(0.5), 1.0 + i, range(3), threads=2), X, y).bag.scores
+
+    for i, scores in enumerate(side_by_side(taught, range(4), 2)):
+        assert np.array_equal(scores, taught(i))
 
 
 # A class that has not come -------------------------------------------------------------------------------------------

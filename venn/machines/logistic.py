@@ -66,6 +66,9 @@ class KernelLogisticRegression(LogisticState):
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
         on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
         weights, and a step solves that many problems more.
+    threads : int >= 1, default 1
+        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
+        goes on with the number that it began with.
 
     Attributes
     ----------
@@ -105,13 +108,13 @@ class KernelLogisticRegression(LogisticState):
 
     def fresh(self) -> KernelLogisticRegression:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights)
+        machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
         machine.tuning = self.tuning
         return machine
 
     def __repr__(self) -> str:
-        weights = shown_class_weights(self.class_weights)
-        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
+        rest = shown_class_weights(self.class_weights) + (f", threads={self.threads}" if self.threads > 1 else "")
+        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
 
     # ------------------------------------------------------------------ reading
 
@@ -120,16 +123,16 @@ class KernelLogisticRegression(LogisticState):
         """Largest error of a probability over all machines, scores computed afresh from the kernel."""
         m = self._count
         total = self._total[:m]
-        two, out = np.zeros((2, m)), np.empty((2, m))
-        worst = 0.0
-        for k in range(len(self.classes)):
-            if 0 < self._sizes[k] < self.n:
-                beta, masses = self._beta[k, :m], self._masses[k, :m]
-                two[0] = beta
-                packed.multiply(self._kernel, m, two, out)
-                worth = float(worths(masses[None], total.sum(keepdims=True), self.n)[0])
-                worst = max(worst, error(beta, out[0] + self._bias[k], masses, total, self.C, worth))
-        return worst
+
+        def of_machine(k: int) -> float:
+            if not 0 < self._sizes[k] < self.n:
+                return 0.0
+            beta, masses, out = self._beta[k, :m], self._masses[k, :m], np.empty(m)
+            packed.multiply_one(self._kernel, m, beta, out)
+            worth = float(worths(masses[None], total.sum(keepdims=True), self.n)[0])
+            return error(beta, out + self._bias[k], masses, total, self.C, worth)
+
+        return max(self._of_each_class(of_machine))
 
     @property
     def bag(self) -> Bag:
@@ -152,15 +155,16 @@ class KernelLogisticRegression(LogisticState):
         Cawley & Talbot (2008), "Efficient approximate leave-one-out cross-validation for kernel logistic regression".
         """
         m = self._count
-        scores = np.empty((len(self.classes), self._places.shape[1]))
-        for k, row in enumerate(scores):
+
+        def of_machine(k: int) -> Floats:
             bag = Deletion(
                 self._score[k, :m], self._total[:m], int(self._sizes[k]), self.n,
                 rounded_weights(self.C, 1.0, self._levels[k, :m]), self._diagonals[k, :m], self._sums[k, :m],
                 self._scale,
             )  # fmt: skip
-            row[:] = bag.deleted(self.C, self._places[0], self._places[1] == k, self._masses_of_places())
-        return Bag(scores, self._by_class())
+            return bag.deleted(self.C, self._places[0], self._places[1] == k, self._masses_of_places())
+
+        return Bag(np.array(self._of_each_class(of_machine)), self._by_class())
 
     def _by_class(self) -> Integers:
         objects, codes, numbers = self._places
@@ -238,8 +242,9 @@ class KernelLogisticRegression(LogisticState):
         m, n, last = self._count, self.n, len(self._unit) - 1
         row, new = self._row(p), p == m
         scale = max(self._scale, float(row[-1]))
-        for k, size in enumerate(self._sizes.tolist()):
-            base = float(test_scores[k])
+
+        def of_machine(k: int) -> None:
+            size, base = int(self._sizes[k]), float(test_scores[k])
             bordered = self._join(k, row, new)
             V = rounded_weights(self.C, self._total[:m], self._levels[k, :m])
             for pair in self._pairs[k]:
@@ -260,6 +265,8 @@ class KernelLogisticRegression(LogisticState):
                         both.make_constant(s, scale)
                     self._betas[side, k, :count], self._scores[side, k, :count] = both.beta[s], both.score[s]
                     self._biases[side, k] = both.bias[s]
+
+        self._of_each_class(of_machine)
 
     def _join(self, k: int, row: Floats, new: bool) -> compiled.Bordered:
         m = self._count
@@ -293,7 +300,7 @@ class KernelLogisticRegression(LogisticState):
         p, count = answer.test, answer.count
         self._forget()
         sides = self._side[:, label].tolist()
-        changes = [self._change(k, side, p, count, weight) for k, side in enumerate(sides)]
+        changes = self._of_each_class(lambda k: self._change(k, sides[k], p, count, weight))
         self._store.keep(p)
         self._where[answer.key] = p
         mass = weight * float(self.class_weights[label])
@@ -309,11 +316,11 @@ class KernelLogisticRegression(LogisticState):
             self._history = grown(self._history, 2 * self.n)
         self._history[self.n] = place
         self.n += 1
-        for k, (side, change) in enumerate(zip(sides, changes, strict=True)):
+        for k, side in enumerate(sides):
             self._beta[k, :count] = self._betas[side, k, :count]
             self._score[k, :count] = self._scores[side, k, :count]
             self._bias[k] = self._biases[side, k]
-            self._take(k, change)
+        self._of_each_class(lambda k: self._take(k, changes[k]))
         self._count = count
         self._scale = max(self._scale, float(self._row(p)[-1]))
         self._changed()
@@ -382,20 +389,28 @@ class KernelLogisticRegression(LogisticState):
             m -= 1
         q = np.arange(m)
         scale = float(kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
-        solved = []
-        for k, size in enumerate(sizes.tolist() if m else []):
+
+        def of_machine(k: int) -> tuple[Both, Change, Standing]:
             standing = self._standing(k).without(p, kernel) if goes else self._standing(k)
-            solved.append(self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples), scale))
+            size = int(sizes[k])
+            return self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples), scale)
+
+        solved = self._of_each_class(of_machine) if m else []
         self._forget()
         self._strike(i, place)
         if goes:
             self._drop(p)
         self._masses[:, :m], self._total[:m], self._sizes[:] = masses, total, sizes
-        for k, (both, change, standing) in enumerate(solved):
+
+        def take(k: int) -> None:
+            both, change, standing = solved[k]
             self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
             if goes:
                 self._inverse[k, : standing.G.size] = standing.G
             self._take(k, change)
+
+        if solved:
+            self._of_each_class(take)
         self._scale = scale
         self._changed()
         if self.n == 0:
@@ -428,7 +443,7 @@ class KernelLogisticRegression(LogisticState):
             both.todo[0] = True
             sums = standing.sums
             bordered = compiled.Bordered(standing.G, standing.diagonal, sums, float(sums.sum()), np.zeros(0), 1.0)
-            both.solve(standing.kernel, scale, bordered, standing.weights, self._work)
+            self._solve_on(standing.kernel, both, scale, bordered, standing.weights)
         levels = levels_of(both.score[0])
         change = standing.changed(levels, rounded_weights(self.C, total, levels), np.zeros(0), None)
         return both, change, standing
@@ -472,7 +487,7 @@ class KernelLogisticRegression(LogisticState):
         np.add.at(masses, (codes, objects), numbers * self._weight * class_weights[codes])
         inverse = np.zeros_like(self._inverse)
         m = self._count
-        solved = [self._resolve(k, masses[:, :m], inverse[k]) for k in range(len(self.classes) if m else 0)]
+        solved = self._of_each_class(lambda k: self._resolve(k, masses[:, :m], inverse[k])) if m else []
         self._forget()
         self._masses, self._total, self._inverse = masses, masses.sum(axis=0), inverse
         for k, (both, change) in enumerate(solved):

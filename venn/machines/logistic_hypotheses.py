@@ -68,7 +68,8 @@ class LogisticHypotheses(Answer["KernelLogisticRegression"]):
         of_examples, n = machine._masses_of_places(), machine.n + 1
         scores = np.zeros((sides, c, columns.size))
         scale = max(machine._scale, float(machine._row(self.test)[-1]))
-        for k in range(c):
+
+        def of_machine(k: int) -> None:
             own = machine._places[1] == k
             for side in np.unique(machine._side[k]).tolist():
                 positive = side == sides - 1
@@ -83,6 +84,8 @@ class LogisticHypotheses(Answer["KernelLogisticRegression"]):
                 scores[side, k] = branch.deleted(
                     machine.C, columns, np.append(own, positive), np.append(of_examples, mass)
                 )
+
+        machine._of_each_class(of_machine)
         return scores
 
     @property
