@@ -17,15 +17,12 @@ from campaign import damaging, driver, fuzzing, hostile, shuffling, subjects
 
 import venn
 
-NEEDS_CAR = ("kill",)
 unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 
 
 @unix
 @pytest.mark.parametrize("attack", driver.ATTACKS)
 def test_each_attack_finds_nothing_in_a_few_trials(attack):
-    if attack in NEEDS_CAR and not os.environ.get("STREAMS_DATA"):
-        pytest.skip("STREAMS_DATA names no folder with car")
     compared = 0
     for number in range(1 if attack.startswith(("kill", "shard")) else 3):
         tally = driver.attempt(attack, driver.trial_seed(1, attack, number))

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import stand_ins
 from click.testing import CliRunner
 
 import streams
@@ -217,7 +218,8 @@ def test_the_sharp_predictor_stands_beside_the_published_one(run):
     assert ", log loss 0." in beside or ", log loss 1." in beside
 
 
-def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path):
+def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "load", stand_ins.load)  # where banknote is not at hand
     result = run("replay", "banknote", "--steps", 30, "--predictors", "abers", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

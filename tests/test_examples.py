@@ -9,6 +9,9 @@ import subprocess
 import sys
 
 import pytest
+import stand_ins
+
+import streams
 
 ROOT = pathlib.Path(__file__).parent.parent
 ON_PROCESSES = {"many_replays.py"}  # other processes look for its functions in the program that was started
@@ -16,7 +19,12 @@ ON_PROCESSES = {"many_replays.py"}  # other processes look for its functions in 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Run a program in an empty folder and return what it prints: here, where most of what it needs is imported."""
+    """Run a program in an empty folder and return what it prints: here, where most of what it needs is imported.
+
+    A made-up table stands in for a published set that is not at hand. What an example says of its own data is not
+    tested then: only that it runs, and answers.
+    """
+    monkeypatch.setattr(streams, "load", stand_ins.load)
     for name, value in (("PYTHONPATH", str(ROOT)), ("COLUMNS", "120"), ("MPLBACKEND", "agg")):
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)

@@ -17,8 +17,6 @@ SCRIPT = Path(__file__).with_name("kill.py")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 def test_sixty_deaths(tmp_path):
     """On the first examples of Car, each machine and predictor in turn; `python tests/kill.py` kills on all."""
-    if not os.environ.get("STREAMS_DATA"):
-        pytest.skip("STREAMS_DATA names no folder with car")
     told = subprocess.run(
         [sys.executable, SCRIPT, "--examples", "100", "--kills", "64", "--folder", tmp_path],
         capture_output=True,
@@ -48,8 +46,6 @@ checkpoint.save = forgetful
 sys.argv = ["kill.py", "--examples", "100", "--kills", "5", "--setups", "neighbours"]
 kill.main()
 """
-    if not os.environ.get("STREAMS_DATA"):
-        pytest.skip("STREAMS_DATA names no folder with car")
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert told.returncode != 0
     assert re.search(r"neighbours: \w+ differs after [1-9]\d* deaths", told.stderr)

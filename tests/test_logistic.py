@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -18,6 +19,7 @@ from venn._compiled import packed as loops
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_batch import LogisticProblem, newton, sequential
 from venn.machines.logistic_both import Both
+from venn.machines.threads import side_by_side
 
 
 def machine_of(kernel, C, c):
@@ -116,7 +118,7 @@ def test_every_hypothesis_after_every_step(kind, kernel):
     X = objects(kind, rng, n)
     y = labels("late" if kind == "grid" else "noise", rng, X, c)
     machine = machine_of(kernel, C, c)
-    before = np.full(c, -1.0)
+    before = np.zeros(c)
     whole = gram(kernel, X)
     for i in range(n):
         K = whole[: i + 1, : i + 1]
@@ -153,7 +155,7 @@ def outside(K, y, c, C):
         t = naive.signs(y, k)
         score = naive.fit(K[:-1, :-1], t, C)
         if (t == t[0]).all():
-            found.append(t[0])
+            found.append(score[0])
             continue
         beta = t * C * expit(-t * score)
         found.append(K[-1, :-1] @ beta + (score - K[:-1, :-1] @ beta).mean())
@@ -175,7 +177,8 @@ def test_a_longer_run_equals_a_batch_solve(kernel, C):
             machine.hypotheses(X[i]).deleted(0)
         machine.learn_one(X[i], y[i])
         assert machine.residual <= 1e-9
-    assert np.array_equal(machine.scores([0.3, 0.1])[3:], [-1.0])
+    scale = np.diag(gram(kernel, X)).max()
+    assert np.allclose(machine.scores([0.3, 0.1])[3], -np.log(1 + 100 * 2 * (1 + C * scale)), rtol=0, atol=1e-12)
     K = gram(kernel, X)
     scores = machine.bag.scores[:, machine._history[:100]]
     for k in range(3):
@@ -295,7 +298,193 @@ def test_fresh_keeps_the_parameters_alone():
     assert repr(fresh) == repr(machine) == "KernelLogisticRegression(RBF(gamma=0.5), C=2.0, classes=[0, 1])"
     assert fresh.n == 0
     assert fresh.residual == 0
-    assert np.array_equal(fresh.scores([0.0]), [-1, -1])
+    assert np.array_equal(fresh.scores([0.0]), [0, 0])
+
+
+# Threads -------------------------------------------------------------------------------------------------------------
+
+
+def of_everything(machine, X):
+    """Return the bytes of all that a machine has learned, and of its answers."""
+    kept = pickle.loads(pickle.dumps(machine)).__getstate__()
+    arrays = [value.tobytes() for name, value in sorted(kept.items()) if isinstance(value, np.ndarray)]
+    for x in X:
+        answer = machine.hypotheses(x)
+        for j in range(len(machine.classes)):
+            arrays += [answer.scores(j).tobytes(), answer.deleted(j).tobytes(), answer.duals(j).tobytes()]
+    return [*arrays, machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(), machine.residual]
+
+
+@pytest.mark.parametrize("class_weights", [None, (1.0, 2.0, 0.5, 1.0)])
+@pytest.mark.parametrize("kind", ["few", "normal", "repeats"])
+def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights, tmp_path):
+    rng = np.random.default_rng(8)
+    X = objects(kind, rng, 64)  # past the refresh of the inverses
+    y, w = labels("late", rng, X, 3).tolist(), rng.choice([0.5, 1.0, 2.0], 64)  # the last class never comes
+    machines = [
+        KernelLogisticRegression(venn.RBF(0.5), 5.0, range(4), class_weights, threads=threads) for threads in (1, 2, 3)
+    ]
+    for i, x in enumerate(X):
+        for machine in machines:
+            machine.learn_one(x, y[i], w[i])
+            if i % 7 == 6:
+                machine.unlearn_one(i % 5)
+        if i % 10 == 0:
+            one, *others = (of_everything(machine, X[i : i + 3]) for machine in machines)
+            assert all(other == one for other in others)
+    for machine in machines:
+        machine.reweigh((1.0, 3.0, 1.0, 0.1))
+    one, *others = (of_everything(machine, X[:3]) for machine in machines)
+    assert all(other == one for other in others)
+    for machine in machines:
+        while machine.n > 3:
+            machine.unlearn_one(machine.n // 2)
+    one, *others = (of_everything(machine, X[:3]) for machine in machines)
+    assert all(other == one for other in others)
+
+
+def test_threads_travel_with_the_machine_and_show_when_they_are_more_than_one(tmp_path):
+    machine = KernelLogisticRegression(venn.RBF(0.5), 2.0, [0, 1], threads=3)
+    learned(machine, [[0.0], [1.0], [0.3]], [0, 1, 1])
+    venn.save(tmp_path / "machine", machine)
+    for other in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine), venn.load(tmp_path / "machine")):
+        assert other.threads == 3
+        assert repr(other) == "KernelLogisticRegression(RBF(gamma=0.5), C=2.0, classes=[0, 1], threads=3)"
+        assert same_answer(other.hypotheses([0.4]), machine.hypotheses([0.4]))
+    assert machine.fresh().threads == 3
+    assert "threads" not in repr(machine_of("rbf", 2.0, 2))
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, None, "2"])
+def test_threads_out_of_range(threads):
+    with pytest.raises((ValueError, TypeError), match=rf"threads must be an integer >= 1, got {threads!r}"):
+        KernelLogisticRegression(venn.RBF(1.0), 1.0, [0, 1], threads=threads)
+
+
+def test_what_one_of_several_threads_cannot_solve_leaves_no_trace(monkeypatch):
+    """The first machine's error is raised, whichever fails first."""
+    rng = np.random.default_rng(2)
+    X, y = objects("normal", rng, 20), rng.integers(0, 3, 20).tolist()
+    machine = KernelLogisticRegression(venn.RBF(0.5), 2.0, range(3), threads=3)
+    learned(machine, X, y)
+    before, solve = pickle.dumps(machine), Both.solve
+
+    def fails(both, *rest):
+        solve(both, *rest)
+        mass = both.positive[0].sum() if both.todo[0] else 0.0
+        raise venn.NotConverged(f"of the machine with {mass:g} examples")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Both, "solve", fails)
+        with pytest.raises(venn.NotConverged, match=f"with {y[1:].count(0)} examples"):
+            machine.unlearn_one(0)
+        with pytest.raises(venn.NotConverged, match=f"with {y.count(0)} examples at example 20"):
+            machine.learn_one(X[0], 1)
+    assert pickle.dumps(machine) == before
+    twin = pickle.loads(before)
+    assert same_answer(machine.hypotheses(X[3]), twin.hypotheses(X[3]))
+
+
+def test_machines_of_several_threads_may_themselves_stand_in_threads():
+    rng = np.random.default_rng(3)
+    X, y = objects("grid", rng, 40), rng.integers(0, 3, 40).tolist()
+
+    def taught(i):
+        return learned(KernelLogisticRegression(venn.RBF(0.5), 1.0 + i, range(3), threads=2), X, y).bag.scores
+
+    for i, scores in enumerate(side_by_side(taught, range(4), 2)):
+        assert np.array_equal(scores, taught(i))
+
+
+# A class that has not come -------------------------------------------------------------------------------------------
+
+
+def three_of_four(n, rare=()):
+    """Return n examples of the first three of four classes, about as many of each; of the last one at some places."""
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 3, n)
+    y[list(rare)] = 3
+    return np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])[y] + 0.8 * rng.normal(size=(n, 2)), y
+
+
+@pytest.mark.parametrize(
+    ("kernel", "C"), [("rbf", 1.0), ("rbf", 10.0), ("rbf", 100.0), ("rbf sharp", 100.0), ("linear", 1.0)]
+)
+def test_venn_abers_gives_next_to_nothing_to_a_class_that_has_not_come(kernel, C):
+    """With -1 for its score, above all others, it had the pair [0, 1], and a third of the mean probability."""
+    X, y = three_of_four(220)
+    model = venn.TransductiveVennAbers(learned(machine_of(kernel, C, 4), X[:200], y[:200].tolist()))
+    said = [model.predict_one(x) for x in X[200:]]
+    pairs = np.array([one.pairs[3] for one in said])
+    assert (pairs[:, 0] == 0).all()
+    assert pairs[:, 1].max() < 0.05
+    assert 0.4 / 200 < np.mean([one.proba[3] for one in said]) < 4 / 200
+
+
+@pytest.mark.parametrize(("C", "before", "after"), [(1.0, 0.803, 0.595), (10.0, 0.801, 0.627)])
+def test_the_log_loss_beside_a_rare_class(C, before, after):
+    """Two of 200 examples are of the last class, the first of them the 121st.
+
+    Log loss was .803 and .801 with -1 and +1 for the scores of one sign alone; least squares has .615 and .656.
+    """
+    X, y = three_of_four(200, (120, 160))
+    machine = machine_of("rbf", C, 4)
+    model, loss = venn.TransductiveVennAbers(machine), []
+    for x, label in zip(X, y.tolist(), strict=True):
+        loss.append(-np.log(model.predict_one(x).proba[label]))
+        model.learn_one(x, label)
+    assert np.mean(loss) == pytest.approx(after, abs=2e-3)
+    assert np.mean(loss) < before - 0.15
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
+def test_one_sign_alone_has_the_constant_score_of_its_definition(kernel, tmp_path):
+    """Learned, weighed anew, saved, slid out of a window and unlearned."""
+    rng = np.random.default_rng(4)
+    X, w = objects("grid", rng, 12), rng.choice([0.5, 1.0, 3.0], 12)
+    weights = np.array([2.0, 1.0, 0.5])
+    machine = KernelLogisticRegression(KERNELS[kernel][0], 3.0, range(3), weights)
+
+    def check(machine, X, w, of_class, codes):
+        for k in range(3):
+            t = naive.signs(codes, k)
+            if len(set(t.tolist())) == 1:
+                expected = naive.constant(gram(kernel, X), t, 3.0, w * of_class[codes])
+                assert np.allclose(machine.bag.scores[k], expected, rtol=0, atol=1e-12)
+                assert machine.scores([0.3, 0.4])[k] == machine.bag.scores[k, 0]
+
+    codes = np.array([0] * 6 + [1] * 6)  # the last class never comes
+    for i, x in enumerate(X):
+        machine.learn_one(x, int(codes[i]), w[i])
+        check(machine, X[: i + 1], w[: i + 1], weights, codes[: i + 1])
+    machine.reweigh([1.0, 4.0, 1.0])
+    check(machine, X, w, np.array([1.0, 4.0, 1.0]), codes)
+    venn.save(tmp_path / "machine", machine)
+    assert np.array_equal(venn.load(tmp_path / "machine").bag.scores, machine.bag.scores)
+    window = venn.SlidingWindow(machine, 12)
+    for i in range(4):
+        window.learn_one(X[i], 1, w[i])
+    check(
+        machine,
+        X[[*range(4, 12), *range(4)]],
+        w[[*range(4, 12), *range(4)]],
+        np.array([1.0, 4.0, 1.0]),
+        np.append(codes[4:], [1] * 4),
+    )
+    machine.unlearn_one(0)
+    machine.unlearn_one(0)  # now the second class alone is left
+    rest = [*range(6, 12), *range(4)]
+    check(machine, X[rest], w[rest], np.array([1.0, 4.0, 1.0]), np.ones(10, int))
+    assert machine.scores([0.0, 0.0])[1] > 0
+    while machine.n:
+        machine.unlearn_one(0)
+    assert np.array_equal(machine.scores([0.0, 0.0]), [0.0, 0.0, 0.0])
+
+
+def test_constant_scores_are_finite_however_large_the_kernel():
+    machine = KernelLogisticRegression(venn.Linear(), 1e10, range(3))
+    machine.learn_one([1e150, 1e150], 0)
+    assert np.isfinite(machine.scores([0.0, 0.0])).all()
 
 
 # Other weights ------------------------------------------------------------------------------------------------------
@@ -429,8 +618,8 @@ def test_what_is_no_mercer_kernel_is_refused_without_a_trace():
         with pytest.raises(venn.NotConverged, match="positive semidefinite"):
             machine.learn_one([1.0, 2.0], 1)
         assert machine.n == 0
-        assert np.array_equal(machine.scores([1.0, 2.0]), [-1, -1])
-        assert np.array_equal(machine.scores([1.0]), [-1, -1])  # nor is the number of features fixed
+        assert np.array_equal(machine.scores([1.0, 2.0]), [0, 0])
+        assert np.array_equal(machine.scores([1.0]), [0, 0])  # nor is the number of features fixed
 
 
 def test_objects_that_the_kernel_knows_nothing_of():

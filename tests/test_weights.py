@@ -85,17 +85,17 @@ def test_deleted_scores_of_kernel_logistic_regression_are_one_newton_step(class_
             answer = machine.hypotheses(x, 1.5)
             for j in range(3):
                 codes = np.append(y[:n], j)
-                C = 2.0 * np.append(w[:n], 1.5) * of_class[codes]
-                expected = logistic.deleted(K[: n + 1, : n + 1], codes, 3, C, answer.scores(j))
+                mass = np.append(w[:n], 1.5) * of_class[codes]
+                expected = logistic.deleted(K[: n + 1, : n + 1], codes, 3, 2.0, answer.scores(j), mass)
                 np.testing.assert_allclose(answer.deleted(j), expected, rtol=0, atol=1e-8)
                 signs = np.where(codes[:, None] == np.arange(3), 1, -1)
-                whole = signs * C[:, None] * expit(-signs * answer.scores(j))
+                whole = signs * 2.0 * mass[:, None] * expit(-signs * answer.scores(j))
                 np.testing.assert_allclose(
                     answer.duals(j), np.where(abs(signs.sum(axis=0)) == n + 1, 0, whole), rtol=0, atol=1e-12
                 )
         machine.learn_one(x, int(y[n]), w[n])
     standing = machine.bag.scores[:, machine._history[:16]].T
-    expected = logistic.deleted(K, y, 3, 2.0 * w * of_class[y], standing)
+    expected = logistic.deleted(K, y, 3, 2.0, standing, w * of_class[y])
     np.testing.assert_allclose(machine.deleted_bag.scores[:, machine._history[:16]].T, expected, rtol=0, atol=1e-8)
 
 

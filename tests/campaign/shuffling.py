@@ -133,7 +133,7 @@ def defined(case: Case, j: int, deleted: bool, found: np.ndarray) -> np.ndarray 
         if n == 0:
             return np.zeros((1, c))
         return np.array([weighted.least_squares(K, codes, w, c, C, i)[i] for i in range(n + 1)])
-    return logistic.deleted(K, codes, c, C * w, found) if deleted else weighted.kernel_logistic(K, codes, w, c, C)
+    return logistic.deleted(K, codes, c, C, found, w) if deleted else weighted.kernel_logistic(K, codes, w, c, C)
 
 
 def tolerance(case: Case) -> float:

@@ -232,6 +232,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "tau": lambda: 0.5,
     "taxonomy": venn.Argmax,
     "teacher": lambda: streams.Delayed(2),
+    "threads": lambda: 2,
     "threshold": lambda: 20.0,
     "thing": squares,
     "tol": lambda: 1e-4,

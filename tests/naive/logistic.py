@@ -1,6 +1,6 @@
 """Kernel logistic regression by definition: a generic minimiser on explicit features; deletion by whole matrices.
 
-C is one number, or one for each example: C times its weight.
+`mass` is the weight of an example times that of its class, one number or one for each: it multiplies C.
 """
 
 from functools import lru_cache
@@ -17,12 +17,19 @@ def features(K):
     return vectors[:, keep] * np.sqrt(values[keep])
 
 
-def fit(K, t, C):
-    """Return scores of the examples, t = +1 or -1; one label only gives it everywhere."""
+def constant(K, t, C, mass):
+    """Return the score of a machine whose examples are all of one sign."""
+    t, mass = np.asarray(t), np.broadcast_to(np.asarray(mass, float), np.shape(t))
+    some = 0.5 / (1 + C * np.diag(K).max())
+    return np.log(mass[t > 0].sum() + some) - np.log(mass[t < 0].sum() + some)
+
+
+def fit(K, t, C, mass=1.0):
+    """Return scores of the examples, t = +1 or -1."""
     t = np.asarray(t, float)
     if len(set(t.tolist())) == 1:
-        return t.copy()
-    bounds = np.broadcast_to(np.asarray(C, float), t.shape)
+        return np.full(len(t), constant(K, t, C, mass))
+    bounds = np.broadcast_to(C * np.asarray(mass, float), t.shape)
     return _minimum(np.asarray(K, float).tobytes(), tuple(t.tolist()), tuple(bounds.tolist())).copy()
 
 
@@ -62,23 +69,24 @@ def signs(y, k):
     return np.where(np.asarray(y) == k, 1.0, -1.0)
 
 
-def training(K, y, c, C):
+def training(K, y, c, C, mass=1.0):
     """Return (n, c) scores of the examples by the machines fitted to all of them."""
-    return np.column_stack([fit(K, signs(y, k), C) for k in range(c)])
+    return np.column_stack([fit(K, signs(y, k), C, mass) for k in range(c)])
 
 
-def one_step(K, t, score, C):
+def one_step(K, t, score, C, mass):
     """Return the scores of the examples after one Newton step without each of them, weights rounded to half octaves.
 
     Every example has a row of its own: with A = [[K + 1 / V, 1], [1', 0]] and H the inverse's block,
     1 / H_ii - 1 / V_i is how far a unit of coefficient moves the score.
     """
     n = len(t)
-    C = np.broadcast_to(np.asarray(C, float), (n,))
+    mass = np.broadcast_to(np.asarray(mass, float), (n,))
+    bound = C * mass
     if len(set(t.tolist())) == 1:
         return score.copy()
     p = expit(score)
-    V = 0.25 * C * 2.0 ** (np.rint(2 * np.log2(4 * p * expit(-score))) / 2)
+    V = 0.25 * bound * 2.0 ** (np.rint(2 * np.log2(4 * p * expit(-score))) / 2)
     A = np.ones((n + 1, n + 1))
     A[:n, :n] = K + np.diag(1 / V)
     A[n, n] = 0.0
@@ -87,15 +95,15 @@ def one_step(K, t, score, C):
     for i in range(n):
         rest = np.delete(t, i)
         if (rest == rest[0]).all():
-            found[i] = rest[0]
+            found[i] = constant(K, rest, C, np.delete(mass, i))
         else:
-            found[i] = score[i] - t[i] * C[i] * expit(-t[i] * score[i]) * (1 / H[i, i] - 1 / V[i])
+            found[i] = score[i] - t[i] * bound[i] * expit(-t[i] * score[i]) * (1 / H[i, i] - 1 / V[i])
     return found
 
 
-def deleted(K, y, c, C, scores):
+def deleted(K, y, c, C, scores, mass=1.0):
     """Return (n, c) deleted scores, from training scores."""
-    return np.column_stack([one_step(K, signs(y, k), scores[:, k], C) for k in range(c)])
+    return np.column_stack([one_step(K, signs(y, k), scores[:, k], C, mass) for k in range(c)])
 
 
 def multipliers(K, y, c, C):

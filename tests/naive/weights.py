@@ -60,7 +60,7 @@ def kernel_logistic(K, labels, weights, c, C, unit=0.25):
     copies = numbers(weights, unit)
     rows = np.repeat(np.arange(len(labels)), copies)
     first = np.append(0, copies[:-1].cumsum())
-    return logistic.training(K[np.ix_(rows, rows)], np.asarray(labels)[rows], c, C * unit)[first]
+    return logistic.training(K[np.ix_(rows, rows)], np.asarray(labels)[rows], c, C, unit)[first]
 
 
 def least_squares(K, labels, weights, c, C, left_out=None):

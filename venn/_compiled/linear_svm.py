@@ -15,13 +15,10 @@ zone alone.
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-# Threads fit resamples side by side. Sums of one row may be added in lanes, for they limit the speed; all others are
-# in the order of examples.
-compiled = numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"contract"})
-in_lanes = numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"contract", "reassoc", "nsz"})
+# Sums of one row may be added in lanes, for they limit the speed; all others are in the order of examples.
+from venn._compiled.jit import compiled, in_lanes
 
 NEWTON = 200  # steps of one round
 STAGES = 100

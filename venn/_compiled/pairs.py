@@ -1,10 +1,8 @@
 """Values of an RBF kernel from inner products, for machines whose examples overlap."""
 
-import numba
 import numpy as np
 
-# As `venn._compiled.jit.compiled`, and other threads run meanwhile.
-beside_others = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+from venn._compiled.jit import compiled
 
 TILE = 256
 LOG2E = 1.4426950408889634
@@ -14,7 +12,7 @@ LN2 = 0.6931471805599453
 T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12 = (LN2**k / np.prod(np.arange(1.0, k + 1)) for k in range(2, 13))
 
 
-@beside_others
+@compiled
 def rbf_values(products, row_norms, column_norms, columns, gamma, out):  # type: ignore[no-untyped-def]
     """Set out[i, j] to exp(-gamma |x_i - s_k|^2), k = columns[j].
 

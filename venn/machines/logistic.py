@@ -38,8 +38,11 @@ class KernelLogisticRegression(LogisticState):
     machine, the two problems with the new object as positive and as negative, from the last solution; the branch
     of the revealed label is kept.
 
-    A class without examples has the score -1 everywhere, and a machine with one class only +1: there the bias would be
-    infinite. Equal objects share one coefficient, so that equal examples have equal scores.
+    A machine whose examples are all of one sign, as that of a class without examples, would have an infinite bias. It
+    has the same score everywhere, the log odds ln((P + e) / (N + e)), where P is the weight of the examples of the
+    class and N that of the others, one of which is 0. There e = 1/2 / (1 + C max K(x, x)): low enough that a class that
+    has not come does not look likelier than, far from its example, one that came once. Equal objects share one
+    coefficient, so that equal examples have equal scores.
 
     A step solves by Newton's method. Its matrix changes with all weights p (1 - p), so that no factor of it can be
     kept. What is kept, for each machine, is the inverse with the weights rounded to powers of sqrt 2: it changes by few
@@ -63,6 +66,9 @@ class KernelLogisticRegression(LogisticState):
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
         on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
         weights, and a step solves that many problems more.
+    threads : int >= 1, default 1
+        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
+        goes on with the number that it began with.
 
     Attributes
     ----------
@@ -102,13 +108,13 @@ class KernelLogisticRegression(LogisticState):
 
     def fresh(self) -> KernelLogisticRegression:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights)
+        machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
         machine.tuning = self.tuning
         return machine
 
     def __repr__(self) -> str:
-        weights = shown_class_weights(self.class_weights)
-        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
+        rest = shown_class_weights(self.class_weights) + (f", threads={self.threads}" if self.threads > 1 else "")
+        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
 
     # ------------------------------------------------------------------ reading
 
@@ -117,16 +123,16 @@ class KernelLogisticRegression(LogisticState):
         """Largest error of a probability over all machines, scores computed afresh from the kernel."""
         m = self._count
         total = self._total[:m]
-        two, out = np.zeros((2, m)), np.empty((2, m))
-        worst = 0.0
-        for k in range(len(self.classes)):
-            if 0 < self._sizes[k] < self.n:
-                beta, masses = self._beta[k, :m], self._masses[k, :m]
-                two[0] = beta
-                packed.multiply(self._kernel, m, two, out)
-                worth = float(worths(masses[None], total.sum(keepdims=True), self.n)[0])
-                worst = max(worst, error(beta, out[0] + self._bias[k], masses, total, self.C, worth))
-        return worst
+
+        def of_machine(k: int) -> float:
+            if not 0 < self._sizes[k] < self.n:
+                return 0.0
+            beta, masses, out = self._beta[k, :m], self._masses[k, :m], np.empty(m)
+            packed.multiply_one(self._kernel, m, beta, out)
+            worth = float(worths(masses[None], total.sum(keepdims=True), self.n)[0])
+            return error(beta, out + self._bias[k], masses, total, self.C, worth)
+
+        return max(self._of_each_class(of_machine))
 
     @property
     def bag(self) -> Bag:
@@ -141,22 +147,24 @@ class KernelLogisticRegression(LogisticState):
         to the nearest power of sqrt 2: f_i moves by -v a, where a is the multiplier of the example and v the variance
         that the others leave to f_i in the Gaussian approximation. That is a function of the bag and the example that
         treats all alike, and so makes valid taxonomies; it is not the score of a machine solved without the example.
-        Of a machine, the only example of its sign has the other sign's constant score. One class in all
-        keeps its scores.
+        Of a machine, the only example of its sign has the constant score of the others, which are all of one. One class
+        in all keeps its scores.
 
         References
         ----------
         Cawley & Talbot (2008), "Efficient approximate leave-one-out cross-validation for kernel logistic regression".
         """
         m = self._count
-        scores = np.empty((len(self.classes), self._places.shape[1]))
-        for k, row in enumerate(scores):
+
+        def of_machine(k: int) -> Floats:
             bag = Deletion(
                 self._score[k, :m], self._total[:m], int(self._sizes[k]), self.n,
                 rounded_weights(self.C, 1.0, self._levels[k, :m]), self._diagonals[k, :m], self._sums[k, :m],
+                self._scale,
             )  # fmt: skip
-            row[:] = bag.deleted(self.C, self._places[0], self._places[1] == k, self._masses_of_places())
-        return Bag(scores, self._by_class())
+            return bag.deleted(self.C, self._places[0], self._places[1] == k, self._masses_of_places())
+
+        return Bag(np.array(self._of_each_class(of_machine)), self._by_class())
 
     def _by_class(self) -> Integers:
         objects, codes, numbers = self._places
@@ -183,9 +191,7 @@ class KernelLogisticRegression(LogisticState):
         return self._score_row(self._store.row_with(self._count, x))
 
     def _score_row(self, row: Floats) -> Floats:
-        scores = np.array([dot(beta, row, self._count) for beta in self._beta]) + self._bias
-        scores[self._sizes == self.n] = 1.0
-        scores[self._sizes == 0] = -1.0
+        scores: Floats = np.array([dot(beta, row, self._count) for beta in self._beta]) + self._bias
         return scores
 
     # ----------------------------------------------------------------- learning
@@ -235,9 +241,10 @@ class KernelLogisticRegression(LogisticState):
         """Solve all branches for object p."""
         m, n, last = self._count, self.n, len(self._unit) - 1
         row, new = self._row(p), p == m
-        for k, size in enumerate(self._sizes.tolist()):
-            alone = size in (0, n)
-            base = self._constant(size, n) if alone else float(test_scores[k])
+        scale = max(self._scale, float(row[-1]))
+
+        def of_machine(k: int) -> None:
+            size, base = int(self._sizes[k]), float(test_scores[k])
             bordered = self._join(k, row, new)
             V = rounded_weights(self.C, self._total[:m], self._levels[k, :m])
             for pair in self._pairs[k]:
@@ -249,18 +256,17 @@ class KernelLogisticRegression(LogisticState):
                     both.positive[s, p] += mass * positive[s]
                 both.todo[: pair.size] = np.where(positive, size < n, size > 0)
                 if both.todo.any():
-                    if alone:
-                        both.score[:, :m] = base
                     if new:
                         bounds = np.where(positive, self.C, -self.C) * masses
                         compiled.start_both(bordered, V, base, bounds, both.todo, both.beta, both.score)
-                    self._solve(both, max(self._scale, float(row[-1])), bordered, V)
+                    self._solve(both, scale, bordered, V)
                 for s, side in enumerate(pair):
                     if not both.todo[s]:
-                        both.beta[s] = 0.0
-                        both.score[s] = both.bias[s] = 1.0 if positive[s] else -1.0
+                        both.make_constant(s, scale)
                     self._betas[side, k, :count], self._scores[side, k, :count] = both.beta[s], both.score[s]
                     self._biases[side, k] = both.bias[s]
+
+        self._of_each_class(of_machine)
 
     def _join(self, k: int, row: Floats, new: bool) -> compiled.Bordered:
         m = self._count
@@ -294,7 +300,7 @@ class KernelLogisticRegression(LogisticState):
         p, count = answer.test, answer.count
         self._forget()
         sides = self._side[:, label].tolist()
-        changes = [self._change(k, side, p, count, weight) for k, side in enumerate(sides)]
+        changes = self._of_each_class(lambda k: self._change(k, sides[k], p, count, weight))
         self._store.keep(p)
         self._where[answer.key] = p
         mass = weight * float(self.class_weights[label])
@@ -310,23 +316,21 @@ class KernelLogisticRegression(LogisticState):
             self._history = grown(self._history, 2 * self.n)
         self._history[self.n] = place
         self.n += 1
-        for k, (side, change) in enumerate(zip(sides, changes, strict=True)):
+        for k, side in enumerate(sides):
             self._beta[k, :count] = self._betas[side, k, :count]
             self._score[k, :count] = self._scores[side, k, :count]
             self._bias[k] = self._biases[side, k]
-            self._take(k, change)
+        self._of_each_class(lambda k: self._take(k, changes[k]))
         self._count = count
         self._scale = max(self._scale, float(self._row(p)[-1]))
         self._changed()
 
     def _change(self, k: int, side: int, p: int, count: int, weight: float) -> Change:
         """Return how machine k's inverse changes when its branch is committed."""
-        m, n, standing = self._count, self.n + 1, self._standing(k)
+        m, standing = self._count, self._standing(k)
         total = self._total[:count].copy()
         total[p] += weight * self._unit[side, k]
-        size = int(self._sizes[k]) + (side == len(self._unit) - 1)
-        alone = size in (0, n)
-        levels = levels_of(np.full(count, self._constant(size, n)) if alone else self._scores[side, k, :count])
+        levels = levels_of(self._scores[side, k, :count])
         weights = rounded_weights(self.C, total, levels)
         return standing.changed(levels, weights, self._joined[k, :m], self._row(p) if p == m else None)
 
@@ -383,45 +387,64 @@ class KernelLogisticRegression(LogisticState):
             kernel = kernel[: m * (m + 1) // 2].copy()
             compiled.move_last(kernel, m, p)
             m -= 1
-        solved = []
-        for k, size in enumerate(sizes.tolist() if m else []):
+        q = np.arange(m)
+        scale = float(kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
+
+        def of_machine(k: int) -> tuple[Both, Change, Standing]:
             standing = self._standing(k).without(p, kernel) if goes else self._standing(k)
-            solved.append(self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples)))
+            size = int(sizes[k])
+            return self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples), scale)
+
+        solved = self._of_each_class(of_machine) if m else []
         self._forget()
         self._strike(i, place)
         if goes:
             self._drop(p)
         self._masses[:, :m], self._total[:m], self._sizes[:] = masses, total, sizes
-        for k, (both, change, standing) in enumerate(solved):
+
+        def take(k: int) -> None:
+            both, change, standing = solved[k]
             self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]
             if goes:
                 self._inverse[k, : standing.G.size] = standing.G
             self._take(k, change)
-        q = np.arange(m)
-        self._scale = float(self._kernel[q * (q + 3) // 2].max(initial=0.0))  # of the diagonal
+
+        if solved:
+            self._of_each_class(take)
+        self._scale = scale
         self._changed()
         if self.n == 0:
+            self._bias[:] = 0.0
             self._changes = 0
             self._store.clear()
 
     def _settle(
-        self, standing: Standing, beta: Floats, score: Floats, masses: Floats, total: Floats, size: int, n: int
+        self,
+        standing: Standing,
+        beta: Floats,
+        score: Floats,
+        masses: Floats,
+        total: Floats,
+        size: int,
+        n: int,
+        scale: float,
     ) -> tuple[Both, Change, Standing]:
-        """Solve a machine for other masses, of n examples, `size` of the class, from a start and an inverse."""
+        """Solve a machine for other masses, of n examples, `size` of the class, from a start and an inverse.
+
+        `scale` is the largest K(x, x).
+        """
         two = np.empty((4, 2, total.size))
         two[:] = np.stack([masses, total, beta, score])[:, None]
         positive, whole, start, scores = two
         both = Both(self.C, n, positive, whole, np.zeros(2, bool), start, scores, np.zeros(2))
         if size in (0, n):
-            both.beta[0] = 0.0
-            both.score[0] = both.bias[0] = 1.0 if size else -1.0
-            levels = levels_of(np.full(total.size, self._constant(size, n)))
+            both.make_constant(0, scale)
         else:
             both.todo[0] = True
-            scale, sums = max(self._scale, 1e-300), standing.sums
+            sums = standing.sums
             bordered = compiled.Bordered(standing.G, standing.diagonal, sums, float(sums.sum()), np.zeros(0), 1.0)
-            both.solve(standing.kernel, scale, bordered, standing.weights, self._work)
-            levels = levels_of(both.score[0])
+            self._solve_on(standing.kernel, both, scale, bordered, standing.weights)
+        levels = levels_of(both.score[0])
         change = standing.changed(levels, rounded_weights(self.C, total, levels), np.zeros(0), None)
         return both, change, standing
 
@@ -464,7 +487,7 @@ class KernelLogisticRegression(LogisticState):
         np.add.at(masses, (codes, objects), numbers * self._weight * class_weights[codes])
         inverse = np.zeros_like(self._inverse)
         m = self._count
-        solved = [self._resolve(k, masses[:, :m], inverse[k]) for k in range(len(self.classes) if m else 0)]
+        solved = self._of_each_class(lambda k: self._resolve(k, masses[:, :m], inverse[k])) if m else []
         self._forget()
         self._masses, self._total, self._inverse = masses, masses.sum(axis=0), inverse
         for k, (both, change) in enumerate(solved):
@@ -479,8 +502,9 @@ class KernelLogisticRegression(LogisticState):
         both = self._both(k, masses[k], total, self.n)
         alone = size in (0, self.n)
         both.todo[0] = not alone
-        both.bias[0] = self._bias[k]  # of a machine with one class only nothing changes but the inverse
-        levels = levels_of(np.full(m, self._constant(size, self.n)) if alone else both.score[0])
+        if alone:
+            both.make_constant(0, self._scale)
+        levels = levels_of(both.score[0])
         change = made_anew(self._kernel, levels, rounded_weights(self.C, total, levels))
         change.apply(G, m)
         if not alone:

@@ -10,6 +10,7 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn.machines.logistic_batch import LogisticProblem, newton
+from venn.machines.logistic_inverse import constant_score
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
@@ -55,6 +56,12 @@ class Both:
     beta: Floats  #: (2, m)
     score: Floats  #: (2, m) each less the kernel times beta is constant
     bias: Floats  #: (2,)
+
+    def make_constant(self, s: int, scale: float) -> None:
+        """Set the solution of a side that is none to do, for its examples are all of one sign."""
+        positive = self.positive[s].sum()
+        self.beta[s] = 0.0
+        self.score[s] = self.bias[s] = constant_score(positive, self.total[s].sum() - positive, self.C * scale)
 
     def solve(self, kernel: Floats, scale: float, bordered: compiled.Bordered, V: Floats, room: Scratch) -> None:
         """Solve those that are to do.

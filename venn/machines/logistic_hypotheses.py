@@ -67,7 +67,9 @@ class LogisticHypotheses(Answer["KernelLogisticRegression"]):
         sides, c, _ = machine._scores.shape
         of_examples, n = machine._masses_of_places(), machine.n + 1
         scores = np.zeros((sides, c, columns.size))
-        for k in range(c):
+        scale = max(machine._scale, float(machine._row(self.test)[-1]))
+
+        def of_machine(k: int) -> None:
             own = machine._places[1] == k
             for side in np.unique(machine._side[k]).tolist():
                 positive = side == sides - 1
@@ -77,11 +79,13 @@ class LogisticHypotheses(Answer["KernelLogisticRegression"]):
                 change = machine._change(k, side, self.test, self.count, self.weight)
                 branch = Deletion(
                     machine._scores[side, k, : self.count], total, int(machine._sizes[k]) + positive, n,
-                    change.weights / total, change.diagonal, change.sums,
+                    change.weights / total, change.diagonal, change.sums, scale,
                 )  # fmt: skip
                 scores[side, k] = branch.deleted(
                     machine.C, columns, np.append(own, positive), np.append(of_examples, mass)
                 )
+
+        machine._of_each_class(of_machine)
         return scores
 
     @property

@@ -31,6 +31,26 @@ def levels_of(score: Floats) -> Integers:
     return found
 
 
+def constant_score(positive: Any, negative: Any, bend: float) -> Any:
+    """Return the score that a machine gives everything whose examples are all of one sign: its bias would be infinite.
+
+    It is ln((positive + e) / (negative + e)) with e = 1/2 / (1 + bend), from the masses of the examples of both signs,
+    one of which is 0; 0 of no examples. `bend` is C times the largest K(x, x): as far as its own coefficient can move
+    the score of an example of mass 1.
+
+    Without the bend it is the add-half estimate of the class's share, and with next to none that is low enough: the
+    first example of the class among n others leaves these scores of about ln(1 / n), so that none was less likely than
+    one. But an example that its own coefficient explains needs no bias. Far away from it scores are then about
+    ln(1 / (bend n)), and the add-half estimate would lie above: a class would look likelier before it has come.
+
+    References
+    ----------
+    Krichevsky & Trofimov (1981), "The performance of universal encoding", for the estimate.
+    """
+    some = 0.5 / (1.0 + min(bend, 1e300))
+    return np.log(positive + some) - np.log(negative + some)
+
+
 def dense_inverse(kernel: Floats, V: Floats) -> Floats:
     """Return (K + 1 / V)^-1 of the first objects of a packed kernel matrix."""
     m = V.size
@@ -157,6 +177,7 @@ class Deletion(NamedTuple):
     weight: Floats  # (m,) rounded, of mass 1
     diagonal: Floats  # (m,) of the inverse
     sums: Floats  # (m,)
+    scale: float  # largest K(x, x)
 
     def deleted(self, C: float, objects: Integers, positive: Any, mass: Floats) -> Floats:
         """Return scores of examples, given by object, whether of the class, and mass, by the machine without each."""
@@ -172,8 +193,10 @@ class Deletion(NamedTuple):
         pull = C * mass * np.where(positive, expit(-score), -expit(score))
         held = hold[objects] + others
         found: Floats = score - np.divide(pull, held, out=np.zeros_like(pull), where=held > 0)
+        # Without the only example of its sign the others are all of one.
+        rest = np.maximum(self.total.sum() - mass, 0.0)
         if self.size == 1:
-            found[positive] = -1.0
+            found[positive] = constant_score(0.0, rest[positive], C * self.scale)
         if self.size == self.n - 1:
-            found[~positive] = 1.0
+            found[~positive] = constant_score(rest[~positive], 0.0, C * self.scale)
         return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,8 +14,11 @@ from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.machine import NotConverged, checked_class_weights, grown
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.parameters import class_codes, positive
+from venn.machines.threads import side_by_side
+from venn.parameters import class_codes, positive, whole
 from venn.prediction import Floats, Label
+
+Result = TypeVar("Result")
 
 REFRESH = 64  # examples, learned or unlearned, between two checks of the inverses
 DRIFT = 1e-10
@@ -26,10 +28,17 @@ class LogisticState(Storing):
     """One-against-all machines over the same distinct objects, in buffers that grow."""
 
     def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+        self,
+        kernel: Kernel,
+        C: float,
+        classes: Sequence[Label],
+        class_weights: Sequence[float] | Floats | None = None,
+        *,
+        threads: int = 1,
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
+        self.threads = whole("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self.n = 0
@@ -77,7 +86,7 @@ class LogisticState(Storing):
         self._betas, self._scores = np.zeros((2, sides, c, room))  # 0 where a machine has no such side
         self._biases = np.zeros((sides, c))
         self._joined = np.zeros((c, room))  # inverse times the new object's kernel
-        self._work = Scratch(np.empty((26, room)), np.empty((2, compiled.FOLDED, room)))
+        self._work: list[Scratch] = []  # that of each thread that has solved something, while it is not in use
 
     def _make_room(self, objects: int) -> None:
         """Make room for `objects` distinct objects; capacities double."""
@@ -98,10 +107,6 @@ class LogisticState(Storing):
         start = p * (p + 1) // 2
         return self._kernel[start : start + p + 1]
 
-    def _constant(self, size: int, n: int) -> float:
-        """Return the score from which a machine with one class only starts when the other comes."""
-        return math.log(max(n, 1)) * (1 if size else -1)
-
     def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
         """Return two problems of machine k, with these masses of n examples; both as it stands and none to do."""
         count = total.size
@@ -112,9 +117,24 @@ class LogisticState(Storing):
 
     def _solve(self, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
         try:
-            both.solve(self._kernel, scale, bordered, V, self._work)
+            self._solve_on(self._kernel, both, scale, bordered, V)
         except NotConverged as error:
             raise NotConverged(f"{error} at example {self.n}: scale the features, or lower C") from error
+
+    def _solve_on(self, kernel: Floats, both: Both, scale: float, bordered: compiled.Bordered, V: Floats) -> None:
+        """Solve two problems over a packed kernel matrix, in scratch that no other thread uses meanwhile."""
+        try:
+            scratch = self._work.pop()
+        except IndexError:
+            scratch = Scratch(np.empty((26, self._room)), np.empty((2, compiled.FOLDED, self._room)))
+        try:
+            both.solve(kernel, scale, bordered, V, scratch)
+        finally:
+            self._work.append(scratch)
+
+    def _of_each_class(self, work: Callable[[int], Result]) -> list[Result]:
+        """Return what `work` returns for each machine; it writes nothing that it reads for another one."""
+        return side_by_side(work, range(len(self.classes)), self.threads)
 
     def _strike(self, i: int, place: int) -> None:
         """Take the i-th example, one of those at a place, out of the books; the last place moves to one without any."""
@@ -151,10 +171,12 @@ class LogisticState(Storing):
         self._changes += 1
         if self._changes % REFRESH or self.n == 0:
             return
-        for k in range(len(self.classes)):
-            standing = self._standing(k)
-            if not standing.drift((self._changes // REFRESH) % self._count) <= DRIFT:
-                self._take(k, made_anew(self._kernel, self._levels[k, : self._count], standing.weights))
+        self._of_each_class(self._refresh)
+
+    def _refresh(self, k: int) -> None:
+        standing = self._standing(k)
+        if not standing.drift((self._changes // REFRESH) % self._count) <= DRIFT:
+            self._take(k, made_anew(self._kernel, self._levels[k, : self._count], standing.weights))
 
     def _standing(self, k: int) -> Standing:
         m = self._count

@@ -1,0 +1,127 @@
+"""Pieces of work side by side on threads: for compiled loops, which let go of Python's lock."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import Condition, Lock
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_pools: dict[int, ThreadPoolExecutor] = {}  # by number of threads; made when first needed, shared by all who ask
+_lock = Lock()
+
+
+def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """Return what `work` returns for each item, in the order of the items, from so many threads at once.
+
+    The calling thread is one of them: one thread is a plain loop, and work may itself call this. Each takes the next
+    item when it has done one. Results do not depend on `threads` if work on one item reads nothing that work on another
+    writes.
+
+    When work raises, no further item is begun, those begun are finished, and the error of the first item is raised that
+    has one: the one that the loop would raise. Ctrl-C goes before all. Whatever is raised, nobody is at work any more.
+
+    Parameters
+    ----------
+    work : function of one item
+    items : iterable
+    threads : int >= 1
+
+    Examples
+    --------
+    >>> side_by_side(abs, [-3, 2, -1], threads=2)
+    [3, 2, 1]
+    """
+    todo = list(items)
+    if threads == 1 or len(todo) < 2:
+        return [work(item) for item in todo]
+    shared = _Shared(work, todo)
+    try:
+        _call(shared.help, min(threads, len(todo)) - 1, threads)
+        shared.go_on()
+    finally:
+        shared.finish()
+    if shared.errors:
+        raise min(shared.errors.items(), key=lambda error: (isinstance(error[1], Exception), error[0]))[1]
+    return [shared.results[i] for i in range(len(todo))]
+
+
+class _Shared(Generic[Item, Result]):
+    """Items that several threads take from."""
+
+    def __init__(self, work: Callable[[Item], Result], items: list[Item]) -> None:
+        self.work = work
+        self.todo = deque(enumerate(items))
+        self.results: dict[int, Result] = {}
+        self.errors: dict[int, BaseException] = {}
+        self.helping = 0  # threads at work beside the caller
+        self.changed = Condition()
+
+    def go_on(self) -> None:
+        """Work on items until none is left or one has failed."""
+        while not self.errors:
+            try:
+                i, item = self.todo.popleft()
+            except IndexError:
+                return
+            try:
+                self.results[i] = self.work(item)
+            except BaseException as error:
+                self.errors[i] = error
+
+    def help(self) -> None:
+        """Do so beside the caller; nothing where all is done before a thread was free."""
+        with self.changed:
+            if self.errors or not self.todo:
+                return
+            self.helping += 1
+        try:
+            self.go_on()
+        finally:
+            with self.changed:
+                self.helping -= 1
+                self.changed.notify_all()
+
+    def finish(self) -> None:
+        """Wait until nobody helps, even if Ctrl-C is pressed meanwhile: helpers write where the caller goes on."""
+        interrupt: BaseException | None = None
+        while True:
+            try:
+                self.todo.clear()
+                with self.changed:
+                    self.changed.wait_for(lambda: self.helping == 0)
+                break
+            except BaseException as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+
+def _call(help: Callable[[], None], count: int, threads: int) -> None:
+    """Call so many helpers; fewer or none at the end of the process, or where it may have no more threads."""
+    with _lock:
+        try:
+            if threads not in _pools:
+                _pools[threads] = ThreadPoolExecutor(threads - 1, "venn")
+            for _ in range(count):
+                # In a copy of the caller's context, which says what numpy does about overflow, for one.
+                _pools[threads].submit(copy_context().run, help)
+        except RuntimeError:
+            pass  # the caller does all
+
+
+def _forked() -> None:
+    """Forget the pools: a forked process has none of their threads."""
+    global _lock
+    _lock = Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
