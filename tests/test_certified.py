@@ -80,7 +80,7 @@ def test_an_offset_costs_digits_of_the_objects_only():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_flat_kernel_is_solved_as_well(seed):
-    """18 of 24 configurations had an accepted step above 1e-8, the worst 5.6e-7; some took seconds, some were refused."""
+    """18 of 24 configurations had an accepted step above 1e-8, the worst 5.6e-7; some took seconds."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(60, 1)), rng.integers(0, 2, 60)
     certified(venn.OneVsAllSVM(venn.RBF(1e-3), 1.0, [0, 1]), X, y)
@@ -106,7 +106,7 @@ def test_scales_that_no_number_holds_are_refused_in_words_that_help():
 
 
 def test_a_refused_step_leaves_nothing_learned(monkeypatch):
-    """Whatever the machine finds out while it commits: a margin that cannot be built, scores that are not good enough."""
+    """Not even where the machine finds out while it commits that its scores are not good enough."""
     stream = streams.gaussians(60, classes=3, seed=2)
     machine = learned(venn.OneVsAllSVM(venn.RBF(0.5), 1.0, stream.classes), stream.X[:40], stream.y[:40].tolist())
     other = learned(venn.OneVsAllSVM(venn.RBF(0.5), 1.0, stream.classes), stream.X[:40], stream.y[:40].tolist())

@@ -291,8 +291,8 @@ def test_masses_of_one_object_may_go_to_0(kind, seed):
         new[gone, p] = 0.0
         beta, score, state = solved.beta[0].copy(), solved.score[0].copy(), solved.state[0].copy()
         outcome, _, bias, members, _ = follow_masses(
-            kernel, count, 1.0, 1e-8, 2.0, old, new, solved.bias[0], solved.members[0, : solved.size[0]], solved.inverse[0],
-            beta, score, state,
+            kernel, count, 1.0, 1e-8, 2.0, old, new, solved.bias[0], solved.members[0, : solved.size[0]],
+            solved.inverse[0], beta, score, state,
         )  # fmt: skip
         assert outcome == SOLVED
         rows = np.concatenate([np.repeat(np.arange(count), np.rint(mass / 0.5).astype(int)) for mass in new])

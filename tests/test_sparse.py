@@ -275,7 +275,7 @@ def test_a_sparse_machine_is_the_dense_one_step_by_step(name, kernel):
             dense.unlearn_one(place)
             sparse.unlearn_one(place)
         assert sparse.residual <= 1e-8
-        assert np.allclose(sparse.scores(given), dense.scores(x), atol=1e-8 if kernel == "rbf" else 0, rtol=0)
+        assert np.allclose(sparse.scores(given), dense.scores(x), atol=close, rtol=0)
     assert sparse._columns.size == 0
     while sparse.n:
         sparse.unlearn_one(sparse.n // 2)

@@ -9,6 +9,7 @@ from venn._compiled.path import ABOVE, BELOW, DEPENDENT, MIDDLE, MINUS, PLUS, co
 from venn._compiled.smo import levels, resolution, scores_from
 
 ROUNDING = 2e-15  # of a score, in units of scale and of the sum of coefficients that make it up, or have moved
+UNIT = 1.1e-16  # rounding of one number
 ENOUGH = 0.02  # of the violation allowed: members so near to their levels are not corrected
 NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
 
@@ -333,9 +334,12 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
         low, high = segment(state[i], positive[i], total[i] - positive[i], C)
         error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
         score[i] = state[i]
-    extent = 0.0
+    extent, square = 0.0, 0.0
     for i in range(count):
         extent += abs(beta[i])
+        square += beta[i] * beta[i]
+    # The kernel's values are rounded themselves: no better is known of the scores that they stand for.
+    error = max(error, UNIT * scale * np.sqrt(square))
     solved.drift[k] = error + ROUNDING * scale * extent
     return error
 
