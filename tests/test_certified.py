@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import learned
+from conftest import OBJECTS, learned, objects
 
 import streams
 import venn
@@ -156,3 +156,72 @@ def test_block_pivoting_finds_what_the_path_finds():
             assert np.abs(answer.scores(j) - by_path).max() <= 1e-8
         machine._forget()
     assert compared > 100
+
+
+class BothMachines(venn.OneVsAllSVM):
+    """Of two classes too, each has a machine that is solved."""
+
+    def _signs_of(self, c):
+        return (2 * np.eye(c) - 1).astype(np.int8)
+
+    def _by_class(self, scores):
+        return scores.copy()
+
+    def _answer(self, key, test, count, weight):
+        return BothHypotheses(self, key, test, count, weight)
+
+
+class BothHypotheses(type(venn.OneVsAllSVM(venn.RBF(1.0), 1, [0, 1]).hypotheses([0.0]))):
+    def _pairs(self, scores):
+        rows, side = np.arange(2), self._machine._side
+        return [(scores[side[[0, 1], [1, 0]], rows], scores[side[rows, rows], rows], rows)]
+
+    def _class_scores(self, j, scores):
+        return scores
+
+
+@pytest.mark.parametrize("weights", [None, (1, 3)])
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_of_two_classes_one_machine_is_the_mirror_of_the_other_to_the_last_bit(kind, weights):
+    rng = np.random.default_rng(len(kind))
+    X, y = objects(kind, rng, 50), rng.integers(0, 2, 50)
+    one = venn.OneVsAllSVM(venn.RBF(0.5), 2.0, [0, 1], weights)
+    both = BothMachines(venn.RBF(0.5), 2.0, [0, 1], weights)
+    for x, label in zip(X, y, strict=True):
+        first, second = one.hypotheses(x), both.hypotheses(x)
+        assert np.array_equal(first.test_scores, second.test_scores)
+        for j in range(2):
+            assert np.array_equal(first.scores(j), second.scores(j))
+            assert np.array_equal(first.deleted(j), second.deleted(j))
+        one.learn_one(x, int(label))
+        both.learn_one(x, int(label))
+    one.unlearn_one(5)
+    both.unlearn_one(5)
+    elsewhere = [0.3] * X.shape[1]  # by a sum that a library takes, in an order of its own
+    assert np.allclose(one.scores(elsewhere), both.scores(elsewhere), rtol=0, atol=1e-13)
+    assert np.array_equal(one.bag.scores, both.bag.scores)
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("name", ["OneVsAllSVM", "OneVsOneSVM"])
+def test_any_number_of_threads_gives_the_same_bits(name, kind):
+    rng = np.random.default_rng(3)
+    X, y = objects(kind, rng, 40), rng.integers(0, 4, 40)
+    machines = [getattr(venn, name)(venn.RBF(0.5), 2.0, range(4), threads=threads) for threads in (1, 2, 3)]
+    assert "threads=3" in repr(machines[2])
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        answers = [machine.hypotheses(x) for machine in machines]
+        for j in range(4):
+            for answer in answers[1:]:
+                assert np.array_equal(answer.scores(j), answers[0].scores(j))
+                assert np.array_equal(answer.deleted(j), answers[0].deleted(j))
+        for machine in machines:
+            machine.learn_one(x, int(label))
+            if i % 5 == 4:
+                machine.unlearn_one(i // 5)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "2", None])
+def test_threads_must_be_a_number_of_threads(bad):
+    with pytest.raises((ValueError, TypeError), match=r"threads must be an integer >= 1, got "):
+        venn.OneVsAllSVM(venn.RBF(0.5), 2.0, [0, 1], threads=bad)

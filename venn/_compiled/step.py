@@ -359,8 +359,8 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
 
 
 @compiled
-def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, branches, scratch):  # type: ignore[no-untyped-def]
-    """Answer, for every machine, all suppositions about object p.
+def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, branches, scratch, machines):  # type: ignore[no-untyped-def]
+    """Answer, for the `machines` from the first to the one before the last, all suppositions about object p.
 
     `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
     where that is 0 is not solved. Returns the worst violation of the solved branches, NaN when the kernel is not finite
@@ -382,7 +382,7 @@ def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, br
     base_state = np.empty(count, np.int8)
     others = np.empty(members.shape[1], np.int64)
     sides = supposed.shape[0]
-    for k in range(positives.shape[0]):
+    for k in range(machines[0], machines[1]):
         positive, total = positives[k], totals[k]
         own, before = positive[p], total[p]
         one_class = sizes[k, 0] == 0 or sizes[k, 0] == sizes[k, 1]

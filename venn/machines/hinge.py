@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects
+from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch
 from venn._compiled.dense import add_rows
 from venn._compiled.exchange import judge
-from venn._compiled.margin import certify, commit_step, rebuild, worst_residual
+from venn._compiled.margin import certify, commit_step, place, rebuild, worst_residual
 from venn._compiled.path import ABOVE, BELOW, MIDDLE
 from venn._compiled.span import delete_standing, delete_step
 from venn._compiled.step import PART, solve_step
@@ -29,6 +29,7 @@ from venn.machines.machine import (
     code_of,
 )
 from venn.machines.masses import Moved, copy_of, move_masses, move_one
+from venn.machines.threads import side_by_side
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
@@ -55,15 +56,14 @@ class HingeMachine(HingeState):
 
     def fresh(self) -> Self:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = type(self)(self.kernel, self.C, self.classes, self.class_weights)
+        machine = type(self)(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
         machine.tuning = self.tuning
         return machine
 
     def __repr__(self) -> str:
-        weights = (
-            "" if len(self._values) == self._values[0] == 1 else f", class_weights={self.class_weights.tolist()!r}"
-        )
-        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
+        rest = "" if len(self._values) == self._values[0] == 1 else f", class_weights={self.class_weights.tolist()!r}"
+        rest += f", threads={self.threads}" if self.threads > 1 else ""
+        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
 
     @property
     def bag(self) -> Bag:
@@ -183,10 +183,7 @@ class HingeMachine(HingeState):
             self._first[p] = self._equal[p] = 0
         scale = self._scale_with(p)
         tolerance = tolerance_of(self.C, scale)
-        worst, unsolved = solve_step(
-            p, p == self._count, count, scale, tolerance, self.C, supposed, self._objects, self._solved,
-            self._branches, self._scratch,
-        )  # fmt: skip
+        worst, unsolved = self._solve(p, count, scale, tolerance, supposed)
         if math.isnan(worst):
             raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
         if unsolved:
@@ -196,6 +193,46 @@ class HingeMachine(HingeState):
             raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
         answer = self._asked = self._answer(key, p, count, weight)
         return answer
+
+    def _solve(self, p: int, count: int, scale: float, tolerance: float, supposed: Floats) -> tuple[float, int]:
+        """Solve all branches about object p by their paths; return (worst violation, branches left unsolved)."""
+        objects, solved, branches, machines = self._objects, self._solved, self._branches, len(self.signs)
+
+        def step(new: bool, scratch: Scratch, first: int, last: int) -> tuple[float, int]:
+            found: tuple[float, int] = solve_step(
+                p, new, count, scale, tolerance, self.C, supposed, objects, solved, branches, scratch, (first, last)
+            )
+            return found
+
+        if self.threads == 1:
+            return step(p == self._count, self._scratch, 0, machines)
+
+        def of_machine(k: int) -> tuple[float, int]:
+            try:
+                scratch = self._beside.pop()
+            except IndexError:
+                scratch = self._new_scratch()
+            try:
+                return step(False, scratch, k, k + 1)
+            finally:
+                self._beside.append(scratch)
+
+        if p == self._count and place(p, objects, solved) != 0.0:
+            return math.nan, 0
+        worst, unsolved = zip(*side_by_side(of_machine, range(machines), self.threads), strict=True)
+        return max(worst), sum(unsolved)
+
+    def _commit_branches(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
+        """Let the machines be those of the branches `sides` (c,), -1 as they are."""
+
+        def commit(sides: Integers) -> None:
+            commit_step(sides, p, joining, count, self._objects, self._solved, self._branches)
+
+        if self.threads == 1:
+            commit(sides)
+        else:
+            machines = np.arange(len(sides))
+            side_by_side(lambda k: commit(np.where(machines == k, sides, -1)), machines.tolist(), self.threads)
 
     def _missed(self, tolerance: float, worst: float, scale: float) -> str:
         """Return in words that a residual is too large, and what may help."""
@@ -330,7 +367,7 @@ class HingeMachine(HingeState):
             inverses = [machine.inverse[0, : int(machine.size[0]) + 1].copy() for machine in before]
             members = [machine.members.copy() for machine in before]
             sizes, masses = objects.sizes.copy(), (objects.positive[:, p].copy(), objects.total[:, p].copy())
-            commit_step(np.where(doubtful, sides, -1), p, joining, count, objects, solved, branches)
+            self._commit_branches(np.where(doubtful, sides, -1), p, count, joining)
             try:
                 for k in which:
                     self._certify(k, int(sides[k]), count, scale, tolerance)
@@ -343,7 +380,7 @@ class HingeMachine(HingeState):
                     self._take(Moved({k: machine._replace(members=there, inverse=square)}, []))
                 raise
         if not doubtful.all():
-            commit_step(np.where(doubtful, -1, sides), p, joining, count, objects, self._solved, branches)
+            self._commit_branches(np.where(doubtful, -1, sides), p, count, joining)
 
     def _certify(self, k: int, side: int, count: int, scale: float, tolerance: float) -> None:
         """Make sure that machine k, just committed, satisfies its equations; raise where it does not."""
@@ -412,7 +449,7 @@ class HingeMachine(HingeState):
         ValueError, TypeError
             For another `i`; nothing changes.
         NotConverged
-            When a solution misses the tolerance of 1e-8 even after a batch solve; nothing changes.
+            When a solution misses the tolerance even after a batch solve; nothing changes.
 
         References
         ----------
@@ -497,7 +534,7 @@ class HingeMachine(HingeState):
         ValueError, TypeError
             For weights out of range; nothing changes.
         NotConverged
-            When a solution misses the tolerance of 1e-8 even after a batch solve; nothing changes.
+            When a solution misses the tolerance even after a batch solve; nothing changes.
 
         Examples
         --------

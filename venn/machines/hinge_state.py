@@ -16,7 +16,7 @@ from venn.machines.kernels import Kernel, checked_kernel, proximities
 from venn.machines.machine import checked_class_weights, grown
 from venn.machines.masses import Moved
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.parameters import class_codes, positive
+from venn.parameters import class_codes, positive, whole
 from venn.prediction import Floats, Integers, Label
 
 TOLERANCE = 1e-8  # worst violation of the optimality conditions, scores being of the order of 1
@@ -36,10 +36,17 @@ class HingeState(Storing, ABC):
     """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
 
     def __init__(
-        self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
+        self,
+        kernel: Kernel,
+        C: float,
+        classes: Sequence[Label],
+        class_weights: Sequence[float] | Floats | None = None,
+        *,
+        threads: int = 1,
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
+        self.threads = whole("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         #: (machines, c) whether examples of a class are positive, negative or no examples of a machine
@@ -67,7 +74,7 @@ class HingeState(Storing, ABC):
             np.zeros((k, 0)), np.zeros((k, 0)), np.zeros((k, 0), np.int8), np.zeros(k),
             np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)), np.zeros(k),
         )  # fmt: skip
-        self._scratch = self._new_scratch()
+        self._set_scratch()
         self._weigh(checked_class_weights(class_weights, self.classes))
 
     def _weigh(self, class_weights: Floats) -> None:
@@ -101,6 +108,11 @@ class HingeState(Storing, ABC):
             np.zeros((k, sides)),
         )  # fmt: skip
 
+    def _set_scratch(self) -> None:
+        """Make scratch of the sizes that the rooms have now."""
+        self._scratch = self._new_scratch()
+        self._beside: list[Scratch] = []  # that of each thread that has solved something, while it is not in use
+
     def _new_scratch(self) -> Scratch:
         width = self._room + EVENTS + 8
         return Scratch(
@@ -130,7 +142,7 @@ class HingeState(Storing, ABC):
             score=grown(asked.score, sides, k, room),
             state=grown(asked.state, sides, k, room),
         )
-        self._scratch = self._new_scratch()
+        self._set_scratch()
 
     def _make_margin_room(self, size: int) -> None:
         """Make room for margins of `size` members and a path's events; capacities double."""
@@ -153,7 +165,7 @@ class HingeState(Storing, ABC):
             alive=grown(asked.alive, k, sides, room),
             terms=np.zeros((k, sides, EVENTS, room + OFFSET)),
         )
-        self._scratch = self._new_scratch()
+        self._set_scratch()
 
     def _make_span_room(self) -> None:
         k = len(self.signs)
@@ -163,7 +175,7 @@ class HingeState(Storing, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, no remembered answer, no room to spare around the inverses."""
-        state = {name: value for name, value in vars(self).items() if name not in ("_branches", "_scratch")}
+        state = {name: value for name, value in vars(self).items() if name not in ("_branches", "_scratch", "_beside")}
         solved = self._solved
         used = int(solved.size.max(initial=0)) + 1
         trimmed = solved._replace(
@@ -173,7 +185,8 @@ class HingeState(Storing, ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._branches, self._scratch = self._new_branches(), self._new_scratch()
+        self._branches = self._new_branches()
+        self._set_scratch()
         if self._count:
             self._make_margin_room(int(self._solved.size.max(initial=0)))
 

@@ -10,12 +10,19 @@ from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.prediction import Floats, Integers
 
 
+def mirrored(values: Floats) -> Floats:
+    """Return (2, m) values by class from those (1, m) of the first class's machine."""
+    return np.concatenate([values, -values])
+
+
 class OneVsAllSVM(HingeMachine):
     """Exact incremental one-against-all support vector machines.
 
     Machine k minimises 1/2 |w|^2 + C sum_i max(0, 1 - t_i f_k(x_i)), t_i = +1 for class k and -1 for
     the others, with f_k(x) = <w, phi(x)> + b. Each step solves, for every machine, the two problems
     with the new object as positive and as negative; the branch of the revealed label is kept.
+
+    Of two classes the second one's machine is the first one's with all signs turned: it is not solved again.
 
     Where the optimum leaves a choice, it is fixed by content, never by order: one class present gives
     f = +1 or -1 everywhere, an absent class f = -1, and without a free support vector the bias is the
@@ -42,6 +49,9 @@ class OneVsAllSVM(HingeMachine):
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
         on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
         weights, and a step solves that many problems more.
+    threads : int >= 1, default 1
+        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
+        goes on with the number that it began with.
 
     Attributes
     ----------
@@ -49,13 +59,19 @@ class OneVsAllSVM(HingeMachine):
         Number of examples learned.
     residual : float
         Worst violation of the optimality conditions over all machines, scores recomputed from the kernel.
+    tolerance : float
+        The largest residual that is accepted after any step: 1e-8, or 1e-14 C R^2 where that is more and at most 1e-4,
+        R^2 the largest squared distance of an object's features from the first one's (and K(x, x), for kernels other
+        than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
+    duals : (n, machines) float64
+        Signed coefficients of the examples.
 
     Raises
     ------
     ValueError, TypeError
         For a parameter, object or label out of range; nothing is learned from it.
     NotConverged
-        When a solution misses the tolerance of 1e-8 even after a batch solve.
+        When a solution misses the tolerance even after a batch solve; nothing is learned from the example.
 
     References
     ----------
@@ -74,13 +90,23 @@ class OneVsAllSVM(HingeMachine):
     """
 
     def _signs_of(self, c: int) -> NDArray[np.int8]:
-        return (2 * np.eye(c) - 1).astype(np.int8)
+        signs = (2 * np.eye(c) - 1).astype(np.int8)
+        return signs[:1] if c == 2 else signs
 
     def _answer(self, key: bytes, test: int, count: int, weight: float) -> OneVsAllHypotheses:
         return OneVsAllHypotheses(self, key, test, count, weight)
 
     def _by_class(self, scores: Floats) -> Floats:
-        return scores.copy()
+        if len(self.classes) > 2:
+            return scores.copy()
+        # Without any example both classes are absent.
+        return mirrored(scores) if self.n else np.full((2, scores.shape[1]), -1.0)
+
+    @property
+    def duals(self) -> Floats:
+        """(n, c) signed coefficients in order of arrival; examples at equal objects share theirs by weight."""
+        duals = super().duals
+        return duals if len(self.classes) > 2 else mirrored(duals.T).T
 
 
 class OneVsAllHypotheses(HingeHypotheses[OneVsAllSVM]):
@@ -94,7 +120,37 @@ class OneVsAllHypotheses(HingeHypotheses[OneVsAllSVM]):
         return scores
 
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
+        if len(self.classes) == 2:
+            first, second = (scores[side, 0] for side in self._machine._side[0])  # scores of the first class
+            return [(np.array([second, -first]), np.array([first, -second]), np.arange(2))]
         group, sides = self._machine._group, len(self._machine._values) + 1
         if sides == 2:
             return [(scores[0], scores[1], np.arange(len(group)))]
         return [(scores[g], scores[sides - 1], np.flatnonzero(group == g)) for g in range(sides - 1)]
+
+    def _class_scores(self, j: int, scores: Floats) -> Floats:
+        return scores if len(self.classes) > 2 else mirrored(scores)
+
+    def duals(self, j: int) -> Floats:
+        """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs by weight."""
+        duals = super().duals(j)
+        return duals if len(self.classes) > 2 else mirrored(duals.T).T
+
+    def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return what coefficients and examples at each object sum to, for classes of equal weights.
+
+        Returns
+        -------
+        negative, positive : (c, objects)
+            Coefficients of each class's machine, the new object supposed to be of another class and of this one.
+        mass : (c, objects)
+            Weights of the examples of each class.
+        total : (objects,)
+            Weights of all examples.
+        """
+        machine = self._buffers()
+        (negative, positive), mass, total = machine._branches.beta, machine._objects.positive, machine._objects.total[0]
+        if len(self.classes) == 2:
+            first, second = positive[0], negative[0]  # of the first class's machine, as the first and the second class
+            return np.array([second, -first]), np.array([first, -second]), np.array([mass[0], total - mass[0]]), total
+        return negative, positive, mass, total

@@ -63,6 +63,9 @@ class OneVsOneSVM(HingeMachine):
         Declared up front; ties between classes go to the first.
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones.
+    threads : int >= 1, default 1
+        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
+        goes on with the number that it began with.
 
     Attributes
     ----------
@@ -70,13 +73,19 @@ class OneVsOneSVM(HingeMachine):
         Number of examples learned.
     residual : float
         Worst violation of the optimality conditions over all machines, scores recomputed from the kernel.
+    tolerance : float
+        The largest residual that is accepted after any step: 1e-8, or 1e-14 C R^2 where that is more and at most 1e-4,
+        R^2 the largest squared distance of an object's features from the first one's (and K(x, x), for kernels other
+        than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
+    duals : (n, machines) float64
+        Signed coefficients of the examples.
 
     Raises
     ------
     ValueError, TypeError
         For a parameter, object or label out of range; nothing is learned from it.
     NotConverged
-        When a solution misses the tolerance of 1e-8 even after a batch solve.
+        When a solution misses the tolerance even after a batch solve; nothing is learned from the example.
 
     References
     ----------

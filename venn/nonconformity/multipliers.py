@@ -118,11 +118,10 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
     # `answer.duals(j)` would do, but not by distinct object: it costs O(n c) for each of c hypotheses.
     machine = answer._buffers()
     C, p = machine.C, answer.test
-    mass, total = machine._objects.positive, machine._objects.total[0]
     objects, codes, weights = machine._examples(answer.count)
     if len(machine._branches.beta) > 2:
         raise ValueError(f"class_weights must be equal for Multiplier(), got {machine.class_weights.tolist()!r}")
-    negative, positive = machine._branches.beta
+    negative, positive, mass, total = answer.sums()
     new = answer.weight * float(machine.class_weights[0])
 
     def share(sums: Floats, of_class: Floats, others: Floats) -> Floats:

@@ -131,7 +131,7 @@ class HingeForm(MachineForm):
     """Of `OneVsAllSVM` and `OneVsOneSVM`: objects, the lower triangle of their kernel, examples, solutions, margins."""
 
     known = """_codes classes signs n _store _count _where _asked _extras _scale _room _margin_room _counts _scratch
-        class_weights _values _group _side _unit _joining _branches _known _spans _held"""
+        class_weights _values _group _side _unit _joining _branches _known _spans _held _beside"""
     parts = (
         Part("_first", ("m",), "c", np.int64),
         Part("_first_weight", ("m",)),
