@@ -26,7 +26,8 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 from venn.machines import hinge, masses
-from venn.machines.batch import Problem, batch_solve
+from venn.machines.batch import batch_solve
+from venn.machines.exchange import Problem
 
 
 def learned(kernel, C, weights, stream):
@@ -54,9 +55,9 @@ def batch(machine, old, weights, stream):
     seconds = 0.0
     for k in range(len(weights)):
         before, after = (np.array([mass[k], mass.sum(axis=0) - mass[k]]) for mass in both)
-        problem = Problem(K[:count], after[0], after.sum(axis=0), C)
+        problem = Problem(K[:count], after[0], after.sum(axis=0), C, machine._scale, machine.tolerance)
         start = masses.feasible(C, machine._solved.beta[k, :count], before, after)
-        seconds += timed(lambda problem=problem, start=start: batch_solve(problem, start, hinge.TOLERANCE))[0]
+        seconds += timed(lambda problem=problem, start=start: batch_solve(problem, start))[0]
     return seconds
 
 

@@ -319,15 +319,16 @@ def way(beta, base, count):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
+def suppose(case, budget, many, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
     """Solve one machine with one more label, by at most `budget` of the coefficient at its object.
 
-    `margin` and `motion` are those of `base`. Returns (how to commit, slots, events, worst violation, drift).
+    `margin` and `motion` are those of `base`. No path is begun on which more than `many` members would change. Returns
+    (how to commit, slots, events, worst violation, drift).
     """
     count, p = case.objects, case.p
     accepted = PART * case.tolerance
     worst, drift, watch = np.inf, 0.0, 0
-    if margin.size > MANY and changes_ahead(case, budget, margin, motion, base) > MANY:
+    if margin.size > many and changes_ahead(case, budget, margin, motion, base) > many:
         return UNSOLVED, 1, 0, worst, drift
     for attempt in range(ATTEMPTS):
         if attempt == ATTEMPTS - 1 and watch >= 0:
@@ -359,7 +360,7 @@ def suppose(case, budget, margin, motion, base, branch, scratch):  # type: ignor
 
 
 @compiled
-def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, branches, scratch, machines):  # type: ignore[no-untyped-def]
+def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, branches, scratch, machines, many):  # type: ignore[no-untyped-def]
     """Answer, for the `machines` from the first to the one before the last, all suppositions about object p.
 
     `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
@@ -456,6 +457,7 @@ def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, br
                 how, n_slots, n_events, worst, further = suppose(
                     Supposition(sign, p, K, count, positive, total, C, scale, tolerance),
                     budget,
+                    many,
                     Margin(base_members, m, base_B),
                     Motion(direction, response),
                     Base(beta[k], score[k], base_state, up, down),

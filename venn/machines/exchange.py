@@ -26,8 +26,9 @@ from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
 from venn._compiled.smo import bias_interval, resolution, scores_from
 from venn.prediction import Floats, Integers
 
-ROUNDS = 60
-PATIENCE = 8  # rounds that leave as many objects wrong as the best one before them
+ROUNDS = 30
+PATIENCE = 5  # rounds that leave as many objects wrong as the best one before them
+SINGLE = 200  # objects, at most, where members are exchanged one at a time too
 DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
 SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more change places
 RIDGE = 0.01  # of the violation allowed: what a ridge on the kernel may do to a score
@@ -186,7 +187,7 @@ def exchanged(problem: Problem, start: Solution) -> Solution:
     count = total.size
     found = best = Solution(start.beta.copy(), start.score.copy(), start.state.copy(), np.inf)
     fewest, patience = count + 1, PATIENCE
-    for _ in range(ROUNDS + count):
+    for _ in range(ROUNDS + count if count <= SINGLE else ROUNDS):
         found = solved_on(problem, found)
         if found.violation < best.violation:
             best = Solution(found.beta.copy(), found.score.copy(), found.state.copy(), found.violation)
@@ -199,6 +200,8 @@ def exchanged(problem: Problem, start: Solution) -> Solution:
             fewest, patience = wrong, PATIENCE
         elif patience > 0:
             patience -= 1
+        elif count > SINGLE:
+            break
         else:
             # One at a time: slow, and sure to end but for rounding.
             last = int(np.flatnonzero(guess != found.state)[-1])

@@ -15,7 +15,7 @@ from venn._compiled.exchange import judge
 from venn._compiled.margin import certify, commit_step, place, rebuild, worst_residual
 from venn._compiled.path import ABOVE, BELOW, MIDDLE
 from venn._compiled.span import delete_standing, delete_step
-from venn._compiled.step import PART, solve_step
+from venn._compiled.step import MANY, PART, solve_step
 from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_of, one_thread, ridge_of
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.hinge_state import HingeState, tolerance_of
@@ -200,8 +200,9 @@ class HingeMachine(HingeState):
 
         def step(new: bool, scratch: Scratch, first: int, last: int) -> tuple[float, int]:
             found: tuple[float, int] = solve_step(
-                p, new, count, scale, tolerance, self.C, supposed, objects, solved, branches, scratch, (first, last)
-            )
+                p, new, count, scale, tolerance, self.C, supposed, objects, solved, branches, scratch, (first, last),
+                MANY,
+            )  # fmt: skip
             return found
 
         if self.threads == 1:
@@ -259,6 +260,9 @@ class HingeMachine(HingeState):
             found = exchanged(problem, start._replace(state=guess))
         commit, drift = REBUILD, found.violation
         if not found.violation <= PART * tolerance:
+            worst = self._walk(k, side, p, count, scale, tolerance, weight)
+            if branches.commit[k, side] != UNSOLVED:
+                return worst
             try:
                 machine, _ = move_one(before, after, self._solved, k, count, scale, self.C, tolerance)
             except NotConverged:
@@ -272,6 +276,20 @@ class HingeMachine(HingeState):
         branches.drift[k, side] = drift
         branches.commit[k, side] = commit
         return found.violation
+
+    def _walk(self, k: int, side: int, p: int, count: int, scale: float, tolerance: float, weight: float) -> float:
+        """Solve one branch by its path, however many members change on it; return its worst violation."""
+        commit = self._branches.commit
+        others = commit[k].copy()
+        supposed = np.zeros((len(others), len(self.signs)))
+        supposed[side, k] = weight
+        worst, _ = solve_step(
+            p, False, count, scale, tolerance, self.C, supposed, self._objects, self._solved, self._branches,
+            self._scratch, (k, k + 1), count,
+        )  # fmt: skip
+        others[side] = commit[k, side]
+        commit[k] = others
+        return float(worst)
 
     def _straight_ahead(self, k: int, p: int, count: int, sign: int, weight: float) -> Solution:
         """Return where machine k would be if its first motion went on to the end, one more label supposed at p."""
