@@ -437,6 +437,41 @@ def test_the_log_loss_beside_a_rare_class(C, before, after):
     assert np.mean(loss) < before - 0.15
 
 
+@pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf", 100.0), ("linear", 10.0)])
+def test_nobody_predicts_a_class_that_has_not_come(kernel, C):
+    X, y = three_of_four(80)
+    machine = machine_of(kernel, C, 4)
+    panel = venn.Panel(
+        venn=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+        abers=venn.TransductiveVennAbers(machine),
+        platt=venn.Scaler(machine, venn.Platt()),
+        deleted=venn.Scaler(machine, venn.Platt(), venn.DeletedScores()),
+    )
+    for i, x in enumerate(X):
+        if i > 20:
+            answer = machine.hypotheses(x)
+            assert answer.test_scores.argmax() != 3
+            assert answer.deleted(3)[-1].argmax() != 3
+            for name, said in panel.predict_one(x).items():
+                assert said.label != 3, name
+                assert said.proba[3] < 0.15, name
+        panel.learn_one(x, int(y[i]))
+
+
+def test_of_one_class_only_everybody_says_that_class():
+    machine = learned(machine_of("rbf", 1.0, 3), objects("normal", np.random.default_rng(1), 30), [1] * 30)
+    x = [0.3, 0.3]
+    assert np.allclose(machine.scores(x), np.array([-1, 1, -1]) * np.log(1 + 30 * 4), rtol=0, atol=1e-12)
+    for model in (
+        venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+        venn.TransductiveVennAbers(machine),
+        venn.Scaler(machine, venn.Platt(), venn.DeletedScores()),
+    ):
+        said = model.predict_one(x)
+        assert said.label == 1
+        assert said.proba[1] > 0.85
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
 def test_one_sign_alone_has_the_constant_score_of_its_definition(kernel, tmp_path):
     """Learned, weighed anew, saved, slid out of a window and unlearned."""

@@ -11,6 +11,7 @@ from numba.core import event
 # "contract" lets multiply and add fuse; nothing else is relaxed, so sums keep their order and a
 # result depends on the numbers alone. error_model="numpy" drops the division check from inner loops.
 # nogil lets go of Python's lock, so that machines may solve their classes side by side on threads.
+# numba's cache does not notice when flags change: delete __pycache__ then.
 compiled = numba.njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
 
 # For long sums that limit the speed: the compiler may add in lanes of the width that the processor has.

@@ -9,6 +9,8 @@ few ranks a step; and it preconditions A so well that conjugate gradients need f
 H = G - g g' / (1' g), g = G 1, makes coefficients sum to 0.
 
 No product with K is needed inside: (K + 1 / V) G r = r, so A G r = r + (1 / W - 1 / V) G r.
+
+Threads run these loops side by side, each on the arrays of a machine of its own.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Symmetric matrices packed by rows of the lower triangle: row i has i + 1 numbers and starts at i (i + 1) / 2."""
+"""Symmetric matrices packed by rows of the lower triangle: row i has i + 1 numbers and starts at i (i + 1) / 2.
+
+Threads run these loops side by side, each on matrices of its own or on one that nobody changes.
+"""
 
 import numpy as np
 
