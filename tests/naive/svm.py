@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-CERTIFICATE = 1e-8  # widest accepted gap of the optimality conditions, in units of the scores
+CERTIFICATE = 1e-9  # widest accepted gap of the optimality conditions, in units of the scores
 
 
 def rbf(gamma):
