@@ -80,6 +80,11 @@ def exact_kernel(kernel, X):
     return -squares / 2 if isinstance(kernel, venn.Linear) else np.expm1(-np.longdouble(kernel.gamma) * squares)
 
 
+def max_of(*parts):
+    """Return the largest of several arrays at each place."""
+    return np.maximum.reduce([np.broadcast_to(part, parts[0].shape) for part in parts])
+
+
 def violation(machine, X, y, weights):
     """Return the worst violation of the optimality conditions by the machine's coefficients and scores."""
     distinct, where = np.unique(X, axis=0, return_inverse=True)
@@ -87,8 +92,7 @@ def violation(machine, X, y, weights):
     K = exact_kernel(machine.kernel, distinct)
     duals, worst = machine.duals, 0.0
     scores = np.array([machine.scores(x) for x in distinct])
-    scale = max(float(np.abs(K).max()), 1e-300)
-    C, near = machine.C, 1e-9 * min(machine.C, 1e6 / scale)
+    C = machine.C
     for k in range(duals.shape[1]):
         own = y == k
         if own.all() or not own.any():
@@ -99,13 +103,24 @@ def violation(machine, X, y, weights):
         np.add.at(negative, where, np.where(own, 0.0, weights))
         fresh = K @ beta
         f = fresh + np.median(scores[:, k] - fresh)
-        middle = C * (positive - negative)
-        rise = np.where(beta < middle - near, 1.0, np.where(beta < C * positive - near, -1.0, -np.inf))
-        fall = np.where(beta > middle + near, -1.0, np.where(beta > -C * negative + near, 1.0, np.inf))
-        parts = ((rise - f).max(), (f - fall).max(), np.abs(f - scores[:, k]).max(), abs(beta.sum()) / C)
-        box = (((beta - C * positive) / C).max(), ((-C * negative - beta) / C).max())
-        worst = max(worst, *map(float, parts), *map(float, box))
+        ends = -C * negative, C * (positive - negative), C * positive
+        # Of an optimum the points (coefficient, score) lie on a staircase that falls; this is how far off they are.
+        steps = [
+            max_of((low - beta) / C, (beta - high) / C, abs(f - level))
+            for low, high, level in ((*ends[:2], 1), (*ends[1:], -1))
+        ]
+        steps += [
+            max_of(abs(beta - end) / C, least - f, f - most)
+            for end, least, most in zip(ends, (1, -1, -np.inf), (np.inf, 1, -1), strict=True)
+        ]
+        off = np.min(steps, axis=0).max()
+        worst = max(worst, *map(float, (off, np.abs(f - scores[:, k]).max(), abs(beta.sum()) / C)))
     return worst
+
+
+def standing(machine, X):
+    """Return the scores of objects by the machine as it is."""
+    return [machine.scores(x) for x in X]
 
 
 def trial(seed):
@@ -129,7 +144,7 @@ def trial(seed):
     check = int(rng.integers(1, 6))  # the certificate is dear: every so many steps, and at the end
     for i in range(n):
         weight = float(2.0 ** rng.integers(-3, 4)) if weighted else 1.0
-        before = [machine.scores(x).copy() for x in X[kept[-3:]]] if kept else []
+        before = standing(machine, X[kept[-3:]])
         try:
             draw = rng.random()
             if draw < 0.02 and len(kept) > 3:
@@ -140,11 +155,12 @@ def trial(seed):
                 new = 2.0 ** rng.integers(-2, 3, c)
                 machine.reweigh(new)
                 class_weights = new
+            before = standing(machine, X[kept[-3:]])
             machine.learn_one(X[i], int(y[i]), weight)
         except (venn.NotConverged, ValueError) as error:
             n_kept = machine.n
             same = n_kept != len(kept) or all(
-                np.array_equal(a, machine.scores(x)) for a, x in zip(before, X[kept[-3:]], strict=True)
+                np.array_equal(a, b) for a, b in zip(before, standing(machine, X[kept[-3:]]), strict=True)
             )
             end = type(error).__name__ + ("" if same else ": not as before")
             return {**what, "error": str(error)[:200], "at": i}, steps, worst, end

@@ -1,10 +1,25 @@
-"""Loops of block pivoting: coefficients to their ends, and a judgement of every object's state."""
+"""Loops of block pivoting: a margin's matrix, coefficients to their ends, and a judgement of every object's state."""
 
 import numpy as np
 
 from venn._compiled.dense import add_rows
 from venn._compiled.jit import compiled
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, level_above, level_below, segment
+
+
+@compiled
+def inner_products(K, root, others, ridge, matrix):  # type: ignore[no-untyped-def]
+    """Set the upper triangle of `matrix` to inner products of the others' features as seen from the root's.
+
+    `ridge` is added to each K(x, x), that of the root included.
+    """
+    row, own = K[root], K[root, root]
+    for a in range(others.size):
+        there = K[others[a]]
+        away = there[root] - own - ridge
+        for b in range(a, others.size):
+            matrix[a, b] = there[others[b]] - row[others[b]] - away
+        matrix[a, a] += ridge
 
 
 @compiled

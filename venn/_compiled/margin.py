@@ -5,13 +5,13 @@ import numpy as np
 from venn._compiled.buffers import UPDATE
 from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
-from venn._compiled.path import ABOVE, BELOW, DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, segment
-from venn._compiled.smo import levels, resolution, scores_from
+from venn._compiled.path import DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, segment
+from venn._compiled.smo import scores_from, violation_at
 
 ROUNDING = 2e-15  # of a score, in units of scale and of the sum of coefficients that make it up, or have moved
 UNIT = 1.1e-16  # rounding of one number
 ENOUGH = 0.02  # of the violation allowed: members so near to their levels are not corrected
-NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the largest K(x, x), is none
+NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the problem's scale, is none
 
 
 @compiled
@@ -125,72 +125,6 @@ def build(wanted, n, K, scale, members, B):  # type: ignore[no-untyped-def]
                 square[t] -= along * along * B[m + 1, m + 1]
         m += 1
     return m, n
-
-
-@compiled
-def give_way(i, members, m, u, beta, state, positive, total, C):  # type: ignore[no-untyped-def]
-    """Raise beta[i], and let the members it depends on make up for it, until one of them is at an end and leaves."""
-    low, high = segment(state[i], positive[i], total[i] - positive[i], C)
-    step = high - beta[i]
-    who = i
-    rate = 1.0
-    for a in range(m):
-        j = members[a]
-        low, high = segment(state[j], positive[j], total[j] - positive[j], C)
-        if abs(u[a + 1]) > 1e-9:
-            ratio = ((high if u[a + 1] > 0.0 else low) - beta[j]) / u[a + 1]
-            if ratio < step:
-                step = max(0.0, ratio)
-                who = j
-                rate = u[a + 1]
-    beta[i] += step
-    for a in range(m):
-        beta[members[a]] += step * u[a + 1]
-    low, high = segment(state[who], positive[who], total[who] - positive[who], C)
-    if rate > 0.0:
-        beta[who] = high
-        state[who] = MIDDLE if state[who] == PLUS else BELOW
-    else:
-        beta[who] = low
-        state[who] = ABOVE if state[who] == PLUS else MIDDLE
-    return who
-
-
-@compiled
-def rebuild(k, scale, count, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Build the margin and its bordered inverse from the states; set its size.
-
-    Members whose features depend on the others' (a linear kernel has few independent ones) leave
-    the margin: their coefficient is moved along the null direction, which changes no score, until
-    somebody reaches the end of its segment.
-    """
-    K, total, positive = objects.kernel, objects.total[k], objects.positive[k]
-    beta, state, members, B = solved.beta[k], solved.state[k], solved.members[k], solved.inverse[k]
-    wanted = np.empty(count, np.int64)
-    width = B.shape[0]
-    shape, z, u = np.arange(width), np.empty(width), np.empty(width)
-    m, n = 0, 0
-    anew = True
-    while anew:
-        n = 0
-        for i in range(count):
-            if state[i] == PLUS or state[i] == MINUS:
-                wanted[n] = i
-                n += 1
-        m, n = build(wanted, n, K, scale, members, B)
-        anew = False
-        for t in range(n):
-            z[0] = -1.0
-            for a in range(m):
-                z[a + 1] = -K[wanted[t], members[a]]
-            for a in range(m + 1):
-                u[a] = 0.0
-            add_rows(u, m + 1, B, shape, z, m + 1)
-            if give_way(wanted[t], members, m, u, beta, state, positive, total, C) != wanted[t]:
-                # A member has left. An inverse from nothing is the one that surely has well chosen members.
-                anew = True
-                break
-    solved.size[k] = m
 
 
 @compiled
@@ -324,16 +258,27 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
     beta, score, state, members, m = solved.beta[k], solved.score[k], solved.state[k], solved.members[k], solved.size[k]
     up, down, same = np.empty(count), np.empty(count), np.empty(count, np.int8)
     copy_levels(count, state, positive, total, same, up, down)
+    for i in range(count):
+        if state[i] == PLUS or state[i] == MINUS:
+            # One that is left out of the margin nobody would watch: it may not be on its level even now.
+            up[i], down[i] = -np.inf, np.inf
     for a in range(m):
         up[members[a]], down[members[a]] = np.inf, -np.inf
-    solved.bias[k], error = settle(
-        K, count, C, ENOUGH * tolerance, solved.bias[k], members, m, solved.inverse[k], beta, score, state, up, down
-    )
+    before, bias, error = beta[:count].copy(), solved.bias[k], np.inf
+    for enough in (ENOUGH * tolerance, np.inf):
+        solved.bias[k], error = settle(
+            K, count, C, enough, bias, members, m, solved.inverse[k], beta, score, state, up, down
+        )
+        for a in range(m):
+            i = members[a]
+            low, high = segment(state[i], positive[i], total[i] - positive[i], C)
+            error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
+        if error <= tolerance or enough == np.inf:
+            break
+        # With an inverse that means little, mending makes it worse.
+        beta[:count] = before
     for a in range(m):
-        i = members[a]
-        low, high = segment(state[i], positive[i], total[i] - positive[i], C)
-        error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
-        score[i] = state[i]
+        score[members[a]] = state[members[a]]
     extent, square = 0.0, 0.0
     for i in range(count):
         extent += abs(beta[i])
@@ -345,7 +290,7 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
 
 
 @compiled
-def worst_residual(count, scale, C, objects, solved):  # type: ignore[no-untyped-def]
+def worst_residual(count, C, objects, solved):  # type: ignore[no-untyped-def]
     """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
     K, positive, total, sizes = objects
     beta, score, bias = solved.beta, solved.score, solved.bias
@@ -358,9 +303,7 @@ def worst_residual(count, scale, C, objects, solved):  # type: ignore[no-untyped
         balance = 0.0
         for i in range(count):
             balance += beta[k, i]
-            negative = total[k, i] - positive[k, i]
-            rise, fall = levels(beta[k, i], positive[k, i], negative, C, resolution(C, scale))
-            worst = max(worst, rise - fresh[i], fresh[i] - fall, abs(fresh[i] - score[k, i]))
-            worst = max(worst, (beta[k, i] - C * positive[k, i]) / C, (-C * negative - beta[k, i]) / C)
+            here = violation_at(beta[k, i], fresh[i], positive[k, i], total[k, i] - positive[k, i], C)
+            worst = max(worst, here, abs(fresh[i] - score[k, i]))
         worst = max(worst, abs(balance) / C)
     return worst

@@ -31,13 +31,13 @@ from venn._compiled.step import centre
 
 PORTION = 100  # events of a leg
 FLAT = 1e-15  # a rate below this, in units of the largest possible one, is no motion
-ACCEPT = (
-    0.4  # of the violation promised, accepted at the end; on the way, a score beyond all of it met a level unwatched
-)
+LEGS = 500  # of a path, at most, or a tenth of the number of objects: rounding can go in circles
+# Of the violation promised, accepted at the end; on the way, a score beyond all of it met a level unwatched.
+ACCEPT = 0.4
 SPOILT = 1e-12  # relative error of an inverse above this asks for a new one
 REACH = 1.5  # how much faster than at first an object may move in a leg, and stay unwatched
 ROUNDING = 1e-14  # of a rate, in units of the sum of what it consists of
-DOUBT = 1e-9  # squared distance from the margin's span, in units of the largest K(x, x), that needs a second look
+DOUBT = 1e-9  # squared distance from a margin's span that needs a second look, in units of the scale of `HingeState`
 NEARLY = 3e-14  # with a smaller one, in the same units, an inverse would mean nothing
 SMALL = 8  # with fewer members all objects are watched, for the margin may become empty
 
@@ -356,7 +356,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         Kernel values of the objects.
     count : int
     scale : float
-        Largest K(x, x).
+        Of the problem, see `HingeState`.
     tolerance : float
         Worst violation promised.
     C : float
@@ -390,7 +390,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         set_levels(i, state[i], old[0, i] + new[0, i], old[1, i] + new[1, i], up, down)
         if state[i] == PLUS or state[i] == MINUS:
             up[i], down[i] = np.inf, -np.inf
-    t, events, still, caution, outcome = 0.0, 0, 0, 1, SOLVED
+    t, events, legs, still, caution, outcome = 0.0, 0, 0, 0, 1, SOLVED
     # The last settled solution, to come back to.
     kept_t, kept_bias, kept_members, kept_inverse = t, bias, members.copy(), inverse[: m + 1, : m + 1].copy()
     kept, kept_state = np.empty((4, count)), state[:count].copy()
@@ -422,8 +422,9 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
             K, count, scale, C, t, old, change, caution, bias, members, m, B, beta, score, state, up, down
         )
         events += passed
+        legs += 1
         still = still + passed if t == kept_t else 0
-        if still > count + 2 * PORTION:
+        if still > count + 2 * PORTION or legs > max(LEGS, count // 10):
             return FAILED, events, bias, members, B
 
     near = resolution(C, scale)

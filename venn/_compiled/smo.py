@@ -42,6 +42,22 @@ def levels(beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def violation_at(beta, score, positive, negative, C):  # type: ignore[no-untyped-def]
+    """Return how far a coefficient, in units of C, and a score are from what the optimum allows together.
+
+    What it allows is a staircase: at the segments' ends the score is free between levels, on them it stands at one.
+    The distance to a step is the larger one of the two; where the coefficient is a hair beyond a segment of its level,
+    that is the hair, not the way to the next level.
+    """
+    low, middle, high = -C * negative, C * (positive - negative), C * positive
+    worst = max(abs(beta - low) / C, 1.0 - score)
+    worst = min(worst, max((low - beta) / C, (beta - middle) / C, abs(score - 1.0)))
+    worst = min(worst, max(abs(beta - middle) / C, abs(score) - 1.0))
+    worst = min(worst, max((middle - beta) / C, (beta - high) / C, abs(score + 1.0)))
+    return min(worst, max(abs(beta - high) / C, score + 1.0))
+
+
+@compiled
 def bias_interval(beta, score, positive, total, C, count, near):  # type: ignore[no-untyped-def]
     """Return (low, high): the shifts of the bias that satisfy all objects; low > high when none does."""
     low = -np.inf

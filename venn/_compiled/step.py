@@ -27,7 +27,6 @@ from venn._compiled.smo import bias_interval, resolution
 
 PART = 0.25  # of the violation promised: as much is accepted from a path, as much of drift
 ATTEMPTS = 6  # with more objects watched each time; all, the last time
-MANY = 100  # members and changes of them: with more of both, block pivoting is faster than a path
 LANES = 16
 
 
@@ -293,6 +292,7 @@ def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[
                 set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
         slots, events = 1, 0
         if inside == 0:
+            error = max(error, abs(total_of(beta, count)) / C)
             centre(beta, score, positive, total, C, count, near_end)
     for a in range(1, slots):
         if alive[a]:
@@ -322,8 +322,8 @@ def way(beta, base, count):  # type: ignore[no-untyped-def]
 def suppose(case, budget, many, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
     """Solve one machine with one more label, by at most `budget` of the coefficient at its object.
 
-    `margin` and `motion` are those of `base`. No path is begun on which more than `many` members would change. Returns
-    (how to commit, slots, events, worst violation, drift).
+    `margin` and `motion` are those of `base`. No path is begun from more than `many` members on which more than `many`
+    objects would change. Returns (how to commit, slots, events, worst violation, drift).
     """
     count, p = case.objects, case.p
     accepted = PART * case.tolerance

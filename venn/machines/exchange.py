@@ -21,7 +21,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 from threadpoolctl import ThreadpoolController
 
 from venn._compiled.dense import add_rows
-from venn._compiled.exchange import judge, send_to_ends
+from venn._compiled.exchange import inner_products, judge, send_to_ends
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
 from venn._compiled.smo import bias_interval, resolution, scores_from
 from venn.prediction import Floats, Integers
@@ -31,6 +31,7 @@ PATIENCE = 5  # rounds that leave as many objects wrong as the best one before t
 SINGLE = 200  # objects, at most, where members are exchanged one at a time too
 DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
 SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more change places
+BACK = 1e-3  # of C: how far back a coefficient may go to let another one leave
 RIDGE = 0.01  # of the violation allowed: what a ridge on the kernel may do to a score
 
 
@@ -113,14 +114,16 @@ class Factor:
     def __init__(self, kernel: Floats, members: Integers, ridge: float = 0.0) -> None:
         root, others = members[0], members[1:]
         away = kernel[others, root] - kernel[root, root]
-        matrix = kernel[np.ix_(others, others)] - kernel[root, others] - away[:, None] + ridge
-        matrix[np.diag_indices(others.size)] += ridge
+        matrix = np.empty((others.size, others.size))
+        inner_products(kernel, root, others, ridge, matrix)
         largest = float(matrix.diagonal().max(initial=0.0))
-        factor, failed = dpotrf(matrix.T, lower=1, clean=0)
+        factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if failed or (others.size and (factor.diagonal() ** 2).min() <= DEPENDENT * largest):
-            factor, order, rank, _ = dpstrf(matrix, tol=DEPENDENT * largest, lower=1)
+            inner_products(kernel, root, others, ridge, matrix)
+            factor, order, rank, _ = dpstrf(matrix.T, tol=DEPENDENT * largest, lower=1, overwrite_a=1)
             kept = order[:rank] - 1
             factor, others, away = factor[:rank, :rank], others[kept], away[kept]
+        self._kernel = kernel
         self.members = np.append(root, others)  #: those that do not depend on others, the root first
         self._factor, self._away, self._root = factor, away - ridge, float(kernel[root, root]) + ridge
 
@@ -130,11 +133,20 @@ class Factor:
         beta = dpotrs(self._factor, wanted, lower=1)[0] if wanted.size else wanted
         return np.append(balance - beta.sum(), beta), float(rest[0] - self._root * balance - self._away @ beta)
 
+    def refined(self, rest: Floats, balance: float) -> Floats:
+        """Return the coefficients that `solve` finds, with what rounding took from them."""
+        kernel = self._kernel[np.ix_(self.members, self.members)]
+        beta, bias = self.solve(rest, balance)
+        for _ in range(2):
+            more, shift = self.solve(rest - kernel @ beta - bias, balance - float(beta.sum()))
+            beta, bias = beta + more, bias + shift
+        return beta
+
     def inverse(self) -> Floats:
         """Return the inverse of the bordered matrix: bias, root, others."""
         m = self.members.size
         inverse = np.zeros((m + 1, m + 1))
-        half = np.tril(dpotri(self._factor, lower=1)[0])
+        half = np.tril(dpotri(self._factor, lower=1)[0]) if m > 1 else np.zeros((0, 0))
         G = half + np.tril(half, -1).T
         g, h = G.sum(axis=1), G @ self._away
         inverse[2:, 2:] = G
@@ -218,3 +230,44 @@ def margin_of(kernel: Floats, members: Integers, ridge: float = 0.0) -> tuple[In
     with one_thread():
         factor = Factor(kernel, members, ridge)
         return factor.members, factor.inverse()
+
+
+def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.int8]) -> tuple[Integers, Floats]:
+    """Return a margin whose members do not depend on one another, and their bordered inverse.
+
+    Of those that do (a linear kernel has few independent ones) one coefficient after the other is raised, and the
+    others make up for it: that changes no score, until somebody is at the end of its segment and leaves. `beta` and
+    `state` change.
+    """
+    kernel, (low, middle, high) = problem.kernel, problem.ends
+    with one_thread():
+        while True:
+            members = np.flatnonzero(np.abs(state) == 1)
+            if members.size == 0:
+                return members, np.zeros((1, 1))
+            factor = Factor(kernel, members)
+            own = factor.members
+            left = np.setdiff1d(members, own)
+            if left.size == 0:
+                return own, factor.inverse()
+            for i in left.tolist():
+                moving = np.append(i, own)
+                rate = np.append(1.0, factor.refined(-kernel[own, i], -1.0))
+                top = np.where(state[moving] == PLUS, middle[moving], high[moving])
+                bottom = np.where(state[moving] == PLUS, low[moving], middle[moving])
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    room = np.where(
+                        np.abs(rate) > 1e-9, (np.where(rate > 0, top, bottom) - beta[moving]) / rate, np.inf
+                    )
+                first = int(room.argmin())
+                # Back, by a little, where rounding has put somebody beyond its end: nobody else would make up for that.
+                beta[moving] += max(-BACK * problem.C, float(room[first])) * rate
+                who = moving[first]
+                rises = rate[first] > 0
+                beta[who] = top[first] if rises else bottom[first]
+                if state[who] == PLUS:
+                    state[who] = MIDDLE if rises else ABOVE
+                else:
+                    state[who] = BELOW if rises else MIDDLE
+                if first > 0:
+                    break

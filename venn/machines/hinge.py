@@ -12,11 +12,20 @@ import numpy as np
 from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch
 from venn._compiled.dense import add_rows
 from venn._compiled.exchange import judge
-from venn._compiled.margin import certify, commit_step, place, rebuild, worst_residual
-from venn._compiled.path import ABOVE, BELOW, MIDDLE
+from venn._compiled.margin import certify, commit_step, place, worst_residual
+from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.span import delete_standing, delete_step
-from venn._compiled.step import MANY, PART, solve_step
-from venn.machines.exchange import SMALL, Problem, Solution, exchanged, margin_of, one_thread, ridge_of
+from venn._compiled.step import PART, solve_step
+from venn.machines.exchange import (
+    SMALL,
+    Problem,
+    Solution,
+    exchanged,
+    margin_of,
+    margin_without_dependents,
+    one_thread,
+    ridge_of,
+)
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.hinge_state import HingeState, tolerance_of
 from venn.machines.machine import (
@@ -33,7 +42,7 @@ from venn.machines.threads import side_by_side
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
-LARGE = 32  # members of a margin that a library inverts; fewer are cheap to take in one by one, dependent ones too
+MANY, SHARE = 150, 0.25  # objects that change on a path, number and share of all: with more, block pivoting is faster
 
 
 class HingeMachine(HingeState):
@@ -130,8 +139,7 @@ class HingeMachine(HingeState):
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
         if self.n == 0:
             return 0.0
-        scale = max(self._scale, 1e-300)
-        worst: float = worst_residual(self._count, scale, self.C, self._objects, self._solved)
+        worst: float = worst_residual(self._count, self.C, self._objects, self._solved)
         return worst
 
     @property
@@ -197,11 +205,12 @@ class HingeMachine(HingeState):
     def _solve(self, p: int, count: int, scale: float, tolerance: float, supposed: Floats) -> tuple[float, int]:
         """Solve all branches about object p by their paths; return (worst violation, branches left unsolved)."""
         objects, solved, branches, machines = self._objects, self._solved, self._branches, len(self.signs)
+        many = max(MANY, min(int(SHARE * count), 2 * EVENTS))
 
         def step(new: bool, scratch: Scratch, first: int, last: int) -> tuple[float, int]:
             found: tuple[float, int] = solve_step(
                 p, new, count, scale, tolerance, self.C, supposed, objects, solved, branches, scratch, (first, last),
-                MANY,
+                many,
             )  # fmt: skip
             return found
 
@@ -415,7 +424,7 @@ class HingeMachine(HingeState):
             worst = certify(k, scale, tolerance, count, self.C, self._objects, self._solved)
             if worst <= (1 - PART) * tolerance:
                 return
-        raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
+        raise NotConverged(f"{self._missed((1 - PART) * tolerance, worst, scale)} at example {self.n}")
 
     def _stand_as(self, k: int, side: int, count: int) -> None:
         """Let machine k stand as its branch has it, but for the margin."""
@@ -427,14 +436,11 @@ class HingeMachine(HingeState):
 
     def _rebuild(self, k: int, count: int, scale: float, tolerance: float) -> None:
         """Build machine k's margin from its states; members that depend on others leave it."""
-        members = np.flatnonzero(np.abs(self._solved.state[k, :count]) == 1)
-        self._make_margin_room(members.size)
-        if members.size > LARGE:
-            apart, inverse = margin_of(self._objects.kernel, members)
-            if apart.size == members.size:
-                self._set_margin(k, apart, inverse)
-                return
-        rebuild(k, scale, count, self.C, self._objects, self._solved)
+        kernel, positive, total, _ = self._objects
+        problem = Problem(kernel[:count], positive[k, :count], total[k, :count], self.C, scale, tolerance)
+        self._set_margin(
+            k, *margin_without_dependents(problem, self._solved.beta[k, :count], self._solved.state[k, :count])
+        )
 
     def _rebuild_apart(self, k: int, count: int, scale: float, tolerance: float) -> None:
         """Build machine k's margin from its states; what sets its members apart is a ridge."""

@@ -8,12 +8,21 @@ from typing import NamedTuple
 import numpy as np
 
 from venn._compiled.buffers import Objects, Solved
-from venn._compiled.margin import certify, rebuild, worst_residual
+from venn._compiled.margin import certify, worst_residual
 from venn._compiled.masses import follow_masses
 from venn._compiled.path import SOLVED
 from venn._compiled.smo import scores_from
 from venn.machines.batch import batch_solve
-from venn.machines.exchange import Problem, Solution, exchanged, one_thread, settle
+from venn.machines.exchange import (
+    Problem,
+    Solution,
+    exchanged,
+    margin_of,
+    margin_without_dependents,
+    one_thread,
+    ridge_of,
+    settle,
+)
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
@@ -53,11 +62,18 @@ def copy_of(k: int, count: int, solved: Solved) -> Solved:
     )  # fmt: skip
 
 
-def residual_of(count: int, scale: float, C: float, objects: Objects, solved: Solved) -> float:
+def alone(machine: Solved) -> Solved:
+    """Return a machine in arrays of its own, its margin left out."""
+    own = (machine.beta, machine.score, machine.state, machine.bias, machine.size, machine.drift)
+    beta, score, state, bias, size, drift = (values.copy() for values in own)
+    return machine._replace(beta=beta, score=score, state=state, bias=bias, size=size, drift=drift)
+
+
+def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float:
     """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
     if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
         return np.nan  # which violates no inequality
-    worst: float = worst_residual(count, scale, C, objects, solved)
+    worst: float = worst_residual(count, C, objects, solved)
     return worst
 
 
@@ -79,11 +95,26 @@ def follow(
     return solved._replace(members=members[None], inverse=inverse[None]), int(events)
 
 
-def build_margin(count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved) -> Solved:
-    """Return a machine with a margin and its inverse built from the states; its scores are from the kernel."""
-    room = int((np.abs(solved.state[0, :count]) == 1).sum()) + 1
-    solved = solved._replace(members=np.zeros((1, room), np.int64), inverse=np.zeros((1, room, room)))
-    rebuild(0, scale, count, C, objects, solved)
+def problem_of(count: int, scale: float, tolerance: float, C: float, objects: Objects) -> Problem:
+    """Return the problem of the only machine of `objects`."""
+    return Problem(objects.kernel[:count], objects.positive[0, :count], objects.total[0, :count], C, scale, tolerance)
+
+
+def build_margin(
+    count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, apart: bool = False
+) -> Solved:
+    """Return a machine with a margin and its inverse built from the states; its scores are from the kernel.
+
+    Members that depend on others leave the margin, or stay, set `apart` by a ridge.
+    """
+    own = np.flatnonzero(np.abs(solved.state[0, :count]) == 1)
+    if apart and own.size:
+        members, inverse = margin_of(objects.kernel, own, ridge_of(C, objects.total[0, :count], tolerance))
+    else:
+        problem = problem_of(count, scale, tolerance, C, objects)
+        members, inverse = margin_without_dependents(problem, solved.beta[0, :count], solved.state[0, :count])
+    solved.size[0] = members.size
+    solved = solved._replace(members=members[None], inverse=inverse[None])
     certify(0, scale, tolerance, count, C, objects, solved)
     return solved
 
@@ -138,20 +169,22 @@ def move_one(
         machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
         machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
     if events >= 0:
-        machine.drift[0] = residual_of(count, scale, C, after, machine)
+        machine.drift[0] = residual_of(count, C, after, machine)
         if machine.drift[0] <= tolerance:
             return machine, events
     machine = copy_of(k, count, solved)
-    problem = Problem(after.kernel[:count], after.positive[0, :count], after.total[0, :count], C, scale, tolerance)
+    problem = problem_of(count, scale, tolerance, C, after)
     for solve in (pivoted, batch_solve):
         with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused below
             solution = solve(problem, feasible(C, machine.beta[0], old, new))
         machine.beta[0], machine.state[0] = solution.beta, solution.state
         machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
-        moved = build_margin(count, scale, tolerance, C, after, machine)
-        moved.drift[0] = worst = float(np.max([solution.violation, residual_of(count, scale, C, after, moved)]))
-        if worst <= tolerance:
-            return moved, -1
+        machine.bias[0] = solution.score[0] - problem.kernel[0, :count] @ solution.beta
+        for apart in (False, True):
+            moved = build_margin(count, scale, tolerance, C, after, alone(machine), apart)
+            moved.drift[0] = worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
+            if worst <= tolerance:
+                return moved, -1
     raise NotConverged(f"residual must be at most {tolerance:.3g}, got {worst:.3g} with the new weights")
 
 
