@@ -100,7 +100,7 @@ def test_scales_that_no_number_holds_are_refused_in_words_that_help():
     X = np.column_stack([1e12 * rng.normal(size=20), 1e-12 * rng.normal(size=20)])
     y = rng.integers(0, 2, 20)
     machine = venn.OneVsAllSVM(venn.Linear(), 1, [0, 1])
-    with pytest.raises(venn.NotConverged, match=r"residual must be at most .*: scale them, or lower C\)"):
+    with pytest.raises(venn.NotConverged, match=r"residual must be at most 0.0001, .*: scale them, or lower C\)"):
         learned(machine, X, y.tolist())
     assert violation(machine, X[: machine.n], y[: machine.n]) <= machine.tolerance
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from venn._compiled.counting import GRID
+from venn._compiled.dense import copy_row
 from venn._compiled.jit import compiled
 
 
@@ -30,7 +31,10 @@ def best_two(grid):  # type: ignore[no-untyped-def]
     """
     c, n = grid.shape
     top, second = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    best, runner = grid[0].copy(), np.full(n, -np.inf)
+    best, runner = np.empty(n), np.empty(n)
+    row = grid[0]
+    for i in range(n):
+        best[i], runner[i] = row[i], -np.inf
     for k in range(1, c):
         row = grid[k]
         for i in range(n):
@@ -176,13 +180,17 @@ def count_adaptive(negative, positive, labels, weights, test):  # type: ignore[n
     c, m = negative.shape
     counts = np.zeros((c, c), np.int64)
     categories = np.empty(c, np.int64)
-    grid = negative.copy()
-    examples = weights.sum() + 1
+    grid = np.empty((c, m))
+    for k in range(c):
+        copy_row(negative[k], grid[k])
+    examples = 1
+    for i in range(m):
+        examples += weights[i]
     lower, upper = np.empty(examples), np.empty(examples)
     for j in range(c):
-        grid[j] = positive[j]
+        copy_row(positive[j], grid[j])
         top, _, best, runner = best_two(grid)
-        grid[j] = negative[j]
+        copy_row(negative[j], grid[j])
         t, own = top[test], best[test] - runner[test]
         below = above = 0
         total = 1

@@ -47,3 +47,41 @@ def dot(a, b, n):  # type: ignore[no-untyped-def]
         s0 += a[i] * b[i]
         i += 1
     return (s0 + s1) + (s2 + s3)
+
+
+@compiled
+def copy_row(source, into):  # type: ignore[no-untyped-def]
+    """Set `into`, which does not overlap with `source`, to it.
+
+    What numba makes of `into[:] = source` reports shapes that differ, in words: seconds of compiling.
+    """
+    for i in range(source.size):
+        into[i] = source[i]
+
+
+@compiled
+def copy_square(source, into, n):  # type: ignore[no-untyped-def]
+    """Set the first n rows and columns of `into`, which does not overlap with `source`, to those of `source`."""
+    for r in range(n):
+        copy_row(source[r, :n], into[r])
+
+
+@compiled
+def magnitude(values, n):  # type: ignore[no-untyped-def]
+    """Return the sum of |values[i]| for i < n."""
+    total = 0.0
+    for i in range(n):
+        total += abs(values[i])
+    return total
+
+
+@compiled
+def largest(values, n):  # type: ignore[no-untyped-def]
+    """Return the largest |values[i]| for i < n; NaN when there is one."""
+    found = 0.0
+    for i in range(n):
+        if not abs(values[i]) <= found:
+            found = abs(values[i])
+            if found != found:
+                break
+    return found

@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core import event
+from numba.core import event, types
+
+try:
+    from venn._compiled.compiler import Part, Whole
+except (ImportError, AttributeError):  # a numba that is built otherwise: the same loops, compiled for longer
+    Part = Whole = None  # type: ignore[assignment,misc]
+
+
+def loops(**flags: Any) -> Callable[[Any], Any]:
+    """Return a decorator of functions that are compiled with these flags.
+
+    Called from Python, a function is compiled with all that it calls, and kept in the cache. Called from compiled code
+    it is part of its caller (see `venn._compiled.compiler`).
+    """
+    njit: Any = numba.njit  # it has more options than it declares
+    config: Any = numba.config
+    flags["no_cfunc_wrapper"] = True
+
+    def decorate(function: Any) -> Any:
+        if Whole is None or config.DISABLE_JIT:
+            return njit(cache=True, **flags)(function)
+        loop = njit(cache=True, pipeline_class=Whole, **flags)(function)
+        part = njit(no_cpython_wrapper=True, pipeline_class=Part, **flags)(function)
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            # Numba tells `m = 0` from a number that changes, and would compile for it what then has no use.
+            plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+            return part.get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
+
+        loop.get_call_template = get_call_template
+        loop.get_overload = part.get_overload
+        return loop
+
+    return decorate
+
 
 # "contract" lets multiply and add fuse; nothing else is relaxed, so sums keep their order and a
 # result depends on the numbers alone. error_model="numpy" drops the division check from inner loops.
 # nogil lets go of Python's lock, so that machines may solve their classes side by side on threads.
 # numba's cache does not notice when flags change: delete __pycache__ then.
-compiled = numba.njit(cache=True, error_model="numpy", fastmath={"contract"}, nogil=True)
+compiled = loops(error_model="numpy", fastmath={"contract"}, nogil=True)
 
 # For long sums that limit the speed: the compiler may add in lanes of the width that the processor has.
 # The last bits then differ between processors, not between calls.
-in_lanes = numba.njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
+in_lanes = loops(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
 
 
 class _Announcement(event.Listener):

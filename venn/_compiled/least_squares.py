@@ -86,7 +86,9 @@ def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: 
     by_class = np.zeros(c)
     for i in range(n):
         by_class[labels[i]] += u[i]
-    all_of_u = by_class.sum()
+    all_of_u = 0.0
+    for k in range(c):
+        all_of_u += by_class[k]
     gain = (1.0 - all_of_u) / pivot
     new_total = total + (1.0 - all_of_u) * gain
     entries = np.empty(c)

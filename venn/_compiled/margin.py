@@ -3,7 +3,7 @@
 import numpy as np
 
 from venn._compiled.buffers import UPDATE
-from venn._compiled.dense import add_rows, dot
+from venn._compiled.dense import add_rows, copy_row, dot
 from venn._compiled.jit import compiled
 from venn._compiled.path import DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, segment
 from venn._compiled.smo import scores_from, violation_at
@@ -229,10 +229,12 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
             break
         if worse:
             # Rounding outweighs what is left to mend: back to where it did not.
-            fix *= -1.0
+            for a in range(m + 1):
+                fix[a] = -fix[a]
         else:
             before = error
-            fix[:] = 0.0
+            for a in range(m + 1):
+                fix[a] = 0.0
             add_rows(fix, m + 1, B, shape, rhs, m + 1)
         bias += fix[0]
         for i in range(count):
@@ -264,7 +266,8 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
             up[i], down[i] = -np.inf, np.inf
     for a in range(m):
         up[members[a]], down[members[a]] = np.inf, -np.inf
-    before, bias, error = beta[:count].copy(), solved.bias[k], np.inf
+    before, bias, error = np.empty(count), solved.bias[k], np.inf
+    copy_row(beta[:count], before)
     for enough in (ENOUGH * tolerance, np.inf):
         solved.bias[k], error = settle(
             K, count, C, enough, bias, members, m, solved.inverse[k], beta, score, state, up, down
@@ -276,7 +279,7 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
         if error <= tolerance or enough == np.inf:
             break
         # With an inverse that means little, mending makes it worse.
-        beta[:count] = before
+        copy_row(before, beta)
     for a in range(m):
         score[members[a]] = state[members[a]]
     extent, square = 0.0, 0.0

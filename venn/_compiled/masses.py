@@ -21,7 +21,8 @@ for instance-weighted support vector machines".
 import numpy as np
 
 from venn._compiled.buffers import Margin
-from venn._compiled.dense import add_rows, dot
+from venn._compiled.categories import smallest
+from venn._compiled.dense import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.jit import compiled
 from venn._compiled.margin import ENOUGH, build, join, settle, total_of
 from venn._compiled.path import ABOVE, BELOW, FAILED, MIDDLE, MINUS, PLUS, SOLVED, segment, set_levels
@@ -85,7 +86,9 @@ def watch(score, response, up, down, count, wanted, caution):  # type: ignore[no
             n += 1
     if n <= wanted:
         return found[:n], np.inf
-    longest = np.partition(ratio[:n], wanted)[wanted]
+    shuffled = np.empty(n)
+    copy_row(ratio[:n], shuffled)
+    longest = smallest(shuffled, n, wanted)
     q = 0
     for t in range(n):
         if ratio[t] <= longest:
@@ -161,7 +164,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
     Updates members, their bordered inverse, `beta` of members, `state`, `up` and `down`; there is room for
     `PORTION` more members. Returns (outcome, t, bias, size of the margin, events).
     """
-    unit = np.abs(change).max()
+    unit = max(largest(change[0], count), largest(change[1], count))
     flat, flat_score = FLAT * C * unit, FLAT * C * unit * scale
     width = m + PORTION + 2
     shape, rhs, v, z, u = np.arange(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width)
@@ -170,9 +173,10 @@ def follow_leg(  # type: ignore[no-untyped-def]
     for i in range(count):
         member = state[i] == PLUS or state[i] == MINUS
         motions[i] = 0.0 if member else end_of(state[i], change[0, i], change[1, i], C)
-    pull, effort = total_of(motions, count), np.abs(motions).sum()
+    pull, effort = total_of(motions, count), magnitude(motions, count)
     scores_from(motions, 0.0, K, count, g)
-    response = g.copy()
+    response = np.empty(count)
+    copy_row(g, response)
     rhs[0] = -pull
     for a in range(m):
         rhs[a + 1] = -g[members[a]]
@@ -191,7 +195,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
     room = q + PORTION + 1
     near = np.empty(room, np.int64)
     f_q, g_q, rate_q, up_q, down_q = np.empty(room), np.empty(room), np.empty(room), np.empty(room), np.empty(room)
-    near[:q] = watched
+    copy_row(watched, near)
     for s in range(q):
         i = near[s]
         f_q[s], g_q[s], up_q[s], down_q[s] = score[i], g[i], up[i], down[i]
@@ -237,7 +241,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
             add_rows(rate_q, q, block, shape, v[1:], m)
             step, leaving, upwards = first_to_leave(t, masses, change, C, members, m, beta, state, v[1:], flat)
             # An object that depends on the members, or nearly, keeps its score as they do: rounding moves it.
-            noise = ROUNDING * scale * (effort + np.abs(v[1 : m + 1]).sum())
+            noise = ROUNDING * scale * (effort + magnitude(v[1:], m))
             while True:
                 meeting, who = first_to_meet(f_q, rate_q, up_q, down_q, q, flat_score)
                 if meeting >= min(step, last - t):
@@ -283,7 +287,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
             m -= 1
             members[leaving] = members[m]
             g_m[leaving] = g_m[m]
-            block[leaving, :q] = block[m, :q]
+            copy_row(block[m, :q], block[leaving])
             for a in range(m):
                 block[a, q] = row[members[a]]
             for s in range(q):
@@ -316,9 +320,12 @@ def inverse_error(K, members, m, B):  # type: ignore[no-untyped-def]
     for a in range(m + 1):
         signs[a] = 1.0 if a % 3 else -1.0
     add_rows(image, m + 1, B, shape, signs, m + 1)
-    before = image.copy()
+    before = np.empty(m + 1)
+    copy_row(image, before)
     mend(K, members, m, B, shape, signs, image)
-    return np.abs(image - before).max() / np.abs(before).max()
+    for a in range(m + 1):
+        image[a] -= before[a]
+    return largest(image, m + 1) / largest(before, m + 1)
 
 
 @compiled
@@ -344,6 +351,30 @@ def to_ends(C, near, masses, members, m, beta, state):  # type: ignore[no-untype
                     beta[i] = high
                     state[i] = MIDDLE if state[i] == PLUS else BELOW
     return gone
+
+
+@compiled
+def keep(count, rows, state, kept, kept_state):  # type: ignore[no-untyped-def]
+    """Copy four rows and the states to `kept` (4, count) and `kept_state`."""
+    a, b, c, d = rows
+    for i in range(count):
+        kept[0, i], kept[1, i], kept[2, i], kept[3, i], kept_state[i] = a[i], b[i], c[i], d[i], state[i]
+
+
+@compiled
+def put_back(count, rows, state, kept, kept_state):  # type: ignore[no-untyped-def]
+    """Undo what has happened since `keep`."""
+    a, b, c, d = rows
+    for i in range(count):
+        a[i], b[i], c[i], d[i], state[i] = kept[0, i], kept[1, i], kept[2, i], kept[3, i], kept_state[i]
+
+
+@compiled
+def build_again(members, m, K, scale, B):  # type: ignore[no-untyped-def]
+    """Build the margin of the first m members from nothing, in place; return how many are left over."""
+    wanted = np.empty(m, np.int64)
+    copy_row(members[:m], wanted)
+    return build(wanted, m, K, scale, members, B)[1]
 
 
 @compiled
@@ -378,7 +409,10 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
     members : (new m,) int64
     inverse : (>= new m + 1, >= new m + 1) float64
     """
-    change = new - old
+    change, masses = np.empty((2, count)), np.empty((2, count))
+    for side in range(2):
+        for i in range(count):
+            change[side, i] = new[side, i] - old[side, i]
     m = members.size
     up, down = np.empty(count), np.empty(count)
     for i in range(count):
@@ -392,19 +426,25 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
             up[i], down[i] = np.inf, -np.inf
     t, events, legs, still, caution, outcome = 0.0, 0, 0, 0, 1, SOLVED
     # The last settled solution, to come back to.
-    kept_t, kept_bias, kept_members, kept_inverse = t, bias, members.copy(), inverse[: m + 1, : m + 1].copy()
-    kept, kept_state = np.empty((4, count)), state[:count].copy()
+    kept_t, kept_bias, kept_members, kept_inverse = t, bias, np.empty(m, np.int64), np.empty((m + 1, m + 1))
+    copy_row(members, kept_members)
+    copy_square(inverse, kept_inverse, m + 1)
+    kept, kept_state = np.empty((4, count)), np.empty(count, np.int8)
     B = kept_inverse
     while True:
-        masses = old + t * change if t < 1.0 else new
+        for side in range(2):
+            for i in range(count):
+                masses[side, i] = old[side, i] + t * change[side, i] if t < 1.0 else new[side, i]
         for i in range(count):
             if state[i] != PLUS and state[i] != MINUS:
                 beta[i] = end_of(state[i], masses[0, i], masses[1, i], C)
         bias, error = settle(K, count, C, ENOUGH * tolerance, bias, members, m, B, beta, score, state, up, down)
         if outcome == SOLVED and error <= (1.0 if t < 1.0 else ACCEPT) * tolerance:
             caution = max(1, caution // 4)
-            kept_t, kept_bias, kept_members, kept_inverse = t, bias, members[:m].copy(), B[: m + 1, : m + 1].copy()
-            kept[0], kept[1], kept[2], kept[3], kept_state[:] = beta[:count], score[:count], up, down, state[:count]
+            kept_t, kept_bias, kept_members, kept_inverse = t, bias, np.empty(m, np.int64), np.empty((m + 1, m + 1))
+            copy_row(members[:m], kept_members)
+            copy_square(B, kept_inverse, m + 1)
+            keep(count, (beta, score, up, down), state, kept, kept_state)
             if t >= 1.0:
                 break
         elif caution >= 64 or events == 0:
@@ -412,12 +452,13 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         else:
             caution *= 4
             t, bias, m = kept_t, kept_bias, kept_members.size
-            beta[:count], score[:count], up[:], down[:], state[:count] = kept[0], kept[1], kept[2], kept[3], kept_state
-            if build(kept_members.copy(), m, K, scale, kept_members, kept_inverse)[1] > 0:
+            put_back(count, (beta, score, up, down), state, kept, kept_state)
+            if build_again(kept_members, m, K, scale, kept_inverse) > 0:
                 return FAILED, events, bias, members, B
         width = m + PORTION + 2
         members, B = np.empty(width, np.int64), np.empty((width, width))
-        members[:m], B[: m + 1, : m + 1] = kept_members, kept_inverse
+        copy_row(kept_members, members)
+        copy_square(kept_inverse, B, m + 1)
         outcome, t, bias, m, passed = follow_leg(
             K, count, scale, C, t, old, change, caution, bias, members, m, B, beta, score, state, up, down
         )
@@ -447,9 +488,12 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         bias = score[0] - dot(K[0], beta, count)
     # Rounding adds up in an inverse that is updated often: then one from nothing, for deleted scores are read from it.
     spoilt = m > 0 and inverse_error(K, members, m, B) > SPOILT
-    if spoilt and build(members[:m].copy(), m, K, scale, members, B)[1] > 0:
+    if spoilt and build_again(members, m, K, scale, B) > 0:
         return FAILED, events, bias, members, B
-    if spoilt or m == 0 or gone.any():
+    left = False
+    for a in range(gone.size):
+        left = left or gone[a]
+    if spoilt or m == 0 or left:
         bias, error = settle(K, count, C, ENOUGH * tolerance, bias, members, m, B, beta, score, state, up, down)
     for a in range(m):
         i = members[a]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from venn._compiled.smo import descend, scores_from
-from venn.machines.exchange import Problem, Solution, exchanged, one_thread, settle
+from venn.machines.exchange import RIDGE, STEEP, Problem, Solution, exchanged, one_thread, settle
 from venn.prediction import Floats
 
 STEPS = 100  # of pairwise descent, for each object
@@ -81,16 +81,17 @@ def batch_solve(problem: Problem, start: Floats) -> Solution:
             if gap is None:
                 trial = interior(problem)
             else:
-                kernel, positive, total, C, _, _ = problem
+                kernel, positive, total, C, *_ = problem
                 scores_from(beta, 0.0, kernel, count, score)
                 descend(kernel, count, positive, total, C, beta, score, gap, STEPS * count)
                 trial = beta.copy()
             state = settle(problem, trial, problem.near)
             scores_from(trial, 0.0, problem.kernel, count, score)
-            solution = exchanged(problem, Solution(trial, score, state, np.inf))
-            if best is None or solution.violation < best.violation:
-                best = solution
-            if best.violation <= 0.1 * problem.tolerance:
-                break
+            for steepness in (RIDGE, STEEP):
+                solution = exchanged(problem._replace(steepness=steepness), Solution(trial, score, state, np.inf))
+                if best is None or solution.violation < best.violation:
+                    best = solution
+                if best.violation <= 0.3 * problem.tolerance:
+                    return best
     assert best is not None
     return best

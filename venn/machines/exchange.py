@@ -30,9 +30,10 @@ ROUNDS = 30
 PATIENCE = 5  # rounds that leave as many objects wrong as the best one before them
 SINGLE = 200  # objects, at most, where members are exchanged one at a time too
 DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
+CHOSEN = 1e-7  # of the same: with a smaller one the order of members matters, the farthest from the others' span first
 SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more change places
 BACK = 1e-3  # of C: how far back a coefficient may go to let another one leave
-RIDGE = 0.01  # of the violation allowed: what a ridge on the kernel may do to a score
+RIDGE, STEEP = 0.01, 0.2  # of the violation allowed: what a ridge on the kernel may do to a score; where all else fails
 
 
 def ridge_of(C: float, total: Floats, tolerance: float) -> float:
@@ -49,6 +50,7 @@ class Problem(NamedTuple):
     C: float
     scale: float  # largest squared distance of objects from the first, see `HingeState`
     tolerance: float  # worst violation allowed
+    steepness: float = RIDGE
 
     @property
     def ends(self) -> tuple[Floats, Floats, Floats]:
@@ -61,8 +63,8 @@ class Problem(NamedTuple):
 
     @property
     def ridge(self) -> float:
-        """What may be added to K(x, x), see `ridge_of`."""
-        return ridge_of(self.C, self.total, self.tolerance)
+        """What is added to K(x, x), see `ridge_of`."""
+        return ridge_of(self.C, self.total, self.tolerance) * self.steepness / RIDGE
 
     @property
     def near(self) -> float:
@@ -118,7 +120,7 @@ class Factor:
         inner_products(kernel, root, others, ridge, matrix)
         largest = float(matrix.diagonal().max(initial=0.0))
         factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-        if failed or (others.size and (factor.diagonal() ** 2).min() <= DEPENDENT * largest):
+        if failed or (others.size and (factor.diagonal() ** 2).min() <= CHOSEN * largest):
             inner_products(kernel, root, others, ridge, matrix)
             factor, order, rank, _ = dpstrf(matrix.T, tol=DEPENDENT * largest, lower=1, overwrite_a=1)
             kept = order[:rank] - 1
@@ -261,7 +263,7 @@ def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.
                     )
                 first = int(room.argmin())
                 # Back, by a little, where rounding has put somebody beyond its end: nobody else would make up for that.
-                beta[moving] += max(-BACK * problem.C, float(room[first])) * rate
+                beta[moving] += max(-BACK * problem.C / np.abs(rate).max(), float(room[first])) * rate
                 who = moving[first]
                 rises = rate[first] > 0
                 beta[who] = top[first] if rises else bottom[first]

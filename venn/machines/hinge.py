@@ -42,6 +42,7 @@ from venn.machines.threads import side_by_side
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
+SURE = 0.9  # of the tolerance: as much a certificate may find; the rest is for rounding that it does not see
 MANY, SHARE = 150, 0.25  # objects that change on a path, number and share of all: with more, block pivoting is faster
 
 
@@ -422,9 +423,10 @@ class HingeMachine(HingeState):
                 self._stand_as(k, side, count)
                 build(k, count, scale, tolerance)
             worst = certify(k, scale, tolerance, count, self.C, self._objects, self._solved)
-            if worst <= (1 - PART) * tolerance:
+            if worst <= SURE * tolerance:
                 return
-        raise NotConverged(f"{self._missed((1 - PART) * tolerance, worst, scale)} at example {self.n}")
+        most = tolerance if worst > tolerance else SURE * tolerance
+        raise NotConverged(f"{self._missed(most, worst, scale)} at example {self.n}")
 
     def _stand_as(self, k: int, side: int, count: int) -> None:
         """Let machine k stand as its branch has it, but for the margin."""

@@ -1,0 +1,197 @@
+"""How loops are compiled: each once for each loop that Python calls, and not once more by itself.
+
+Numba optimises every function that another one calls, writes machine code for it and a wrapper for Python, links a
+copy into the caller, and optimises that again. So inner loops are optimised once for each level of calls above them,
+and much of a first call's time goes into code that nobody runs. Here a function that is called by a compiled one is a
+`Part`: no more than LLVM's input, simplified function by function. Only the outermost function, with all that it
+calls, is optimised and becomes machine code, and only that is kept in the cache. LLVM works from the innermost calls
+outwards, so the loops are about the same.
+
+Nor does a function count references to arrays that it only reads and writes: its caller holds them. And what numba has
+found out about an operator, it remembers.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from numba.core import ir, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.typed_passes import AnnotateTypes
+from numba.core.types.functions import BaseFunction
+
+# Passes for what no loop has: closures, `with`, `literal_unroll`, functions inlined before their types are known.
+UNUSED = {
+    "WithLift", "InlineClosureLikes", "MakeFunctionToJitFunction", "InlineInlinables", "InlineOverloads",
+    "LiteralUnroll", "FindLiterallyCalls", "LiteralPropagationSubPipelinePass",
+}  # fmt: skip
+
+
+class _NoEngine:
+    """A code generator for a library without machine code."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing: there is no address to write to."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+
+class PartLibrary(JITCodeLibrary):
+    """What LLVM knows of a function and of those it calls, to be linked into callers."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NoEngine(self._codegen)
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class BorrowArrays(LoweringPass):
+    """Leave out reference counts where no array is made or returned: callers hold all others."""
+
+    _name = "venn_borrow_arrays"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Look at the types of what is returned and called."""
+        context = state.targetctx
+        if context.enable_nrt and not _managed(context, state.return_type):
+            for block in state.func_ir.blocks.values():
+                if any(_makes(context, statement, state.typemap) for statement in block.body):
+                    return False
+            state.targetctx = context.subtarget(enable_nrt=False)
+        return False
+
+
+def _managed(context: Any, of: Any) -> bool:
+    """Whether a value of this type holds references."""
+    return bool(context.data_model_manager[of].contains_nrt_meminfo())
+
+
+def _viewing(index: Any) -> bool:
+    """Whether a subscript of this type makes a view, as those by arrays do not."""
+    members = getattr(index, "types", (index,))
+    return all(isinstance(member, (types.Integer, types.SliceType)) for member in members)
+
+
+def _makes(context: Any, statement: Any, typemap: Any) -> bool:
+    """Whether a statement may make an array: its result, or a copy on the way."""
+    if isinstance(statement, ir.SetItem):
+        view = _viewing(typemap[statement.index.name])
+        return not view or _managed(context, typemap[statement.value.name])
+    if isinstance(statement, ir.StaticSetItem):
+        return _managed(context, typemap[statement.value.name])
+    if not isinstance(statement, ir.Assign):
+        return False
+    value = statement.value
+    if not isinstance(value, ir.Expr) or not _managed(context, typemap[statement.target.name]):
+        return False
+    if value.op in ("getattr", "static_getitem", "exhaust_iter", "build_tuple", "cast"):
+        return False
+    if value.op == "getitem":
+        return not _viewing(typemap[value.index.name])
+    if value.op == "call":
+        return not isinstance(typemap[value.func.name], types.NamedTupleClass)
+    return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class AsPart(LoweringPass):
+    """Let the function have a library without machine code."""
+
+    _name = "venn_as_part"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Set the library before numba makes one."""
+        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return True
+
+
+class _Remembering:
+    """While it is entered, numba remembers which signature an operator or built-in function has for which types.
+
+    It asks a dozen candidates each time that `a[i]` or `a + b` stands in a loop, again while types settle, and again
+    when the loop is lowered. Compiling holds numba's lock, so no other thread is here.
+    """
+
+    def __init__(self) -> None:
+        self._numba: Any = BaseFunction
+        self._known: dict[Any, Any] = {}
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._thresholds = gc.get_threshold()
+        gc.set_threshold(50_000, 20, 20)
+        self._ask = ask = self._numba.get_call_type
+        known = self._known
+
+        def get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+            key = function, context, tuple(args), tuple(sorted(dict(kws).items()))
+            found = known.get(key)
+            if found is None:
+                found = ask(function, context, args, kws)
+                if all(arg.is_precise() for arg in args):
+                    known[key] = found
+            return found
+
+        self._numba.get_call_type = get_call_type
+
+    def __exit__(self, *raised: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._numba.get_call_type = self._ask
+            gc.set_threshold(*self._thresholds)
+
+
+_remembering = _Remembering()
+
+
+class Whole(CompilerBase):
+    """Compile a function that Python calls."""
+
+    last: tuple[Any, ...] = (BorrowArrays,)
+
+    def define_pipelines(self) -> list[Any]:
+        """Return numba's passes, less those that no loop needs."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [entry for entry in passes.passes if entry[0].__name__ not in UNUSED]
+        after = AnnotateTypes
+        for own in self.last:
+            passes.add_pass_after(own, after)
+            after = own
+        passes.finalize()
+        return [passes]
+
+    def _compile_core(self) -> Any:
+        with _remembering:
+            return super()._compile_core()
+
+
+class Part(Whole):
+    """Compile a function that a compiled one calls."""
+
+    last = (BorrowArrays, AsPart)
