@@ -102,6 +102,24 @@ BENCHMARKS = (
     squares("--data car --gamma 0.5 --C 10"),
     squares("--data wine_red --gamma 0.1 --C 1"),
     Benchmark(
+        "lattice.py",
+        figures(
+            ("0.worst_ratio", "times Gaussians, nominal features"), ("0.worst_over_median", "medians the worst step"),
+            ("0.batch_solves", "batch solves"),
+        ),
+    ),
+    Benchmark(
+        "threads.py --sizes 2000",
+        figures(
+            ("0.rows.0.times_faster", "+times as fast, hinge, 4 classes"),
+            ("0.rows.1.times_faster", "+times as fast, hinge, 10 classes"),
+        ),
+    ),
+    Benchmark(
+        "certificates.py --streams 300",
+        figures(("0.worst_over_tolerance", "of the tolerance at worst"), ("0.seconds", "s")),
+    ),
+    Benchmark(
         "logistic.py --steps 600",
         figures(("0.step_ms", "ms a step"), ("0.ratio_refit", "+times as fast as refitting")),
     ),

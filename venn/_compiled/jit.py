@@ -9,10 +9,11 @@ from typing import Any
 import numba
 from numba.core import event, types
 
-try:
+Part: Any = None
+Whole: Any = None
+TRIED = (0, 60), (0, 68)  # numba's versions, from and to; by another one loops are the same and take twice as long
+if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
-except (ImportError, AttributeError):  # a numba that is built otherwise: the same loops, compiled for longer
-    Part = Whole = None  # type: ignore[assignment,misc]
 
 
 def loops(**flags: Any) -> Callable[[Any], Any]:

@@ -26,7 +26,7 @@ from venn._compiled.jit import compiled
 ABOVE, PLUS, MIDDLE, MINUS, BELOW = 2, 1, 0, -1, -2
 
 FLAT = 1e-11  # a rate below this is no motion
-# A squared distance from the margin's span below this, in units of the largest K(x, x), is dependence: less could
+# A squared distance from the margin's span below this, in units of the problem's scale, is dependence: less could
 # not move a score by the tolerance, and rounding is not far below.
 DEPENDENT = 3e-15
 DOUBTFUL = 1e-8  # with a smaller one, in the same units, an inverse that is updated loses digits

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch
+from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch, Solved
 from venn._compiled.dense import add_rows
 from venn._compiled.exchange import judge
 from venn._compiled.margin import certify, commit_step, place, worst_residual
@@ -37,7 +37,7 @@ from venn.machines.machine import (
     checked_weight,
     code_of,
 )
-from venn.machines.masses import Moved, copy_of, move_masses, move_one
+from venn.machines.masses import backup_of, move_masses, move_one
 from venn.machines.threads import side_by_side
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
@@ -279,7 +279,7 @@ class HingeMachine(HingeState):
                 return found.violation
             found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
             commit, drift = HELD, float(machine.drift[0])
-            self._held[k, side] = Moved({k: machine}, [])
+            self._held[k, side] = machine
         members = np.abs(found.state) == 1
         branches.beta[side, k, :count], branches.state[side, k, :count] = found.beta, found.state
         branches.score[side, k, :count] = np.where(members, found.state, found.score)
@@ -390,22 +390,15 @@ class HingeMachine(HingeState):
         doubtful = (branches.commit[own, sides] >= REBUILD) | (branches.drift[own, sides] > PART * tolerance)
         doubtful &= sides >= 0
         if doubtful.any():
-            which = np.flatnonzero(doubtful).tolist()
-            before = [copy_of(k, count, solved) for k in which]
-            inverses = [machine.inverse[0, : int(machine.size[0]) + 1].copy() for machine in before]
-            members = [machine.members.copy() for machine in before]
+            before = {k: backup_of(k, count, solved) for k in np.flatnonzero(doubtful).tolist()}
             sizes, masses = objects.sizes.copy(), (objects.positive[:, p].copy(), objects.total[:, p].copy())
             self._commit_branches(np.where(doubtful, sides, -1), p, count, joining)
             try:
-                for k in which:
+                for k in before:
                     self._certify(k, int(sides[k]), count, scale, tolerance)
             except NotConverged:
                 objects.sizes[:], (objects.positive[:, p], objects.total[:, p]) = sizes, masses
-                for k, machine, there, inverse in zip(which, before, members, inverses, strict=True):
-                    m = there.shape[1]
-                    square = np.zeros((1, m + 1, m + 1))
-                    square[0] = inverse[:, : m + 1]
-                    self._take(Moved({k: machine._replace(members=there, inverse=square)}, []))
+                self._take(before)
                 raise
         if not doubtful.all():
             self._commit_branches(np.where(doubtful, -1, sides), p, count, joining)
@@ -417,7 +410,7 @@ class HingeMachine(HingeState):
             return
         how, worst = self._branches.commit[k, side], math.inf
         if how == HELD:
-            self._take(self._held[k, side])
+            self._take({k: self._held[k, side]})
         for build in (None if how in (HELD, UPDATE) else self._rebuild, self._rebuild, self._rebuild_apart):
             if build is not None:
                 self._stand_as(k, side, count)
@@ -513,7 +506,7 @@ class HingeMachine(HingeState):
         except NotConverged as error:
             raise NotConverged(f"{error}: example {i} is not unlearned") from error
         self._forget()
-        self._take(moved)
+        self._take(moved.machines)
         objects.positive[:, p], objects.total[:, p], objects.sizes[:] = positive[:, p], total[:, p], sizes
         solved = self._solved
         for k in np.flatnonzero(one_class).tolist():
@@ -530,11 +523,11 @@ class HingeMachine(HingeState):
         if self.n == 0:
             self._store.clear()
 
-    def _take(self, moved: Moved) -> None:
-        """Let machines stand where they moved to."""
-        self._make_margin_room(max((int(machine.size[0]) for machine in moved.machines.values()), default=0))
+    def _take(self, machines: Mapping[int, Solved]) -> None:
+        """Let machines stand as they are in arrays of their own."""
+        self._make_margin_room(max((int(machine.size[0]) for machine in machines.values()), default=0))
         solved = self._solved
-        for k, machine in moved.machines.items():
+        for k, machine in machines.items():
             count = machine.beta.shape[1]
             solved.beta[k, :count], solved.score[k, :count] = machine.beta[0], machine.score[0]
             solved.state[k, :count], solved.bias[k] = machine.state[0], machine.bias[0]
@@ -584,4 +577,4 @@ class HingeMachine(HingeState):
         self._forget()
         self._objects.positive[:, :count], self._objects.total[:, :count] = of, of + of_not
         self._weigh(weights)
-        self._take(moved)
+        self._take(moved.machines)

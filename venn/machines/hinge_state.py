@@ -14,7 +14,6 @@ from venn._compiled.path import EVENTS
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.kernels import Kernel, checked_kernel, proximities
 from venn.machines.machine import checked_class_weights, grown
-from venn.machines.masses import Moved
 from venn.machines.store import ObjectStore, Storing, doubled
 from venn.parameters import class_codes, positive, whole
 from venn.prediction import Floats, Integers, Label
@@ -63,7 +62,7 @@ class HingeState(Storing, ABC):
         self._extras: dict[tuple[int, int, float], int] = {}
         # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
         self._scale = 0.0
-        self._held: dict[tuple[int, int], Moved] = {}  # by machine and side, branches with margins of their own
+        self._held: dict[tuple[int, int], Solved] = {}  # by machine and side, branches with margins of their own
         # Buffers: `_make_room` and `_make_margin_room` replace them, and those of `_weigh`, by larger ones.
         self._room = self._margin_room = 0
         self._counts = np.zeros((c, 0), np.int64)  # examples of each class at each object

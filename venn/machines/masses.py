@@ -62,6 +62,13 @@ def copy_of(k: int, count: int, solved: Solved) -> Solved:
     )  # fmt: skip
 
 
+def backup_of(k: int, count: int, solved: Solved) -> Solved:
+    """Return machine k alone, its margin too in arrays of its own."""
+    machine = copy_of(k, count, solved)
+    m = int(machine.size[0])
+    return machine._replace(members=machine.members.copy(), inverse=machine.inverse[:, : m + 1, : m + 1].copy())
+
+
 def alone(machine: Solved) -> Solved:
     """Return a machine in arrays of its own, its margin left out."""
     own = (machine.beta, machine.score, machine.state, machine.bias, machine.size, machine.drift)

@@ -1,0 +1,46 @@
+"""Loops are compiled as parts of those that Python calls; by a numba that nobody has tried, each by itself."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from venn._compiled import dense, smo
+
+STEPS = """
+import numba, numpy as np
+{before}
+from venn._compiled import jit, dense, smo
+assert (jit.Whole is None) == {plain}
+rng = np.random.default_rng(0)
+K, beta, score = rng.normal(size=(70, 70)), rng.normal(size=70), np.empty(70)
+smo.scores_from(beta, 0.5, K, 67, score)
+print(score[:67].tobytes().hex())
+"""
+
+
+def scores(folder, before="", plain=False):
+    """Return the bytes of scores by loops that are compiled anew."""
+    program = STEPS.format(before=before, plain=plain)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    return found.stdout.strip()
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+@pytest.mark.parametrize("version", ["(0, 59)", "(1, 0)"])
+def test_by_another_numba_loops_are_compiled_plainly_and_say_the_same(tmp_path, version):
+    numba = f"numba.version_info = numba.version_info._replace(short={version})"
+    assert scores(tmp_path / "plain", numba, True) == scores(tmp_path / "parts")
+
+
+def test_a_loop_says_the_same_called_from_python_and_as_a_part():
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 8, 9, 31):
+        K, beta, score, own = rng.normal(size=(n, n)), rng.normal(size=n), np.empty(n), np.zeros(n)
+        smo.scores_from(beta, 0.0, K, n, score)
+        dense.add_rows(own, n, K, np.arange(n), beta, n)
+        assert np.allclose(score, own, rtol=1e-13, atol=1e-13)
+        assert np.allclose(score, K.T @ beta, rtol=1e-12, atol=1e-12)
