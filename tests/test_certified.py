@@ -7,6 +7,7 @@ from conftest import OBJECTS, learned, objects
 import streams
 import venn
 from venn._compiled.buffers import KEEP
+from venn.machines import hinge
 
 
 def objects_and_labels(n, seed=0):
@@ -225,3 +226,14 @@ def test_any_number_of_threads_gives_the_same_bits(name, kind):
 def test_threads_must_be_a_number_of_threads(bad):
     with pytest.raises((ValueError, TypeError), match=r"threads must be an integer >= 1, got "):
         venn.OneVsAllSVM(venn.RBF(0.5), 2.0, [0, 1], threads=bad)
+
+
+def test_objects_that_depend_on_the_margin_are_told_from_those_that_nearly_do(monkeypatch):
+    """A linear kernel on nominal features: 20 members at most, all others depend; a wrong guess ends a path."""
+    calls = []
+    of_exchange = hinge.exchanged
+    monkeypatch.setattr(hinge, "exchanged", lambda *given: calls.append(1) or of_exchange(*given))
+    stream = streams.categorical(150)
+    machine = learned(venn.OneVsAllSVM(venn.Linear(), 1.0, stream.classes), stream.X, stream.y.tolist())
+    assert machine.residual <= machine.tolerance
+    assert len(calls) <= 0.03 * 150 * 2 * len(stream.classes)  # branches; 0.19 of them before

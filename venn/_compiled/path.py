@@ -29,7 +29,9 @@ FLAT = 1e-11  # a rate below this is no motion
 # A squared distance from the margin's span below this, in units of the problem's scale, is dependence: less could
 # not move a score by the tolerance, and rounding is not far below.
 DEPENDENT = 3e-15
-DOUBTFUL = 1e-8  # with a smaller one, in the same units, an inverse that is updated loses digits
+SPOILT = 1e-8  # where p joins with a smaller one, likewise in units of the scale
+NOISE = 2e-13  # of what such a distance is the rest of: less is rounding
+DOUBTFUL = 1e-5  # with a smaller one, in units of what it is the rest of, an inverse that is updated loses digits
 REACH, NEAR = 1.2, 0.02  # how far an object may move more than its first rate says, and stay unwatched
 AGAIN, CLOSE = 0.25, 0.01  # how near to a level, by its way and besides, an object may end, and stay unwatched again
 EVENTS = 256  # events of one path, at most: they are kept as rank-one terms
@@ -120,6 +122,35 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
     for a in range(1, slots):
         if not alive[a]:
             out[a] = 0.0
+
+
+@compiled
+def distance_left(own, u, z, slots):  # type: ignore[no-untyped-def]
+    """Return (own - u'z, the sum of the sizes of what makes that up): squared distance of an object from a span."""
+    left, extent = own, abs(own)
+    for a in range(slots):
+        left -= u[a] * z[a]
+        extent += abs(u[a] * z[a])
+    return left, extent
+
+
+@compiled
+def mend(u, K, B, m, slots, z, U, kappa, events, index, alive, shape):  # type: ignore[no-untyped-def]
+    """Take a step of iterative refinement of u = B' z, see `apply_inverse`."""
+    rest, fix = np.zeros(slots), np.empty(slots)
+    rest[0] = z[0]
+    for a in range(1, slots):
+        if alive[a]:
+            rest[0] -= u[a]
+            row = K[index[a]]
+            left = z[a] - u[0]
+            for b in range(1, slots):
+                if alive[b]:
+                    left -= row[index[b]] * u[b]
+            rest[a] = left
+    apply_inverse(fix, B, m, slots, rest, U, kappa, events, alive, shape)
+    for a in range(slots):
+        u[a] += fix[a]
 
 
 @compiled
@@ -282,7 +313,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             row[slots] = 1.0
             for e in range(events):
                 U[e, slots] = 0.0
-            spoilt |= rate_p < DOUBTFUL * scale
+            spoilt |= rate_p < SPOILT * scale
             kappa[events] = rate_p
             events += 1
             index[slots] = p
@@ -358,12 +389,16 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             for a in range(1, slots):
                 rhs[a] = -block[a, who] if alive[a] else 0.0
             apply_inverse(u, B, m, slots, rhs, U, kappa, events, alive, shape)
-            pivot = K[i, i] - dot(u, rhs, slots)
-            if not pivot > DEPENDENT * scale:
+            pivot, extent = distance_left(K[i, i], u, rhs, slots)
+            if not pivot > DOUBTFUL * extent:
+                # What rounding has left in the inverse may pass for a distance.
+                mend(u, K, B, m, slots, rhs, U, kappa, events, index, alive, shape)
+                pivot, extent = distance_left(K[i, i], u, rhs, slots)
+            if not pivot > max(DEPENDENT * scale, NOISE * extent):
                 # It depends on the members, and stays on its level as they do: what moved it is rounding.
                 rate_q[who] = 0.0
                 continue
-            spoilt |= pivot < DOUBTFUL * scale
+            spoilt |= pivot < DOUBTFUL * extent
             u[slots] = 1.0
             row = U[events]
             for a in range(slots + 1):
