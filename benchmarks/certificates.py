@@ -3,13 +3,14 @@
     python benchmarks/certificates.py --streams 20000 --processes 2
 
 Streams of up to 150 examples: kernels, C, scales of the features, offsets, lattices, duplicates, weights, and labels
-from noise to a rule without any. After every step that is accepted the violation of the optimality conditions is
+from noise to a rule without any. Every few steps, and at the end, the violation of the optimality conditions is
 computed from nothing but the objects, labels, weights and the machine's coefficients and scores: kernel and sums in
 long double, equal objects as one. Some steps forget an example or give the classes other weights. A stream ends at
 the first step that is refused; then the machine must be as it was, to the last bit of its scores.
 
-Prints one JSON line: streams, steps, the worst violation in units of the tolerance stated, streams with a refusal and
-their share by kind, and every violation above the tolerance with what makes it happen again.
+Says every thousand streams how far it is. Prints one JSON line: streams, steps, the worst violation in units of the
+tolerance stated, streams with a refusal and their share by kind, and every violation above the tolerance with what
+makes it happen again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import argparse
 import collections
 import json
 import multiprocessing
+import sys
 import time
 
 import numpy as np
@@ -120,6 +122,11 @@ def violation(machine, K, X, where, y, weights):
     return worst
 
 
+def size_of(number):
+    """Return in words how large C times the largest squared distance of features is."""
+    return next((f"to {bound:.0e}" for bound in (1e2, 1e4, 1e6, 1e8, 1e10) if number <= bound), "more")
+
+
 def standing(machine, X):
     """Return the scores of objects by the machine as it is."""
     return [machine.scores(x) for x in X]
@@ -144,6 +151,7 @@ def trial(seed):
     weighted = rng.random() < 0.2
     distinct, where = np.unique(X, axis=0, return_inverse=True)
     K, where = exact_kernel(kernel, distinct), where.ravel()
+    what["C R^2"] = size_of(float(C * (K.diagonal() - 2 * K[0] + K[0, 0]).max()))
     kept, weights, class_weights, worst, steps = [], np.zeros(n), np.ones(c), 0.0, 0
     check = int(rng.integers(1, 8))  # the certificate is dear: every so many steps, and at the end
     for i in range(n):
@@ -193,13 +201,17 @@ def main():
             steps += done
             worst = max(worst, reached)
             ends[end] += 1
-            for kind in ("objects", "scales", "labels", "kernel", "C"):
+            for kind in ("objects", "scales", "labels", "kernel", "C", "C R^2"):
                 tried[f"{kind} {what[kind]}"] += 1
                 refused[f"{kind} {what[kind]}"] += end != "done"
             if args.refusals and end != "done":
                 print(json.dumps(what), flush=True)
             if reached > 1.0 or "not as before" in end:
                 above.append({**what, "worst": reached, "end": end})
+                print(json.dumps(above[-1]), file=sys.stderr, flush=True)
+            if sum(ends.values()) % 1000 == 0:
+                said = f"{sum(ends.values())} streams, {steps} steps, worst {worst:.2f} of the tolerance, {dict(ends)}"
+                print(said, file=sys.stderr, flush=True)
     shares = {kind: f"{100 * refused[kind] / tried[kind]:.2f} %" for kind in sorted(tried)}
     line = {
         "benchmark": "certificates", "streams": args.streams, "steps": steps, "worst_over_tolerance": round(worst, 3),

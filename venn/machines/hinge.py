@@ -43,7 +43,12 @@ from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
 SURE = 0.9  # of the tolerance: as much a certificate may find; the rest is for rounding that it does not see
-MANY, SHARE = 150, 0.25  # objects that change on a path, number and share of all: with more, block pivoting is faster
+MANY, SHARE = 150, 0.25  # objects that change on a path: number and share of all, see `changes_of_a_path`
+
+
+def changes_of_a_path(count: int) -> int:
+    """Return how many objects may change on a path, of so many: with more, block pivoting is faster."""
+    return max(MANY, min(int(SHARE * count), 2 * EVENTS))
 
 
 class HingeMachine(HingeState):
@@ -206,7 +211,7 @@ class HingeMachine(HingeState):
     def _solve(self, p: int, count: int, scale: float, tolerance: float, supposed: Floats) -> tuple[float, int]:
         """Solve all branches about object p by their paths; return (worst violation, branches left unsolved)."""
         objects, solved, branches, machines = self._objects, self._solved, self._branches, len(self.signs)
-        many = max(MANY, min(int(SHARE * count), 2 * EVENTS))
+        many = changes_of_a_path(count)
 
         def step(new: bool, scratch: Scratch, first: int, last: int) -> tuple[float, int]:
             found: tuple[float, int] = solve_step(
@@ -270,9 +275,10 @@ class HingeMachine(HingeState):
             found = exchanged(problem, start._replace(state=guess))
         commit, drift = REBUILD, found.violation
         if not found.violation <= PART * tolerance:
-            worst = self._walk(k, side, p, count, scale, tolerance, weight)
-            if branches.commit[k, side] != UNSOLVED:
-                return worst
+            if self._solved.size[k] > changes_of_a_path(count):  # else its path has failed
+                worst = self._walk(k, side, p, count, scale, tolerance, weight)
+                if branches.commit[k, side] != UNSOLVED:
+                    return worst
             try:
                 machine, _ = move_one(before, after, self._solved, k, count, scale, self.C, tolerance)
             except NotConverged:
