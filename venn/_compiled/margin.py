@@ -9,7 +9,7 @@ from venn._compiled.path import DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, seg
 from venn._compiled.smo import scores_from, violation_at
 
 ROUNDING = 2e-15  # of a score, in units of scale and of the sum of coefficients that make it up, or have moved
-UNIT = 1.1e-16  # rounding of one number
+UNIT = 6e-16  # rounding of a kernel value: a product of sums, each rounded
 ENOUGH = 0.02  # of the violation allowed: members so near to their levels are not corrected
 NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the problem's scale, is none
 
