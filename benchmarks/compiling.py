@@ -81,7 +81,7 @@ class Clock:
 
 def instrument(clock):
     """Let numba's compiler tell the clock what it does."""
-    from numba.core import caching, codegen, compiler_machinery, cpu, dispatcher, lowering
+    from numba.core import caching, codegen, compiler_machinery, cpu, lowering
 
     number = defaultdict(dict)
 
@@ -123,9 +123,7 @@ def instrument(clock):
         clock.timed("cheap")(cheap.run)(self._final_module, cheap_builder)
         clock.timed("full")(full.run)(self._final_module, full_builder)
 
-    if not os.environ.get("KEEP_OPTIMIZE"):
-        codegen.CPUCodeLibrary._optimize_final_module = optimize
-    del dispatcher
+    codegen.CPUCodeLibrary._optimize_final_module = optimize
 
 
 PHASES = ("typing", "lower", "wrappers", "functions", "link", "cheap", "full", "emit", "save")
