@@ -3,10 +3,10 @@
     python benchmarks/threads.py [--threads 2] [--steps 40] [--sizes 2000,5000] [--logistic 1000]
 
 A machine learns Gaussian classes up to a size; then steps, a question about a new object and its label, are taken by
-one thread and by several in turn: wall time, medians. Their answers are equal to the last bit, which is checked on a
-copy. `serial` is the share of a step that threads do not touch, by Amdahl's law: with it a step on p cores takes
-serial + (1 - serial) / p of the time on one. Compilation is excluded, and of BLAS one thread is used. Prints one JSON
-line.
+one thread and by several in turn, ten steps each: wall time, medians. Their answers are equal to the last bit, which is
+checked on a copy. `serial` is the share of a step that threads do not touch, by Amdahl's law: with it a step on p cores
+takes serial + (1 - serial) / p of the time on one. Compilation is excluded, and of BLAS one thread is used. Prints one
+JSON line.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def measured(make, n, classes, steps, threads):
     equal = all(np.array_equal(step(machine, x, y)[1], step(twin, x, y)[1]) for x, y in examples[n : n + 4])
     seconds = {1: [], threads: []}
     for i, (x, y) in enumerate(examples[n + 4 :]):
-        machine.threads = (1, threads)[i % 2]
+        machine.threads = (1, threads)[i // 10 % 2]
         seconds[machine.threads].append(step(machine, x, y)[0])
     one, many = np.median(seconds[1]), np.median(seconds[threads])
     serial = (many / one - 1 / threads) / (1 - 1 / threads)
@@ -72,7 +72,7 @@ def main():
     rows = []
     with threadpool_limits(1):
         for make in (hinge, logistic):
-            measured(make, 60, 4, 5, args.threads)  # compilation
+            measured(make, 60, 4, 20, args.threads)  # compilation
         for make, sizes in ((hinge, args.sizes), (logistic, args.logistic)):
             for n in map(int, sizes.split(",")):
                 rows += [measured(make, n, classes, args.steps, args.threads) for classes in (4, 10)]

@@ -240,15 +240,7 @@ class HingeMachine(HingeState):
 
     def _commit_branches(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
         """Let the machines be those of the branches `sides` (c,), -1 as they are."""
-
-        def commit(sides: Integers) -> None:
-            commit_step(sides, p, joining, count, self._objects, self._solved, self._branches)
-
-        if self.threads == 1:
-            commit(sides)
-        else:
-            machines = np.arange(len(sides))
-            side_by_side(lambda k: commit(np.where(machines == k, sides, -1)), machines.tolist(), self.threads)
+        commit_step(sides, p, joining, count, self._objects, self._solved, self._branches)
 
     def _missed(self, tolerance: float, worst: float, scale: float) -> str:
         """Return in words that a residual is too large, and what may help."""

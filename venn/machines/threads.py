@@ -24,8 +24,8 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads:
     item when it has done one. Results do not depend on `threads` if work on one item reads nothing that work on another
     writes.
 
-    When work raises, no further item is begun, those begun are finished, and the error of the first item is raised that
-    has one: the one that the loop would raise. Ctrl-C goes before all. Whatever is raised, nobody is at work any more.
+    When work raises, no later item is begun, and the error of the first item is raised that has one: the one that the
+    loop would raise. Ctrl-C goes before all. Whatever is raised, nobody is at work any more.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads:
     shared = _Shared(work, todo)
     try:
         _call(shared.help, min(threads, len(todo)) - 1, threads)
-        shared.go_on()
+        shared.go_on(shared.todo.popleft)
     finally:
         shared.finish()
     if shared.errors:
@@ -53,36 +53,44 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads:
 
 
 class _Shared(Generic[Item, Result]):
-    """Items that several threads take from."""
+    """Items that several threads take from: the caller from the front, helpers from the back.
+
+    So, step after step, a thread has about the same items, and what it needs for them is in its core's cache.
+    """
 
     def __init__(self, work: Callable[[Item], Result], items: list[Item]) -> None:
         self.work = work
         self.todo = deque(enumerate(items))
         self.results: dict[int, Result] = {}
         self.errors: dict[int, BaseException] = {}
+        self.last = len(items)  # no item after this one is begun: it has failed, or -1 for Ctrl-C
         self.helping = 0  # threads at work beside the caller
         self.changed = Condition()
 
-    def go_on(self) -> None:
-        """Work on items until none is left or one has failed."""
-        while not self.errors:
+    def go_on(self, take: Callable[[], tuple[int, Item]]) -> None:
+        """Work on items until none is left that the loop would begin."""
+        while True:
             try:
-                i, item = self.todo.popleft()
+                i, item = take()
             except IndexError:
                 return
+            if i > self.last:
+                continue
             try:
                 self.results[i] = self.work(item)
             except BaseException as error:
                 self.errors[i] = error
+                with self.changed:
+                    self.last = min(self.last, i) if isinstance(error, Exception) else -1
 
     def help(self) -> None:
         """Do so beside the caller; nothing where all is done before a thread was free."""
         with self.changed:
-            if self.errors or not self.todo:
+            if not self.todo:
                 return
             self.helping += 1
         try:
-            self.go_on()
+            self.go_on(self.todo.pop)
         finally:
             with self.changed:
                 self.helping -= 1
