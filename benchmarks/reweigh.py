@@ -57,7 +57,7 @@ def batch(machine, old, weights, stream):
         before, after = (np.array([mass[k], mass.sum(axis=0) - mass[k]]) for mass in both)
         problem = Problem(K[:count], after[0], after.sum(axis=0), C, machine._scale, machine.tolerance)
         start = masses.feasible(C, machine._solved.beta[k, :count], before, after)
-        seconds += timed(lambda problem=problem, start=start: batch_solve(problem, start))[0]
+        seconds += timed(lambda problem=problem, start=start: next(batch_solve(problem, start)))[0]
     return seconds
 
 

@@ -96,6 +96,28 @@ def test_an_unscaled_salary_is_solved_within_a_tolerance_that_says_so():
     assert 1e-6 < machine.tolerance < 1e-4
 
 
+def test_what_nearly_equal_members_leave_unbalanced_moves_scores():
+    """Objects that the kernel tells apart by 1e-14 left; the last member took their balance, and no score moved."""
+    rng = np.random.default_rng(38)
+    X = rng.integers(0, 4, (100, 3)) * [0.75, 0.8, 2.5e5]
+    y = (X @ rng.normal(size=3) >= 0).astype(int)
+    certified(venn.OneVsAllSVM(venn.RBF(4e-14), 0.1, [0, 1]), X, y)
+
+
+@pytest.mark.parametrize("seed", [5, 7])
+def test_a_wide_column_hides_the_others_and_a_rare_class_is_solved(seed):
+    """It was refused at 88 and 137 examples: members nearly depend on one another."""
+    rng, n = np.random.default_rng(seed), 240
+    salary = rng.normal(6e4, 2e4, 340).round(2)
+    columns = salary, rng.lognormal(-7, 1, 340), rng.normal(1016, 6, 340)
+    X = np.column_stack([*columns, np.eye(4)[rng.integers(0, 4, 340)]])
+    X[rng.random(340) < 0.05, 0] = 0
+    y = (rng.random(340) < 0.02).astype(int)
+    y[:3] = 1
+    C = {5: 0.1, 7: 10.0}[seed]
+    certified(venn.OneVsAllSVM(venn.RBF(1e-9), C, [0, 1]), X[:n], y[:n], every=20)
+
+
 def test_scales_that_no_number_holds_are_refused_in_words_that_help():
     rng = np.random.default_rng(0)
     X = np.column_stack([1e12 * rng.normal(size=20), 1e-12 * rng.normal(size=20)])

@@ -254,10 +254,16 @@ def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[
         elif state[p] == BELOW:
             beta[p] = C * positive[p]
     if living(slots, alive) == 1:
-        # A single member balances the others, which all stand at ends: so, with them, it is exact.
+        # A single member balances the others, which all stand at ends: so, with them, it is exact. Where members that
+        # have left were nearly equal, what the path left unbalanced is no mere rounding: scores move with it.
         for a in range(1, slots):
             if alive[a]:
-                beta[index[a]] -= total_of(beta, count)
+                i = index[a]
+                change = -total_of(beta, count)
+                beta[i] += change
+                shift = -change * K[i, i]
+                for j in range(count):
+                    score[j] += shift + change * K[i, j]
     error = 0.0
     if slots > 1:
         error = correct(

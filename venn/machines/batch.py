@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
+import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
+
+from venn._compiled.exchange import judge
 from venn._compiled.smo import descend, scores_from
 from venn.machines.exchange import RIDGE, STEEP, Problem, Solution, exchanged, one_thread, settle
 from venn.prediction import Floats
 
 STEPS = 100  # of pairwise descent, for each object
+AT_END = 1e-13  # of C: so near to an end a coefficient of an interior point is there but for rounding
 
 
 def interior(problem: Problem) -> Floats:
@@ -32,16 +37,18 @@ def interior(problem: Problem) -> Floats:
         for _ in range(150):
             dual = Q @ a - 1.0 + b * t - z + w
             mu = (a @ z + s @ w) / (2 * here.size)
-            if mu < 1e-18 * problem.C:
+            if mu < 1e-24 * problem.C:
                 break
-            try:
-                inverse = np.linalg.inv(Q + np.diag(z / a + w / s))
-            except np.linalg.LinAlgError:
+            matrix = Q.copy()
+            matrix.flat[:: here.size + 1] += z / a + w / s
+            lu, pivots, singular = dgetrf(matrix.T, overwrite_a=1)  # symmetric: its transpose is it
+            if singular:
                 break
+            step_t = dgetrs(lu, pivots, t)[0]
             target, cross_a, cross_s = 0.0, np.zeros(here.size), np.zeros(here.size)
             for corrector in (False, True):
                 comp_a, comp_s = (target - cross_a) / a - z, (target - cross_s) / s - w
-                step_r, step_t = inverse @ (comp_a - comp_s - dual), inverse @ t
+                step_r = dgetrs(lu, pivots, comp_a - comp_s - dual)[0]
                 db = (t @ step_r + t @ a) / (t @ step_t)
                 da = step_r - db * step_t
                 dz, dw = comp_a - z / a * da, comp_s + w / s * da
@@ -67,31 +74,43 @@ def interior(problem: Problem) -> Floats:
     return beta
 
 
-def batch_solve(problem: Problem, start: Floats) -> Solution:
-    """Solve one machine from a feasible start.
+def as_found(problem: Problem, beta: Floats) -> Solution:
+    """Return the solution that coefficients are by themselves: who is inside a segment is a member; the best bias."""
+    _, positive, total, C, *_ = problem
+    count, beta = beta.size, beta.copy()
+    state, score = settle(problem, beta, AT_END * C), np.empty(count)
+    scores_from(beta, 0.0, problem.kernel, count, score)
+    members = np.abs(state) == 1
+    if not members.any():
+        return Solution(beta, score, state, np.inf)
+    off = (state - score)[members]
+    score += 0.5 * (off.min() + off.max())
+    _, worst, _ = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, np.empty_like(state))
+    return Solution(beta, score, state, worst if worst < np.inf else np.inf)
 
-    Pairwise descent finds the active set and block pivoting makes the answer exact; where the descent crawls, an
-    interior point finds the set.
+
+def batch_solve(problem: Problem, start: Floats) -> Iterator[Solution]:
+    """Solve one machine from a feasible start: yield answers until the caller has one that does.
+
+    An interior point mostly gives an exact answer by itself, even where members nearly depend on one another. Else
+    block pivoting goes on from there, or from where pairwise descent comes, which crawls and needs no definite matrix.
     """
     count = start.size
     beta, score = start.copy(), np.empty(count)
-    best: Solution | None = None
     with one_thread():
-        for gap in (1e-4, 1e-7, None):
-            if gap is None:
-                trial = interior(problem)
-            else:
+        trial = interior(problem)
+        found = as_found(problem, trial)
+    yield found
+    for gap in (None, 1e-4, 1e-7):
+        with one_thread():
+            if gap is not None:
                 kernel, positive, total, C, *_ = problem
                 scores_from(beta, 0.0, kernel, count, score)
                 descend(kernel, count, positive, total, C, beta, score, gap, STEPS * count)
                 trial = beta.copy()
             state = settle(problem, trial, problem.near)
             scores_from(trial, 0.0, problem.kernel, count, score)
-            for steepness in (RIDGE, STEEP):
-                solution = exchanged(problem._replace(steepness=steepness), Solution(trial, score, state, np.inf))
-                if best is None or solution.violation < best.violation:
-                    best = solution
-                if best.violation <= 0.3 * problem.tolerance:
-                    return best
-    assert best is not None
-    return best
+        for steepness in (RIDGE, STEEP):
+            with one_thread():
+                found = exchanged(problem._replace(steepness=steepness), Solution(trial, score, state, np.inf))
+            yield found

@@ -28,7 +28,6 @@ from venn.prediction import Floats, Integers
 
 ROUNDS = 30
 PATIENCE = 5  # rounds that leave as many objects wrong as the best one before them
-SINGLE = 200  # objects, at most, where members are exchanged one at a time too
 DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
 CHOSEN = 1e-7  # of the same: with a smaller one the order of members matters, the farthest from the others' span first
 SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more change places
@@ -201,7 +200,7 @@ def exchanged(problem: Problem, start: Solution) -> Solution:
     count = total.size
     found = best = Solution(start.beta.copy(), start.score.copy(), start.state.copy(), np.inf)
     fewest, patience = count + 1, PATIENCE
-    for _ in range(ROUNDS + count if count <= SINGLE else ROUNDS):
+    for _ in range(ROUNDS):
         found = solved_on(problem, found)
         if found.violation < best.violation:
             best = Solution(found.beta.copy(), found.score.copy(), found.state.copy(), found.violation)
@@ -214,12 +213,8 @@ def exchanged(problem: Problem, start: Solution) -> Solution:
             fewest, patience = wrong, PATIENCE
         elif patience > 0:
             patience -= 1
-        elif count > SINGLE:
-            break
         else:
-            # One at a time: slow, and sure to end but for rounding.
-            last = int(np.flatnonzero(guess != found.state)[-1])
-            guess[:last] = found.state[:last]
+            break
         found = found._replace(state=guess)
     if not best.violation <= problem.tolerance:
         return best

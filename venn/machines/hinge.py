@@ -37,12 +37,11 @@ from venn.machines.machine import (
     checked_weight,
     code_of,
 )
-from venn.machines.masses import backup_of, move_masses, move_one
+from venn.machines.masses import SURE, backup_of, move_masses, move_one
 from venn.machines.threads import side_by_side
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
-SURE = 0.9  # of the tolerance: as much a certificate may find; the rest is for rounding that it does not see
 MANY, SHARE = 150, 0.25  # objects that change on a path: number and share of all, see `changes_of_a_path`
 
 

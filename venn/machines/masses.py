@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ from venn.machines.exchange import (
 )
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats
+
+GOOD = 0.5  # of the tolerance: who leaves no more need not be solved by another way
+SURE = 0.9  # of the tolerance: as much a certificate may find; the rest is for rounding that it does not see
 
 
 class Moved(NamedTuple):
@@ -175,30 +179,41 @@ def move_one(
         # Rounding may have spoilt the inverse: once more, from one that is built from nothing.
         machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
         machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
-    if events >= 0:
-        machine.drift[0] = residual_of(count, C, after, machine)
-        if machine.drift[0] <= tolerance:
-            return machine, events
+    best, least = machine, residual_of(count, C, after, machine) if events >= 0 else np.inf
+    best.drift[0] = least if least <= tolerance else np.inf
+    if least <= GOOD * tolerance:
+        return best, events
     machine = copy_of(k, count, solved)
     problem = problem_of(count, scale, tolerance, C, after)
-    for solve in (pivoted, batch_solve):
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused below
-            solution = solve(problem, feasible(C, machine.beta[0], old, new))
-        machine.beta[0], machine.state[0] = solution.beta, solution.state
-        machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
-        machine.bias[0] = solution.score[0] - problem.kernel[0, :count] @ solution.beta
-        for apart in (False, True):
-            moved = build_margin(count, scale, tolerance, C, after, alone(machine), apart)
-            moved.drift[0] = worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
-            if worst <= tolerance:
-                return moved, -1
-    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {worst:.3g} with the new weights")
+    start = feasible(C, machine.beta[0], old, new)
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused below
+        for solution in chain(pivoted(problem, start), batch_solve(problem, start)):
+            least = min(least, solution.violation)
+            if not solution.violation <= min(SURE * tolerance, best.drift[0]):
+                continue
+            machine.beta[0], machine.state[0] = solution.beta, solution.state
+            machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
+            machine.bias[0] = solution.score[0] - problem.kernel[0, :count] @ solution.beta
+            for apart in (False, True):
+                moved = build_margin(count, scale, tolerance, C, after, alone(machine), apart)
+                if moved.size[0] < (np.abs(moved.state) == 1).sum():
+                    continue  # nobody would watch those who are left out
+                worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
+                if worst < best.drift[0]:
+                    best, events = moved, -1
+                    best.drift[0] = worst
+                if worst <= GOOD * tolerance:
+                    return best, events
+    if best.drift[0] <= SURE * tolerance:
+        return best, events
+    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {least:.3g} with the new weights")
 
 
-def pivoted(problem: Problem, beta: Floats) -> Solution:
-    """Return what block pivoting makes of feasible coefficients."""
+def pivoted(problem: Problem, beta: Floats) -> Iterator[Solution]:
+    """Yield what block pivoting makes of feasible coefficients."""
     with one_thread():
         beta, score = beta.copy(), np.empty(beta.size)
         state = settle(problem, beta, problem.near)
         scores_from(beta, 0.0, problem.kernel, beta.size, score)
-        return exchanged(problem, Solution(beta, score, state, np.inf))
+        found = exchanged(problem, Solution(beta, score, state, np.inf))
+    yield found
