@@ -104,6 +104,14 @@ def test_what_nearly_equal_members_leave_unbalanced_moves_scores():
     certified(venn.OneVsAllSVM(venn.RBF(4e-14), 0.1, [0, 1]), X, y)
 
 
+@pytest.mark.parametrize("seed", [9, 30, 98, 143])
+def test_a_coefficient_a_little_beyond_its_end_takes_the_scores_back_with_it(seed):
+    """It was put at its end and no score moved: 3 to 760 times the tolerance, in 14 streams of 150 like these."""
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([np.eye(3)[rng.integers(0, 3, 60)] for _ in range(3)], axis=1) * 10.0 ** rng.uniform(-3, 3, 9)
+    certified(venn.OneVsAllSVM(venn.Linear(), 0.1, [0, 1, 2]), X, rng.integers(0, 3, 60))
+
+
 @pytest.mark.parametrize("seed", [5, 7])
 def test_a_wide_column_hides_the_others_and_a_rare_class_is_solved(seed):
     """It was refused at 88 and 137 examples: members nearly depend on one another."""
