@@ -109,6 +109,13 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "raw_table.py",
+        figures(
+            ("0.raw.1.seconds", "s, RBF that sees one raw column"), ("0.raw.4.rows", "rows by a linear kernel, raw"),
+            ("0.scaled.4.seconds", "s, linear, scaled"),
+        ),
+    ),
+    Benchmark(
         "threads.py --sizes 2000",
         figures(
             ("0.rows.0.times_faster", "+times as fast, hinge, 4 classes"),

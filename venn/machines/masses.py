@@ -187,7 +187,8 @@ def move_one(
     problem = problem_of(count, scale, tolerance, C, after)
     start = feasible(C, machine.beta[0], old, new)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused below
-        for solution in chain(pivoted(problem, start), batch_solve(problem, start)):
+        ways = (way(problem, start) for way in (pivoted, batch_solve))
+        for solution in chain.from_iterable(ways):
             least = min(least, solution.violation)
             if not solution.violation <= min(SURE * tolerance, best.drift[0]):
                 continue
