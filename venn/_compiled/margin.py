@@ -217,7 +217,7 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
     """
     shape, rhs, fix = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1)
     scores_from(beta, bias, K, count, score)
-    error, before = 0.0, np.inf
+    error, before, mended = 0.0, np.inf, False
     for attempt in range(8):
         rhs[0] = -total_of(beta, count)
         error = abs(rhs[0]) / C
@@ -242,9 +242,15 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
         for a in range(m):
             beta[members[a]] += fix[a + 1]
         add_rows(score, count, K, members, fix[1:], m)
+        mended = True
         if worse:
-            error = before
             break
+    if mended:
+        # Where mending took large coefficients, scores that only followed them are rounded by more than is left.
+        scores_from(beta, bias, K, count, score)
+        error = abs(total_of(beta, count)) / C
+        for a in range(m):
+            error = max(error, abs(state[members[a]] - score[members[a]]))
     for i in range(count):
         error = max(error, score[i] - up[i], down[i] - score[i])
     return bias, error
