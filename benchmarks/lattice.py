@@ -76,8 +76,8 @@ def main():
     args = parser.parse_args()
     stream = streams.categorical(args.rows)
     with threadpool_limits(1):
-        for gamma in (0.037, 0.5):  # compilation
-            replay(stream.X[:300], stream.y[:300], gamma, 10.0, stream.classes)
+        for gamma, C in ((0.037, 10.0), (0.0044, 1.0), (0.0044, 100.0)):  # compilation: between them, of every way
+            replay(stream.X, stream.y, gamma, C, stream.classes)
         cases, worst_ratio = [], 0.0
         for C in BOUNDS:
             for gamma in GAMMAS:

@@ -11,12 +11,23 @@ from venn._compiled.jit import compiled
 
 
 @compiled
+def tolerance_of(C, scale):  # type: ignore[no-untyped-def]
+    """Return the worst violation allowed: 1e-8, or 1e-14 C scale where that is more, but never above 1e-4.
+
+    Scores are of the order of 1; as much of C times the squared distances of objects is rounding; with a
+    tolerance above 1e-4 a machine would be solved in name only.
+    """
+    return min(max(1e-8, 1e-14 * C * scale), 1e-4)
+
+
+@compiled
 def resolution(C, scale):  # type: ignore[no-untyped-def]
     """Return how near to an end of its segment a coefficient counts as at the end.
 
-    Rounding moves coefficients by far less; for kernels with huge values they are themselves small.
+    A coefficient put at its end moves scores by what it lacked times a kernel value. That may cost a
+    tenth of the tolerance of a score, and no more; rounding moves coefficients by far less.
     """
-    return 1e-9 * min(C, 1e6 / scale)
+    return max(1e-14 * C, min(1e-9 * C, 0.1 * tolerance_of(C, scale) / scale))
 
 
 @compiled

@@ -14,6 +14,7 @@ from venn._compiled.dense import add_rows
 from venn._compiled.exchange import judge
 from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
+from venn._compiled.smo import tolerance_of
 from venn._compiled.span import delete_standing, delete_step
 from venn._compiled.step import PART, solve_step
 from venn.machines.exchange import (
@@ -27,7 +28,7 @@ from venn.machines.exchange import (
     ridge_of,
 )
 from venn.machines.hinge_hypotheses import HingeHypotheses
-from venn.machines.hinge_state import HingeState, tolerance_of
+from venn.machines.hinge_state import HingeState
 from venn.machines.machine import (
     Bag,
     NotConverged,

@@ -18,17 +18,8 @@ from venn.machines.store import ObjectStore, Storing, doubled
 from venn.parameters import class_codes, positive, whole
 from venn.prediction import Floats, Integers, Label
 
-TOLERANCE = 1e-8  # worst violation of the optimality conditions, scores being of the order of 1
-# As much of C times the squared distances of objects is rounding: a score is a sum of such terms.
-ROUNDING = 1e-14
-LARGEST = 1e-4  # with a larger tolerance a machine would be solved in name only
 # Columns that a matrix has more than its room, a power of two: else all rows would start at one place of the cache.
 OFFSET = 8
-
-
-def tolerance_of(C: float, scale: float) -> float:
-    """Return the worst violation allowed: 1e-8, or 1e-14 C scale where that is more, but never above 1e-4."""
-    return min(max(TOLERANCE, ROUNDING * C * scale), LARGEST)
 
 
 class HingeState(Storing, ABC):
