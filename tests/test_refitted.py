@@ -17,8 +17,8 @@ from sklearn.svm import SVC
 from test_contract import BAD_LABELS, BAD_OBJECTS
 
 import venn
-from venn.adapters.constrained import ClassWeightScan, ConstrainedSVC
-from venn.adapters.posterior import PosteriorSVC
+from venn.batch.constrained import ClassWeightScan, ConstrainedSVC
+from venn.batch.posterior import PosteriorSVC
 from venn.predictors.refitted import Refitted
 from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart
 
@@ -316,7 +316,7 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
 
 
 def test_a_bootstrap_of_plain_and_of_constrained_svms():
-    bootstrap = pytest.importorskip("venn.adapters.bootstrap")
+    bootstrap = pytest.importorskip("venn.batch.bootstrap")
     constrained = ConstrainedSVC(sensitivity=0.8, solver=ClassWeightScan((1, 8)))
     panel = venn.Panel(
         plain=Refitted(bootstrap.BootstrapSVC((0.5, 2.0), resamples=5), ["no", "yes"], PrefixRestart(first=20)),

@@ -1,20 +1,20 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from . import scale as scale
-from .adapters.bootstrap import BootstrapSVC as BootstrapSVC
 from .adapters.calibrator import VennAbersCalibrator as VennAbersCalibrator
 from .adapters.classifiers import ConformalClassifier as ConformalClassifier
 from .adapters.classifiers import VennClassifier as VennClassifier
-from .adapters.constrained import ClassWeightScan as ClassWeightScan
-from .adapters.constrained import ConstrainedSVC as ConstrainedSVC
-from .adapters.constrained import Infeasible as Infeasible
-from .adapters.constrained import Scip as Scip
 from .adapters.cross_fitting import CrossVennAbers as CrossVennAbers
-from .adapters.pairwise import PairwiseSVC as PairwiseSVC
-from .adapters.posterior import PosteriorSVC as PosteriorSVC
 from .adapters.river import RiverClassifier as RiverClassifier
 from .adapters.river_model import FromRiver as FromRiver
 from .adapters.svc import ProbabilitySVC as ProbabilitySVC
+from .batch.bootstrap import BootstrapSVC as BootstrapSVC
+from .batch.constrained import ClassWeightScan as ClassWeightScan
+from .batch.constrained import ConstrainedSVC as ConstrainedSVC
+from .batch.constrained import Infeasible as Infeasible
+from .batch.constrained import Scip as Scip
+from .batch.pairwise import PairwiseSVC as PairwiseSVC
+from .batch.posterior import PosteriorSVC as PosteriorSVC
 from .calibrators import BrierMerge as BrierMerge
 from .calibrators import LogMerge as LogMerge
 from .calibrators import OneVsAllAbers as OneVsAllAbers

@@ -8,7 +8,7 @@ import numpy as np
 import venn
 from benitez_pena import published
 from benitez_pena.machines import CS
-from venn.adapters.posterior import PosteriorSVC
+from venn.batch.posterior import PosteriorSVC
 from venn.calibrators.sollich import Sollich
 
 RESAMPLED = ("bootstrap", "best C, resampled")

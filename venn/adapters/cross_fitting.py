@@ -17,7 +17,7 @@ from venn.adapters.turns import turn
 from venn.calibrators.abers import VennAbers
 from venn.calibrators.abers_of_classes import coupled
 from venn.calibrators.classes import OneVsAll
-from venn.calibrators.maps import ScoreMap
+from venn.calibrators.contract import ScoreMap
 from venn.calibrators.merges import Merge, checked_merge
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean

@@ -9,7 +9,8 @@ import numpy as np
 
 from venn._compiled.maps import softmax_moments
 from venn.calibrators.checks import class_examples, class_scores
-from venn.calibrators.maps import FittedMap, ScoreMap, checked_map, softmax
+from venn.calibrators.contract import FittedMap, ScoreMap, checked_map
+from venn.calibrators.maps import softmax
 from venn.parameters import Parameters
 from venn.prediction import Floats
 

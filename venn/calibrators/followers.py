@@ -7,31 +7,13 @@ and `totals` (m,) int64, all examples there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from venn._compiled.scaling import apply_bins, apply_isotonic, apply_platt, fit_bins, fit_isotonic, fit_platt
+from venn.calibrators.contract import Edges, FittedMap, Follower, ScoreMap
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers, Label
-
-if TYPE_CHECKING:
-    from venn.calibrators.maps import FittedMap, ScoreMap
-    from venn.calibrators.steps import Edges
-
-
-class Follower(Protocol):
-    """A map for every class, fitted again and again.
-
-    What it answers is a function of the last fit's examples: an earlier fit may make the next one faster,
-    and is not to be seen in it beyond the last digits.
-    """
-
-    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
-        """Fit to the examples there are now, at least one; the arrays are read only."""
-
-    def __call__(self, test_scores: Floats) -> Floats:
-        """Return (c,) numbers >= 0, in proportion to the probabilities, at the (c,) scores of one object."""
 
 
 class Refitting:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,42 +15,8 @@ from venn._compiled.scaling import newton
 from venn.calibrators.checks import binary_examples, numbers
 from venn.calibrators.followers import FollowingPlatt
 from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, has_methods
+from venn.parameters import Parameters
 from venn.prediction import Floats, Label
-
-
-class FittedMap(Protocol):
-    """What `fit` returns: a frozen function of scores."""
-
-    def __call__(self, scores: Any) -> Floats:
-        """Return the probabilities at new scores: (n,) of label 1, or (n, c) of all classes."""
-
-
-class ScoreMap(Protocol):
-    """A way to turn scores into probabilities.
-
-    Binary maps take (n,) scores and labels 0 and 1; those for several classes, which say so by an attribute
-    `of_all_classes` that is true, (n, c) scores and labels 0 .. c - 1, positions of columns. None of them carries
-    a guarantee.
-
-    An example with weight w counts as w equal examples, one with weight 0 as none. All refuse scores that are not
-    finite, weights that are negative, not finite or 0 altogether, and lengths that differ.
-
-    Online a map is fitted anew after every example, unless it has a method `follower(classes)` that returns a
-    `Follower`. It may have `fit_counts`, which fits to counts at distinct scores without a check: `(scores, of_class,
-    of_all)`, each (n,), or `(scores, counts)`, each (c, n), for a map of all classes.
-    """
-
-    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
-        """Return the map fitted to the examples."""
-
-
-def checked_map(score_map: Any) -> ScoreMap:
-    """Return the map, or say what is wrong with it."""
-    if not has_methods(score_map, "fit"):
-        raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {score_map!r}")
-    known: ScoreMap = score_map
-    return known
 
 
 class Fitted:

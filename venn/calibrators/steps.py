@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from venn._compiled.pav import pool
 from venn._compiled.scaling import ranges
 from venn.calibrators.checks import binary_examples, numbers
+from venn.calibrators.contract import Edges
 from venn.calibrators.followers import FollowingBins, FollowingIsotonic
 from venn.calibrators.maps import Fitted
 from venn.parameters import Parameters, flag, has_methods, whole
 from venn.prediction import Floats, Label
-
-
-class Edges(Protocol):
-    """Where bins meet."""
-
-    def cuts(self, scores: Floats, totals: Any, bins: int) -> Floats:
-        """Return (c, bins - 1) nondecreasing cuts for scores (c, m) with weights (m,) each.
-
-        Bin 0 lies below the first cut; a score equal to a cut belongs to the bin above.
-        """
 
 
 class EqualWidth(Parameters):

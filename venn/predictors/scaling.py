@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators.followers import Follower, follower_of
-from venn.calibrators.maps import ScoreMap, checked_map
+from venn.calibrators.contract import Follower, ScoreMap, checked_map
+from venn.calibrators.followers import follower_of
 from venn.prediction import Forecast, Label
 from venn.predictors.score_sources import ScoreSource, checked_source
 

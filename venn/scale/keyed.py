@@ -176,9 +176,10 @@ class Shards:
 
     def journal(self, key: str) -> Path:
         """Return the path of the journal of a key."""
-        return self._shard(self.of(key)) / f"{PREFIX}{quote(key, safe='')}" / "journal.db"
+        return self.shard(self.of(key)) / f"{PREFIX}{quote(key, safe='')}" / "journal.db"
 
-    def _shard(self, number: int) -> Path:
+    def shard(self, number: int) -> Path:
+        """Return the folder of a shard."""
         return self.folder / f"{number:0{len(str(self.count - 1))}}"
 
     def serve(

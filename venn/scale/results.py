@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from venn.online.archive import write_atomically
 from venn.online.record import Record
+from venn.scale.task import Task
 
 if TYPE_CHECKING:
     import os
-
-    from venn.scale.tasks import Task
 
 FORMAT, VERSION = "vennstream.replay", 1
 

@@ -1,4 +1,4 @@
-"""For scikit-learn: what linear classifiers of two classes have in common."""
+"""What linear classifiers of two classes have in common."""
 
 from __future__ import annotations
 

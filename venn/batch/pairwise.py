@@ -1,4 +1,4 @@
-"""For scikit-learn: a support vector machine for each pair of classes, with parameters and weights of its own."""
+"""A support vector machine for each pair of classes, with parameters and weights of its own."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from venn.machines.linear_svm import LinearSVM
+from venn.batch.linear_svm import LinearSVM
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, positive, whole
 from venn.prediction import Floats

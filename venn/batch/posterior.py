@@ -1,4 +1,4 @@
-"""For scikit-learn: a linear support vector machine trained on estimates of class probabilities."""
+"""A linear support vector machine trained on estimates of class probabilities."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.adapters.two_classes import Signed, TwoClassLinear
-from venn.machines.linear_svm import LinearSVM
+from venn.batch.linear_svm import LinearSVM
+from venn.batch.two_classes import Signed, TwoClassLinear
 from venn.machines.machine import checked_weight
 from venn.parameters import positive
 from venn.prediction import Floats, Label

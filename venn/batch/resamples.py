@@ -1,4 +1,4 @@
-"""For scikit-learn: bootstrap resamples of two classes, and the machines that are trained on them."""
+"""Bootstrap resamples of two classes, and the machines that are trained on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from venn._compiled.linear_svm import project
-from venn.machines.linear_svm import Design, LinearSVM, Start
+from venn.batch.linear_svm import Design, LinearSVM, Start
 from venn.prediction import Floats, Integers
 
 TOLERANCE = 1e-6  # of the objective: votes differ from those of exact fits on 1 score of 10 000 or so

@@ -1,4 +1,4 @@
-"""For scikit-learn: a linear support vector machine whose rates of correct classification are constrained."""
+"""A linear support vector machine whose rates of correct classification are constrained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from venn.adapters.mixed_integer import (
+from venn.batch.mixed_integer import (
     HEURISTIC,
     TOLERANCE,
     ClassWeightScan,
@@ -19,7 +19,7 @@ from venn.adapters.mixed_integer import (
     Solver,
     named,
 )
-from venn.adapters.two_classes import Signed, TwoClassLinear
+from venn.batch.two_classes import Signed, TwoClassLinear
 from venn.machines.machine import NotConverged
 from venn.parameters import positive, share
 from venn.prediction import Floats, Label

@@ -1,4 +1,4 @@
-"""For scikit-learn: probabilities of two classes as votes of linear support vector machines on resamples."""
+"""Probabilities of two classes as votes of linear support vector machines on resamples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import validate_data
-from venn.adapters.resamples import Draw, Fitted, Linear, resampled
+from venn.batch.resamples import Draw, Fitted, Linear, resampled
 from venn.parameters import positive, share, whole
 from venn.prediction import Floats, Integers
 
