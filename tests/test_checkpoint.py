@@ -15,6 +15,7 @@ from pathlib import Path
 import hostile_checkpoints
 import numpy as np
 import pytest
+from conftest import public
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_contract import CLASSES, MACHINES, PARAMETERS, PREDICTIONS, PREDICTORS, numbers, small_stream
@@ -45,7 +46,7 @@ def squares():
 
 
 def centroid():
-    return venn.NearestCentroid(CLASSES)
+    return venn.machines.NearestCentroid(CLASSES)
 
 
 def weighted():
@@ -62,16 +63,16 @@ MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
     "weighted": lambda: venn.TransductiveVenn(weighted(), venn.Deleted(venn.Argmax())),
     "windowed scaler": lambda: venn.Scaler(
-        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.Isotonic(), venn.DeletedScores()
+        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.DeletedScores()
     ),
-    "held-out scaler": lambda: venn.Scaler(squares(), venn.Sigma01(), venn.HeldOutScores()),
-    "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.Binning(), venn.CrossFittedScores()),
-    "scaler of all classes": lambda: venn.Scaler(venn.NearestCentroid(CLASSES), venn.Temperature()),
+    "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.Sigma01(), venn.predictors.HeldOutScores()),
+    "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
+    "scaler of all classes": lambda: venn.Scaler(venn.machines.NearestCentroid(CLASSES), venn.maps.Temperature()),
     "bag of scores": lambda: venn.InductiveVenn(
-        venn.NearestCentroid(CLASSES), venn.AdaptiveMarginBins(), venn.Prefix()
+        venn.machines.NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), venn.schedules.Prefix()
     ),
     "weighted ranks": lambda: venn.InductiveConformal(
-        centroid(), shift=venn.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+        centroid(), shift=venn.priors.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
     ),
 }
 SUBJECTS = MACHINES | WINDOWS | {name: make for name, make in PREDICTORS.items() if name != "Restarting"} | MORE
@@ -132,12 +133,12 @@ def test_values_come_back(name):
 
 
 def test_every_public_class_that_learns_is_covered():
-    classes = [name for name in venn.__all__ if inspect.isclass(getattr(venn, name))]
+    classes = {name: thing for name, thing in public().items() if inspect.isclass(thing)}
     learning = [
         name
-        for name in classes
-        if any(callable(getattr(getattr(venn, name), method, None)) for method in ("learn_one", "update", "insert"))
-        or callable(getattr(getattr(venn, name), "calibrate", None))
+        for name, thing in classes.items()
+        if any(callable(getattr(thing, method, None)) for method in ("learn_one", "update", "insert"))
+        or callable(getattr(thing, "calibrate", None))
     ]
     assert {"OneVsAllSVM", "InductiveVenn", "Monitor", "VennAbers", "OneVsOneAbers", "Ville"} <= set(learning)
     missing = [name for name in learning if form_named(name) is None and name not in WITHOUT]
@@ -158,14 +159,14 @@ def test_a_machine_with_an_attribute_that_no_form_knows_is_not_saved():
 def test_calibrators_go_on():
     rng = np.random.default_rng(0)
     scores, codes = rng.integers(0, 6, (40, 3)) / 5, rng.integers(0, 3, 40)
-    subject = venn.VennAbers()
+    subject = venn.maps.VennAbers()
     for score, code in zip(scores[:, 0], codes == 1, strict=True):
         twin = unpack(pack(subject))
         assert [twin.query(s) for s in scores[:, 1]] == [subject.query(s) for s in scores[:, 1]]
         assert pack(twin) == pack(subject)
         subject.insert(score, code)
-    for kind in (venn.OneVsAllAbers, venn.OneVsOneAbers):
-        subject = kind(CLASSES, venn.BrierMerge())
+    for kind in (venn.maps.OneVsAllAbers, venn.maps.OneVsOneAbers):
+        subject = kind(CLASSES, venn.maps.BrierMerge())
         assert unpack(pack(subject))._tables is None
         subject.calibrate(scores, [CLASSES[k] for k in codes])
         twin = unpack(pack(subject))
@@ -261,7 +262,7 @@ def test_arrays_come_back(array):
 
 @pytest.mark.parametrize("label", [3, 2.5, "ü", b"x", True, None, (1, "a"), np.int64(4), np.str_("z"), np.float32(0.5)])
 def test_labels_of_all_kinds(label):
-    machine = venn.NearestCentroid([label, "other"])
+    machine = venn.machines.NearestCentroid([label, "other"])
     machine.learn_one([0.0], label)
     again = unpack(pack(machine))
     assert [type(one) for one in again.classes] == [type(label), str]
@@ -300,14 +301,18 @@ def itself():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: venn.Grouped(own_group, venn.Argmax()), TypeError, r"thing\.by must .*no code; got a function"),
+        (
+            lambda: venn.taxonomies.Grouped(own_group, venn.Argmax()),
+            TypeError,
+            r"thing\.by must .*no code; got a function",
+        ),
         (lambda: [1, {"f": len}], TypeError, r"thing\[1\]\['f'\] must .*len"),
         (lambda: venn.OneVsAllSVM(OwnKernel(), 1.0, CLASSES), TypeError, r"thing\.kernel must .*a OwnKernel"),
         (lambda: venn.Monitor, TypeError, "thing must"),
         (lambda: np.array([object()]), TypeError, "thing must"),
         (lambda: venn.FrozenScorer, TypeError, "thing must"),
         (itself, ValueError, r"thing\[0\]\['thing'\] must not hold itself"),
-        (lambda: venn.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
+        (lambda: venn.adapters.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
     ],
     ids=range(8),
 )
@@ -371,7 +376,7 @@ def test_a_refitted_estimator_is_fitted_again_or_given_back(last):
     from sklearn.linear_model import LogisticRegression
 
     X, y = small_stream(6, 40)
-    subject = venn.Refitted(LogisticRegression(), CLASSES, venn.PrefixRestart(first=8, last=last))
+    subject = venn.predictors.Refitted(LogisticRegression(), CLASSES, venn.schedules.PrefixRestart(first=8, last=last))
     for n, (x, label) in enumerate(zip(X, y, strict=True)):
         models = [LogisticRegression()] + [subject.fitted] * (last is not None and subject.fitted is not None)
         twin = unpack(pack(subject), models)

@@ -21,8 +21,8 @@ from venn._compiled.pairs import rbf_values
 from venn.batch.pairwise import PairwiseSVC
 from venn.machines.frozen import FrozenScorer
 from venn.machines.one_vs_one import pair_signs, votes_and_margins
-from venn.predictors.schedules import PrefixRestart
 from venn.priors import PriorShift
+from venn.schedules import PrefixRestart
 
 TOL = 1e-8
 LABELS = np.array(["ant", "bee", "cow", "dog"])
@@ -211,7 +211,7 @@ def test_pairs_learned_online_inside_an_inductive_predictor_equal_their_definiti
         labels = np.append(p, np.full(len(Q), -1))
         return naive_weights.one_vs_one(rbf_kernel(both, gamma=0.5), labels, np.ones(len(both)), c, 2.0)[len(P) :]
 
-    machine = venn.OneVsOneSVM(venn.RBF(0.5), 2.0, classes=[0, 1, 2])
+    machine = venn.machines.OneVsOneSVM(venn.RBF(0.5), 2.0, classes=[0, 1, 2])
     model = venn.InductiveVenn(machine, schedule=PrefixRestart(first=8))
     informed = 0
     for n, (x, label) in enumerate(zip(X, y, strict=True)):

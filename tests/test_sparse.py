@@ -18,10 +18,10 @@ from venn.machines.sparse import MOST, SparseRows, clean_sparse, read_object, ro
 from venn.machines.store import ObjectStore
 from venn.machines.window import SlidingWindow
 
-KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.Polynomial(2)}
+KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.machines.Polynomial(2)}
 MACHINES = {
     "one vs all": venn.OneVsAllSVM,
-    "one vs one": venn.OneVsOneSVM,
+    "one vs one": venn.machines.OneVsOneSVM,
     "least squares": venn.LeastSquaresSVM,
     "logistic": venn.KernelLogisticRegression,
 }
@@ -182,7 +182,11 @@ def test_numbers_of_other_types_are_those_numbers(dtype):
 
 @pytest.mark.parametrize(
     "machine",
-    [venn.NearestNeighbours(1, ["a", "b"]), venn.NearestCentroid(["a", "b"]), venn.NeighbourDistances(1, ["a", "b"])],
+    [
+        venn.machines.NearestNeighbours(1, ["a", "b"]),
+        venn.machines.NearestCentroid(["a", "b"]),
+        venn.machines.NeighbourDistances(1, ["a", "b"]),
+    ],
     ids=lambda machine: type(machine).__name__,
 )
 def test_machines_without_a_kernel_say_what_to_do(machine):
@@ -374,7 +378,7 @@ def test_a_failed_unlearning_puts_a_sparse_object_back(monkeypatch):
     held = machine._store.held(20).toarray()
     with monkeypatch.context() as patch:
         patch.setattr(type(machine), "_probed", lambda self: np.inf)
-        with pytest.raises(venn.NotConverged):
+        with pytest.raises(venn.machines.NotConverged):
             machine.unlearn_one(4)
     assert np.array_equal(machine._store.held(20).toarray(), held)
     assert np.allclose(machine.deleted_bag.scores, before, atol=1e-12)
@@ -399,7 +403,7 @@ def test_predictors_say_the_same_of_sparse_objects():
 
 def test_groups_by_feature_need_dense_objects():
     X, y = stream(10, 12)
-    model = venn.TransductiveVenn(made("least squares"), venn.Grouped(0, venn.Argmax()))
+    model = venn.TransductiveVenn(made("least squares"), venn.taxonomies.Grouped(0, venn.Argmax()))
     learned(model, [row(x) for x in X], y)
     with pytest.raises(TypeError, match="table must hold the objects"):
         model.predict_one(row(X[0]))
@@ -445,7 +449,7 @@ def test_an_estimator_that_wants_dense_rows_says_so():
 
 
 def inductive(schedule=None):
-    return venn.InductiveVenn(made("least squares"), schedule=schedule or venn.PrefixRestart(first=8))
+    return venn.InductiveVenn(made("least squares"), schedule=schedule or venn.schedules.PrefixRestart(first=8))
 
 
 def test_inductive_predictors_replay_sparse_blocks_as_dense_ones():

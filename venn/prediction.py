@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from venn.parameters import Parameters, has_methods, is_number
 
+__all__ = ["CategoryClass", "ClassIntervals", "Forecast", "Maximin", "Multiprobability", "PredictionSet", "RowMean"]
+
 Label = Hashable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

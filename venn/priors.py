@@ -11,6 +11,8 @@ import numpy as np
 from venn.parameters import Parameters, is_number
 from venn.prediction import Floats, Label, distributions
 
+__all__ = ["PriorShift", "operational_priors"]
+
 SUM = 1e-9  # how far from 1 the sum of priors may be
 GAP = 1e-9  # mean log-likelihood below its maximum at which EM stops
 ROUNDS = 10_000

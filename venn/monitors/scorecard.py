@@ -13,9 +13,9 @@ from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, 
 from venn.monitors.bins import WidthBins
 from venn.monitors.cards import Card, plain_labels
 from venn.monitors.checks import class_codes
-from venn.monitors.efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.losses import CLIP, MeanLogLoss
 from venn.monitors.outcomes import LEVELS
+from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.sums import rounded, totals, units
 from venn.parameters import fraction, whole
 from venn.prediction import Floats, Integers, Label, significance
@@ -59,7 +59,7 @@ class Scorecard(Card):
     Examples
     --------
     >>> import venn
-    >>> block = ManyMultiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.RowMean())
+    >>> block = ManyMultiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.prediction.RowMean())
     >>> card = Scorecard(("no", "yes"))
     >>> card.update_many(block, [1, 1])
     >>> card.errors, card.brier, card.lower, card.upper

@@ -15,7 +15,7 @@ from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Alone
 from venn.predictors.merging import merged
-from venn.predictors.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
+from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 
 Block = TypeVar("Block")
 

@@ -9,7 +9,8 @@ import numpy as np
 from venn._compiled.nonconformity import shares
 from venn.machines.digests import digest_of
 from venn.machines.machine import Machine, checked_machine, ever_learned
-from venn.nonconformity import Margin, Measure, Ranks, checked_measure
+from venn.nonconformity import Margin
+from venn.nonconformity.scores import Measure, Ranks, checked_measure
 from venn.parameters import flag, number
 from venn.prediction import Floats, PredictionSet
 from venn.predictors.learning import OnMachine

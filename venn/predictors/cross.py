@@ -13,8 +13,8 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.predictors.learning import Alone, teach_all
-from venn.predictors.schedules import RandomAssignment
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.schedules import RandomAssignment
 from venn.taxonomies import ByScores
 
 

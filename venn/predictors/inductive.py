@@ -10,8 +10,8 @@ from venn.prediction import CategoryClass, Multiprobability, RowMean, Rule, chec
 from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
-from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.schedules import Schedule
 from venn.taxonomies import Argmax, ByScores
 
 
@@ -87,7 +87,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-    >>> model = InductiveVenn(machine, schedule=venn.PrefixRestart(first=4))
+    >>> model = InductiveVenn(machine, schedule=venn.schedules.PrefixRestart(first=4))
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes"), ([0.2], "no")]:
     ...     model.learn_one(x, y)
     >>> model.predict_one([0.05])

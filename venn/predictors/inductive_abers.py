@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators import VennAbers
-from venn.calibrators.abers_of_classes import coupled
-from venn.calibrators.merges import Merge, checked_merge
+from venn.maps import VennAbers
+from venn.maps.abers_of_classes import coupled
+from venn.maps.merges import Merge, checked_merge
 from venn.prediction import Bools, ClassIntervals, Floats, Forecast, Integers, Label
 from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
 from venn.predictors.merging import Mergeable
-from venn.predictors.schedules import Schedule
+from venn.schedules import Schedule
 from venn.taxonomies.scores import on_grid
 
 LARGEST = 1e300  # of scores told apart: larger ones have no place on the grid

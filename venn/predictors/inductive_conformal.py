@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
 from venn.machines.digests import digests_of
 from venn.machines.frozen import Block
-from venn.nonconformity import ByScores, Margin, checked_measure
+from venn.nonconformity import ByScores, Margin
+from venn.nonconformity.scores import checked_measure
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, Integers, PredictionSet
 from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.merging import Mergeable
-from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
 REBUILD = 4  # more new values than this part of the old ones: cheaper to sort them all

@@ -13,7 +13,7 @@ from venn.parameters import class_codes, has_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Alone
-from venn.predictors.schedules import PrefixRestart, Schedule, checked_schedule
+from venn.schedules import PrefixRestart, Schedule, checked_schedule
 
 
 class Refitted(Alone):
@@ -58,7 +58,7 @@ class Refitted(Alone):
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from venn.predictors.schedules import PrefixRestart
+    >>> from venn.schedules import PrefixRestart
     >>> model = Refitted(LogisticRegression(), ["no", "yes"], PrefixRestart(first=4))
     >>> model.predict_one([0.1])
     Forecast('no': 0.500)

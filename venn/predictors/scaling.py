@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators.contract import Follower, ScoreMap, checked_map
-from venn.calibrators.followers import follower_of
+from venn.maps.contract import Follower, ScoreMap, checked_map
+from venn.maps.followers import follower_of
 from venn.prediction import Forecast, Label
 from venn.predictors.score_sources import ScoreSource, checked_source
 
@@ -62,7 +62,7 @@ class Scaler:
     --------
     >>> import venn
     >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> model = Scaler(machine, venn.Platt())
+    >>> model = Scaler(machine, venn.maps.Platt())
     >>> model.predict_one([0.0])
     Forecast('no': 0.500)
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:

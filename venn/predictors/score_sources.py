@@ -18,7 +18,7 @@ from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.cross import Fold
 from venn.predictors.learning import Alone, teach_all
-from venn.predictors.schedules import Schedule, checked_schedule
+from venn.schedules import Schedule, checked_schedule
 
 
 class Examples(NamedTuple):

@@ -10,7 +10,8 @@ from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, 
 from venn.predictors.blocks import shares
 from venn.predictors.learning import OnMachine
 from venn.priors import PriorShift, checked_ratios, shown_shift
-from venn.taxonomies import AdaptiveMarginBins, Deleted, Taxonomy
+from venn.taxonomies import AdaptiveMarginBins, Deleted
+from venn.taxonomies.base import Taxonomy
 
 
 class TransductiveVenn(OnMachine):

@@ -13,7 +13,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from venn.online.panel import Panel
-from venn.online.replay import replay
+from venn.online.replaying import replay
 from venn.scale.cluster import MISSING, Cluster, client_of
 from venn.scale.results import Results
 from venn.scale.task import Task, may_be_label, plain

@@ -8,9 +8,9 @@ import numpy as np
 
 from venn._compiled.hulls import LIMIT
 from venn._compiled.ranks import contents, of_sorted
-from venn.calibrators import abers, abers_of_classes
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows
+from venn.maps import abers, abers_of_classes
 from venn.online.forms.base import Form, register
 from venn.online.forms.checks import checked_names, finite, numbers, rows_of, truth, whole, within
 from venn.predictors import score_sources

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators import followers
+from venn.maps import followers
 from venn.online.forms.base import Form, Model, register
 from venn.online.forms.checks import checked_names, finite, numbers, real, rows_of, truth, whole, within
 from venn.online.forms.inductive import give_inductive, given_history, held_history, held_inductive

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from venn import nonconformity, smoothing, taxonomies
-from venn.calibrators import beta, beta_calibration, classes, maps, merges, sollich, steps
+from venn import nonconformity, schedules, smoothing, taxonomies
 from venn.machines import kernels
+from venn.maps import beta, beta_calibration, classes, merges, sigmoids, sollich, steps
 from venn.monitors import alarms, bins, bounds, evidence, martingales, monitor, sequences, sources
 from venn.online.forms.base import DataForm, Form, GeneratorForm, RunningForm, register
 from venn.prediction import (
@@ -16,19 +16,19 @@ from venn.prediction import (
     PredictionSet,
     RowMean,
 )
-from venn.predictors import schedules, score_sources
+from venn.predictors import score_sources
 from venn.predictors.cross import Fold
 from venn.predictors.protected import BrierLoss, LogLoss
 from venn.priors import PriorShift
 
 SCORE_MAPS = (
-    maps.Platt, maps.Softmax, maps.Sigma01, maps.SigmaPP, steps.Binning, steps.Isotonic, steps.EqualWidth,
-    steps.EqualFrequency, beta.Beta2, beta.BetaScaling, beta_calibration.BetaCalibration, classes.Temperature,
-    classes.OneVsAll, sollich.Sollich, merges.LogMerge, merges.BrierMerge,
+    sigmoids.Platt, sigmoids.Softmax, sigmoids.Sigma01, sigmoids.SigmaPP, steps.Binning, steps.Isotonic,
+    steps.EqualWidth, steps.EqualFrequency, beta.Beta2, beta.BetaScaling, beta_calibration.BetaCalibration,
+    classes.Temperature, classes.OneVsAll, sollich.Sollich, merges.LogMerge, merges.BrierMerge,
 )  # fmt: skip
 PREDICTIONS = (Forecast, Multiprobability, ClassIntervals, PredictionSet)
 FITTED = (
-    maps.FittedConstant, maps.FittedSigmoid, maps.FittedSigma01, maps.FittedSigmaPP, steps.FittedBins,
+    sigmoids.FittedConstant, sigmoids.FittedSigmoid, sigmoids.FittedSigma01, sigmoids.FittedSigmaPP, steps.FittedBins,
     steps.FittedIsotonic, classes.FittedTemperature, classes.FittedOneVsAll, beta.BetaTransform, beta.Shift,
     beta.FittedBeta2, beta.FittedBetaScaling, beta_calibration.FittedBetaCalibration, sollich.FittedSollich,
     alarms.Alarm,

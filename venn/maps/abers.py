@@ -9,7 +9,7 @@ import numpy as np
 
 from venn._compiled import hull_tree as tree
 from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
-from venn.calibrators.checks import binary_labels, numbers
+from venn.maps.checks import binary_labels, numbers
 from venn.parameters import is_number
 from venn.prediction import Floats, Integers
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from venn._compiled.scaling import apply_bins, apply_isotonic, apply_platt, fit_bins, fit_isotonic, fit_platt
-from venn.calibrators.contract import Edges, FittedMap, Follower, ScoreMap
 from venn.machines.machine import NotConverged
+from venn.maps.contract import Edges, FittedMap, Follower, ScoreMap
 from venn.prediction import Floats, Integers, Label
 
 

@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaincc, betaincinv, betaln
 
 from venn._compiled.beta import squared_error
-from venn.calibrators.checks import binary_examples, class_examples, class_scores, numbers
-from venn.calibrators.maps import (
+from venn.maps.checks import binary_examples, class_examples, class_scores, numbers
+from venn.maps.sigmoids import (
     Fitted,
     FittedConstant,
     logistic,

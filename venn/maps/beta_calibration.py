@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.maps import log_memberships, logistic_loss, logistic_pass, reach_of
-from venn.calibrators.checks import binary_examples, numbers
-from venn.calibrators.maps import FittedConstant, logistic, soft_targets
 from venn.machines.machine import NotConverged
+from venn.maps.checks import binary_examples, numbers
+from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
 from venn.parameters import Parameters
 from venn.prediction import Floats
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from venn._compiled.maps import softmax_moments
-from venn.calibrators.checks import class_examples, class_scores
-from venn.calibrators.contract import FittedMap, ScoreMap, checked_map
-from venn.calibrators.maps import softmax
+from venn.maps.checks import class_examples, class_scores
+from venn.maps.contract import FittedMap, ScoreMap, checked_map
+from venn.maps.sigmoids import softmax
 from venn.parameters import Parameters
 from venn.prediction import Floats
 
@@ -154,7 +154,7 @@ class OneVsAll(Parameters):
 
     Examples
     --------
-    >>> from venn.calibrators.maps import Platt
+    >>> from venn.maps.sigmoids import Platt
     >>> scores = [[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
     >>> OneVsAll(Platt()).fit(scores, [0, 1, 2])([[1.0, -1.0, -1.0]])  # 2/3, 1/4 and 1/4, divided by 7/6
     array([[0.57142857, 0.21428571, 0.21428571]])

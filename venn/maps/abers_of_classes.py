@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn.calibrators.abers import Table, venn_abers
-from venn.calibrators.checks import class_scores, numbers
-from venn.calibrators.merges import Merge, checked_merge
+from venn.maps.abers import Table, venn_abers
+from venn.maps.checks import class_scores, numbers
+from venn.maps.merges import Merge, checked_merge
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
 

@@ -17,6 +17,8 @@ import numpy as np
 from venn.parameters import Parameters, above_one, fraction, whole
 from venn.prediction import Bools
 
+__all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRestart", "RandomAssignment"]
+
 
 class Schedule(Parameters):
     """When to train, and which examples train the scorer, which calibrate it.

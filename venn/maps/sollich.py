@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators.checks import binary_examples, numbers
-from venn.calibrators.maps import logistic
+from venn.maps.checks import binary_examples, numbers
+from venn.maps.sigmoids import logistic
 from venn.parameters import Parameters, positive
 from venn.prediction import Floats
 

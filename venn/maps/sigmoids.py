@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.scaling import newton
-from venn.calibrators.checks import binary_examples, numbers
-from venn.calibrators.followers import FollowingPlatt
 from venn.machines.machine import NotConverged
+from venn.maps.checks import binary_examples, numbers
+from venn.maps.followers import FollowingPlatt
 from venn.parameters import Parameters
 from venn.prediction import Floats, Label
 

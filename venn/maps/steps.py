@@ -10,10 +10,10 @@ import numpy as np
 
 from venn._compiled.pav import pool
 from venn._compiled.scaling import ranges
-from venn.calibrators.checks import binary_examples, numbers
-from venn.calibrators.contract import Edges
-from venn.calibrators.followers import FollowingBins, FollowingIsotonic
-from venn.calibrators.maps import Fitted
+from venn.maps.checks import binary_examples, numbers
+from venn.maps.contract import Edges
+from venn.maps.followers import FollowingBins, FollowingIsotonic
+from venn.maps.sigmoids import Fitted
 from venn.parameters import Parameters, flag, has_methods, whole
 from venn.prediction import Floats, Label
 
