@@ -24,9 +24,9 @@ from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.set_efficiency import EfficiencyTotals, efficiency
 from venn.monitors.sums import means, rounded, terms, total, totals, units
 from venn.online.pooled import PooledCurves
-from venn.predictors.base import Inductive
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
 

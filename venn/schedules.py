@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import Parameters, above_one, fraction, whole
+from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Bools
 
 __all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRestart", "RandomAssignment"]
@@ -78,8 +78,8 @@ class Periods(Schedule):
     growth: float = 2.0
 
     def __init__(self, first: int, last: int | None) -> None:
-        self.first = whole("first", first, 1)
-        self.last = None if last is None else whole("last", last, self.first)
+        self.first = integer("first", first, 1)
+        self.last = None if last is None else integer("last", last, self.first)
 
     def next_training(self, n: int) -> int | None:
         """Return the first number of examples above `n` at which to train; None where there is none."""
@@ -203,7 +203,7 @@ class FreshSplit(Schedule):
 
     def __init__(self, share: float = 0.3, seed: int = 0) -> None:
         self.share = fraction("share", share)
-        self.seed = whole("seed", seed, 0)
+        self.seed = integer("seed", seed, 0)
 
     def next_training(self, n: int) -> int | None:
         """Return n + 1."""
@@ -246,7 +246,7 @@ class RandomAssignment(Periods):
         self, probability: float = 0.3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
     ) -> None:
         self.probability = fraction("probability", probability)
-        self.seed = whole("seed", seed, 0)
+        self.seed = integer("seed", seed, 0)
         self.growth = above_one("growth", growth)
         super().__init__(first, last)
 
@@ -280,8 +280,8 @@ class FixedCalibration(Schedule):
     online = "broken"
 
     def __init__(self, size: int, train: int = 0) -> None:
-        self.size = whole("size", size, 1)
-        self.train = whole("train", train, 0)
+        self.size = integer("size", size, 1)
+        self.train = integer("train", train, 0)
 
     @property
     def trains(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import whole
+from venn.parameters import integer
 from venn.prediction import Floats
 
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
@@ -51,7 +51,7 @@ class Smoothing:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.seed = whole("seed", seed, 0)
+        self.seed = integer("seed", seed, 0)
         self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and what is in it
 
     def at(self, n: int, digest: int | None = None) -> float:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import validate_data
 from venn.batch.resamples import Draw, Fitted, Linear, resampled
-from venn.parameters import positive, share, whole
+from venn.parameters import integer, positive, share
 from venn.prediction import Floats, Integers
 
 CS = tuple(2.0**k for k in range(-6, 5))
@@ -172,7 +172,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"got {self.base!r}"
             )
         epsilon = positive("epsilon", self.epsilon, zero=True)
-        return Cs, whole("resamples", self.resamples, 1), epsilon, whole("jobs", self.jobs, 1), wanted
+        return Cs, integer("resamples", self.resamples, 1), epsilon, integer("jobs", self.jobs, 1), wanted
 
     def _fit(self, X: Any, y: Any) -> None:
         Cs, resamples, epsilon, jobs, wanted = self._checked()

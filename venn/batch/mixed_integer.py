@@ -10,7 +10,7 @@ import numpy as np
 
 from venn.batch.linear_svm import LinearSVM
 from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, positive, whole
+from venn.parameters import Parameters, integer, positive
 from venn.prediction import Floats
 
 TOLERANCE = 1e-6  # by which a margin may fall short and count as reached
@@ -225,7 +225,7 @@ class Scip(Parameters):
     def __init__(self, M: float = 1000.0, time_limit: float = 300.0, seed: int = 0) -> None:
         self.M = positive("M", M)
         self.time_limit = positive("time_limit", time_limit)
-        self.seed = whole("seed", seed, 0)
+        self.seed = integer("seed", seed, 0)
 
     def solve(self, problem: Problem) -> Found:
         """Return the optimum, or the best there is when the time is up.

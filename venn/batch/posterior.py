@@ -8,7 +8,7 @@ import numpy as np
 
 from venn.batch.linear_svm import LinearSVM
 from venn.batch.two_classes import Signed, TwoClassLinear
-from venn.machines.machine import checked_weight
+from venn.machines.checks import checked_weight
 from venn.parameters import positive
 from venn.prediction import Floats, Label
 

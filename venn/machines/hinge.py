@@ -17,6 +17,7 @@ from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.span import delete_standing, delete_step
 from venn._compiled.step import PART, solve_step
+from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of
 from venn.machines.exchange import (
     SMALL,
     Problem,
@@ -29,15 +30,7 @@ from venn.machines.exchange import (
 )
 from venn.machines.hinge_hypotheses import HingeHypotheses
 from venn.machines.hinge_state import HingeState
-from venn.machines.machine import (
-    Bag,
-    NotConverged,
-    Tuned,
-    checked_class_weights,
-    checked_place,
-    checked_weight,
-    code_of,
-)
+from venn.machines.machine import Bag, NotConverged, Tuned
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
 from venn.machines.threads import side_by_side
 from venn.parameters import positive

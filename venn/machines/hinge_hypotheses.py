@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from venn.machines.machine import Answer, ScoreTable, check_code, only_table
+from venn.machines.checks import check_code
+from venn.machines.machine import Answer, ScoreTable, only_table
 from venn.prediction import Floats, Integers
 
 if TYPE_CHECKING:

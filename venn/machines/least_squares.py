@@ -11,19 +11,10 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import least_squares as compiled
+from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares_hypotheses import Joined, LeastSquaresHypotheses
-from venn.machines.machine import (
-    Bag,
-    NotConverged,
-    Tuned,
-    checked_class_weights,
-    checked_place,
-    checked_weight,
-    code_of,
-    grown,
-    shown_class_weights,
-)
+from venn.machines.machine import Bag, NotConverged, Tuned, grown
 from venn.machines.store import ObjectStore, Storing, doubled
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from venn._compiled import least_squares as compiled
-from venn.machines.machine import Answer, ScoreTable, check_code, only_table
+from venn.machines.checks import check_code
+from venn.machines.machine import Answer, ScoreTable, only_table
 from venn.prediction import Floats, Integers
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
+from venn.machines.checks import check_code
 from venn.machines.logistic_inverse import Deletion
-from venn.machines.machine import Answer, ScoreTable, check_code, only_table
+from venn.machines.machine import Answer, ScoreTable, only_table
 from venn.prediction import Floats, Integers
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from venn._compiled.neighbours import (
     vote_table,
     welcome,
 )
-from venn.machines.machine import Answer, Bag, ScoreTable, checked_place, clean_object, code_of, grown
+from venn.machines.checks import checked_place, clean_object, code_of
+from venn.machines.machine import Answer, Bag, ScoreTable, grown
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
 

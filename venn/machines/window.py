@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from venn.machines.machine import Bag, Hypotheses, Machine, NotConverged, Tuned, checked_machine
-from venn.parameters import whole
+from venn.parameters import integer
 from venn.prediction import Floats, Label
 
 
@@ -81,7 +81,7 @@ class SlidingWindow:
                 "machine must be one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM, "
                 f"got {machine!r}"
             )
-        self.size = whole("size", size, 1)
+        self.size = integer("size", size, 1)
         if machine.n > self.size:
             raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
         self.machine: Any = machine
@@ -210,7 +210,7 @@ class SlidingWindow:
         NotConverged
             As by the machine; the window then holds more than `keep` examples, the latest.
         """
-        keep = whole("keep", keep, 0)
+        keep = integer("keep", keep, 0)
         if keep == 0 and self.n > 0:
             # All at once, and without solving anything that could fail; answers that someone holds are out of date.
             forget = getattr(self.machine, "_forget", None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from venn._compiled import hull_tree as tree
 from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
-from venn.maps.checks import binary_labels, numbers
+from venn.maps.checks import binary_labels, finite_array
 from venn.parameters import is_number
 from venn.prediction import Floats, Integers
 
@@ -159,7 +159,7 @@ class VennAbers:
         scores : (n,) finite numbers
         labels : (n,) of 0, 1, False or True
         """
-        new = numbers("scores", scores)
+        new = finite_array("scores", scores)
         codes = binary_labels("labels", labels, len(new))
         self._check_room(len(new))
         done = 0
@@ -225,7 +225,7 @@ class VennAbers:
 
     def query_many(self, scores: Any) -> Floats:
         """Return (n, 2): p0 and p1 at each of n finite scores, leaving no trace."""
-        answers: Floats = tree.query_all(self._nodes, self._leaves, numbers("scores", scores))
+        answers: Floats = tree.query_all(self._nodes, self._leaves, finite_array("scores", scores))
         return answers
 
 
@@ -296,6 +296,6 @@ def venn_abers(calibration_scores: Any, calibration_labels: Any, scores: Any) ->
     array([[0.        , 0.5       ],
            [0.33333333, 0.66666667]])
     """
-    clean = numbers("calibration_scores", calibration_scores)
+    clean = finite_array("calibration_scores", calibration_scores)
     labels = binary_labels("calibration_labels", calibration_labels, len(clean))
-    return Table(clean, labels).read(numbers("scores", scores))
+    return Table(clean, labels).read(finite_array("scores", scores))

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn.maps.abers import Table, venn_abers
-from venn.maps.checks import class_scores, numbers
+from venn.maps.checks import class_scores, finite_array
 from venn.maps.merges import Merge, checked_merge
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
@@ -51,7 +51,7 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
     """
     merge = checked_merge(merge)
     folds = list(folds)
-    rows = numbers("scores", scores, dimensions=2)
+    rows = finite_array("scores", scores, dimensions=2)
     if not folds or len(rows) != len(folds):
         raise ValueError(f"scores must have one row for each of at least one fold, got {len(rows)} for {len(folds)}")
     pairs = np.array([venn_abers(s, y, row) for (s, y), row in zip(folds, rows, strict=True)])
@@ -237,7 +237,7 @@ def coupled(ratios: Floats, c: int) -> Floats:
 
 def _difference(matrix: Floats, i: int, j: int) -> Floats:
     with np.errstate(over="ignore"):
-        return numbers("differences of scores", matrix[:, i] - matrix[:, j])
+        return finite_array("differences of scores", matrix[:, i] - matrix[:, j])
 
 
 def _normalised(p: Floats) -> Floats:

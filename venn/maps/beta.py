@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaincc, betaincinv, betaln
 
 from venn._compiled.beta import squared_error
-from venn.maps.checks import binary_examples, class_examples, class_scores, numbers
+from venn.maps.checks import binary_examples, class_examples, class_scores, finite_array
 from venn.maps.sigmoids import (
     Fitted,
     FittedConstant,
@@ -195,7 +195,7 @@ class FittedBeta2:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        return BetaTransform(self.inner, self.outer)(*_softmax_memberships(numbers("scores", scores)))[0]
+        return BetaTransform(self.inner, self.outer)(*_softmax_memberships(finite_array("scores", scores)))[0]
 
 
 def _softmax_memberships(f: Floats) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.maps import log_memberships, logistic_loss, logistic_pass, reach_of
 from venn.machines.machine import NotConverged
-from venn.maps.checks import binary_examples, numbers
+from venn.maps.checks import binary_examples, finite_array
 from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
 from venn.parameters import Parameters
 from venn.prediction import Floats
@@ -99,7 +99,7 @@ class FittedBetaCalibration:
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
         with np.errstate(over="ignore"):
-            return logistic(np.array([self.a, self.b]) @ _features(numbers("scores", scores)) + self.c)
+            return logistic(np.array([self.a, self.b]) @ _features(finite_array("scores", scores)) + self.c)
 
 
 class BetaCalibration(Parameters):

@@ -9,7 +9,7 @@ import numpy as np
 from venn.prediction import Floats, Integers
 
 
-def numbers(name: str, values: Any, dimensions: int = 1) -> Floats:
+def finite_array(name: str, values: Any, dimensions: int = 1) -> Floats:
     """Return finite numbers as a new contiguous float64 array, -0.0 as 0.0, or say what is wrong with them."""
     shape = "a sequence" if dimensions == 1 else "rows"
     if np.ma.isMaskedArray(values):
@@ -47,7 +47,7 @@ def binary_labels(name: str, labels: Any, n: int) -> Integers:
 
 def weighed(weights: Any, n: int) -> Floats:
     """Return (n,) weights, 1 each by default, or say what is wrong with them."""
-    clean = np.ones(n) if weights is None else numbers("weights", weights)
+    clean = np.ones(n) if weights is None else finite_array("weights", weights)
     if len(clean) != n:
         raise ValueError(f"weights must have shape ({n},), one weight for each score, got {clean.shape}")
     if (clean < 0).any():
@@ -62,7 +62,7 @@ def weighed(weights: Any, n: int) -> Floats:
 
 def binary_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Integers, Floats]:
     """Return (n,) scores, labels and weights of the examples with weight > 0."""
-    f = numbers("scores", scores)
+    f = finite_array("scores", scores)
     y = binary_labels("labels", labels, len(f))
     w = weighed(weights, len(f))
     present = w > 0
@@ -71,7 +71,7 @@ def binary_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Int
 
 def class_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Integers, Floats]:
     """Return (n, c) scores, (n,) labels and weights of the examples with weight > 0."""
-    f = numbers("scores", scores, dimensions=2)
+    f = finite_array("scores", scores, dimensions=2)
     n, c = f.shape
     if c < 2:
         raise ValueError(f"scores must have at least 2 columns, one for each class, got {c}")
@@ -92,7 +92,7 @@ def class_examples(scores: Any, labels: Any, weights: Any) -> tuple[Floats, Inte
 
 def class_scores(scores: Any, c: int) -> Floats:
     """Return (n, c) new scores, or say what is wrong with them."""
-    f = numbers("scores", scores, dimensions=2)
+    f = finite_array("scores", scores, dimensions=2)
     if f.shape[1] != c:
         raise ValueError(f"scores must have {c} columns, one for each class, got {f.shape[1]}")
     return f

@@ -13,7 +13,7 @@ import numpy as np
 
 from venn._compiled.scaling import newton
 from venn.machines.machine import NotConverged
-from venn.maps.checks import binary_examples, numbers
+from venn.maps.checks import binary_examples, finite_array
 from venn.maps.followers import FollowingPlatt
 from venn.parameters import Parameters
 from venn.prediction import Floats, Label
@@ -67,7 +67,7 @@ class FittedConstant:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        return np.full(len(numbers("scores", scores)), self.probability)
+        return np.full(len(finite_array("scores", scores)), self.probability)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class FittedSigmoid:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        f = numbers("scores", scores)
+        f = finite_array("scores", scores)
         with np.errstate(over="ignore"):
             distance = np.nan_to_num(f - self.centre)  # a difference that overflows stays finite: 0 * inf is no number
             return logistic(-(self.slope * distance + self.offset))
@@ -190,7 +190,7 @@ class FittedSigma01:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        f = numbers("scores", scores)
+        f = finite_array("scores", scores)
         p: Floats = np.where(f > 1, self.above, np.where(f < -1, self.below, 0.5 + f / 2))
         return p
 
@@ -204,7 +204,7 @@ class FittedSigmaPP:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        p: Floats = np.minimum(self.above, np.maximum(self.below, 0.5 + numbers("scores", scores) / 2))
+        p: Floats = np.minimum(self.above, np.maximum(self.below, 0.5 + finite_array("scores", scores) / 2))
         return p
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.maps.checks import binary_examples, numbers
+from venn.maps.checks import binary_examples, finite_array
 from venn.maps.sigmoids import logistic
 from venn.parameters import Parameters, positive
 from venn.prediction import Floats
@@ -21,7 +21,7 @@ class FittedSollich:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        f = numbers("scores", scores)
+        f = finite_array("scores", scores)
         with np.errstate(over="ignore"):
             # l(-f) - l(f): 2 f within the margin, f + 1 beyond 1, f - 1 beyond -1.
             return logistic(self.C * (f + np.clip(f, -1.0, 1.0)))

@@ -10,11 +10,11 @@ import numpy as np
 
 from venn._compiled.pav import pool
 from venn._compiled.scaling import ranges
-from venn.maps.checks import binary_examples, numbers
+from venn.maps.checks import binary_examples, finite_array
 from venn.maps.contract import Edges
 from venn.maps.followers import FollowingBins, FollowingIsotonic
 from venn.maps.sigmoids import Fitted
-from venn.parameters import Parameters, flag, has_methods, whole
+from venn.parameters import Parameters, flag, has_methods, integer
 from venn.prediction import Floats, Label
 
 
@@ -65,7 +65,7 @@ class FittedBins(Fitted):
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        p: Floats = self.rates[self.cuts.searchsorted(numbers("scores", scores), side="right")]
+        p: Floats = self.rates[self.cuts.searchsorted(finite_array("scores", scores), side="right")]
         return p
 
 
@@ -97,7 +97,7 @@ class Binning(Parameters):
     """
 
     def __init__(self, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
-        self.bins = whole("bins", bins, 1)
+        self.bins = integer("bins", bins, 1)
         if edges is not None and not has_methods(edges, "cuts"):
             raise TypeError(f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}")
         self.edges: Edges = EqualWidth() if edges is None else edges
@@ -143,7 +143,7 @@ class FittedIsotonic(Fitted):
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        f = numbers("scores", scores)
+        f = finite_array("scores", scores)
         block = np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
         p: Floats = self.value[block]
         if self.interpolation == "linear":

@@ -9,7 +9,7 @@ import numpy as np
 from venn.monitors.checks import forecasts
 from venn.monitors.running import Running, State, held_count, held_numbers, held_sum, mergeable
 from venn.monitors.sums import means, rounded, terms, totals
-from venn.parameters import Parameters, has_methods, is_number, whole
+from venn.parameters import Parameters, has_methods, integer, is_number
 from venn.prediction import Floats, Integers
 
 WAITING = 512  # forecasts that are put into bins at once: one by one that takes a microsecond more
@@ -39,7 +39,7 @@ class WidthBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = whole("bins", bins, 1)
+        self.bins = integer("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
@@ -62,7 +62,7 @@ class MassBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = whole("bins", bins, 1)
+        self.bins = integer("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -133,7 +133,7 @@ class CalibrationBins(Running):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        size = whole("bins", bins, 1)
+        size = integer("bins", bins, 1)
         self._parameters = {"bins": size}
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size

@@ -10,7 +10,7 @@ import numpy as np
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
 from venn.monitors.running import NEAR, Sums, close
-from venn.parameters import fraction, whole
+from venn.parameters import fraction, integer
 from venn.prediction import Floats
 
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process, mixed with equal weights
@@ -37,7 +37,7 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     >>> round(deviation_radius(100), 2)
     13.58
     """
-    return sqrt(whole("n", n, 1) * log(2 / fraction("delta", delta)) / 2)
+    return sqrt(integer("n", n, 1) * log(2 / fraction("delta", delta)) / 2)
 
 
 class DeviationBand(Sums):

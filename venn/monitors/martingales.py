@@ -27,7 +27,7 @@ from venn._compiled.martingales import (
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
 from venn.monitors.running import NEAR, are_whole, close
-from venn.parameters import fraction, is_number, whole
+from venn.parameters import fraction, integer, is_number
 from venn.prediction import Floats
 
 FINEST = 4096  # grid of a Sleeper
@@ -143,7 +143,7 @@ class PlugIn(Bettor):
 
     def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
         self.uniform = fraction("uniform", uniform)
-        self.window = None if window is None else whole("window", window, 1)
+        self.window = None if window is None else integer("window", window, 1)
         sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
         if self.window is not None:
             sizes["ring"] = self.window
@@ -344,7 +344,7 @@ class Sleeper(Bettor):
 
     def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
         self.rate = fraction("rate", rate)
-        self.grid = whole("grid", grid, 2)
+        self.grid = integer("grid", grid, 2)
         if self.grid > FINEST:
             raise ValueError(f"grid must be an integer from 2 to {FINEST}, got {grid!r}: it has grid^2 bettors")
         k = (self.grid - 1) ** 2

@@ -20,7 +20,7 @@ from venn.monitors.outcomes import KINDS, LEVELS, SETS, Outcomes, Scorer, outcom
 from venn.monitors.running import Running, State, close, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.parameters import above_one, class_codes, fraction, has_methods, whole
+from venn.parameters import above_one, class_codes, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.smoothing import Smoothing
 
@@ -115,7 +115,7 @@ class Monitor(Running):
         self._codes = class_codes(classes)
         self.level = fraction("level", level)
         self.run_length = above_one("run_length", run_length)
-        self.window = whole("window", window, 1)
+        self.window = integer("window", window, 1)
         self.clip = fraction("clip", clip)
         self.martingale = CompositeJumper() if martingale is None else checked_martingale(martingale)
         if isinstance(sources, type | str) or not (sources is None or isinstance(sources, Sequence)):

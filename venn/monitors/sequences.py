@@ -15,7 +15,7 @@ import numpy as np
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
 from venn.monitors.running import NEAR, Sums, close
-from venn.parameters import flag, fraction, whole
+from venn.parameters import flag, fraction, integer
 from venn.prediction import Floats
 
 
@@ -217,7 +217,7 @@ class BettingBound(_OfConstantMean):
     _run = staticmethod(compiled.betting_steps)
 
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
-        level, self.cells = fraction("level", level), whole("cells", cells, 2)
+        level, self.cells = fraction("level", level), integer("cells", cells, 2)
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
         grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
         super().__init__(level, {"cells": self.cells}, grid.tolist(), {"wealth": 4 * len(means)})

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import code_of, ever_learned
+from venn.machines.checks import code_of
+from venn.machines.machine import ever_learned
 from venn.machines.sparse import is_sparse
 from venn.parameters import class_codes, has_methods
 from venn.prediction import Integers, Label, Prediction
-from venn.predictors.base import Inductive
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import Alone
 from venn.priors import PriorShift
 from venn.smoothing import Smoothing

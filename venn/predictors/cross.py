@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import whole
+from venn.parameters import integer
 from venn.prediction import NOTHING, Bools, Label, Multiprobability, RowMean
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import Alone, teach_all
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.schedules import RandomAssignment
@@ -99,7 +99,7 @@ class CrossVenn(Alone):
         last: int | None = None,
         shift: PriorShift | None = None,
     ) -> None:
-        self.folds = whole("folds", folds, 2)
+        self.folds = integer("folds", folds, 2)
         schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
         schedule_for(machine, schedules[0])
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))

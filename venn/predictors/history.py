@@ -23,7 +23,7 @@ class History:
         self._codes = np.zeros(0, np.int64)
         self._calibrates = np.zeros(0, np.bool_)
 
-    def append(self, X: frozen.Block, codes: Integers, calibrates: Bools) -> None:
+    def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
         """Keep examples, and whether they calibrated when they came."""
         n = self.n + len(X)
         if n == self.n:

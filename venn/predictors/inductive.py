@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from venn.prediction import CategoryClass, Multiprobability, RowMean, Rule, checked_rule
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.schedules import Schedule
 from venn.taxonomies import Argmax, ByScores

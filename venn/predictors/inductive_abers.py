@@ -11,8 +11,8 @@ from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
 from venn.prediction import Bools, ClassIntervals, Floats, Forecast, Integers, Label
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
 from venn.schedules import Schedule
 from venn.taxonomies.scores import on_grid

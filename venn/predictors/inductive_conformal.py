@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
 from venn.machines.digests import digests_of
-from venn.machines.frozen import Block
+from venn.machines.frozen import ObjectRows
 from venn.nonconformity import ByScores, Margin
 from venn.nonconformity.scores import checked_measure
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, Integers, PredictionSet
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyPredictionSets
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.schedules import Schedule
@@ -284,7 +284,7 @@ class InductiveConformal(Inductive[Any]):
             self._given, self.measure, self.schedule, self.label_conditional, self.smoothed, self._smoothing.seed, shift
         )
 
-    def _finished(self, block: Ranked, rows: Block, start: int | None) -> ManyPredictionSets:
+    def _finished(self, block: Ranked, rows: ObjectRows, start: int | None) -> ManyPredictionSets:
         # The reader gives ranks, which know of no step and no object; here they meet the random number of theirs.
         if not self.smoothed:
             return self._p_values(block, 1.0)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn.pickled import same_content
+from venn.schedules import NoTraining
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -106,7 +107,7 @@ def blank(predictor: Any) -> Any:
 
 def checked_unordered(predictor: Any) -> None:
     """Refuse a predictor that treats examples by their order: parts have none between them."""
-    if type(predictor.schedule).__name__ != "NoTraining":
+    if type(predictor.schedule) is not NoTraining:
         raise ValueError(
             f"{type(predictor).__name__} must be by NoTraining(), to be merged: by {predictor.schedule!r} it hangs on "
             "the number of the examples before which of them train or calibrate"

@@ -18,7 +18,8 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.machine import NotConverged, code_of, ever_learned
+from venn.machines.checks import code_of
+from venn.machines.machine import NotConverged, ever_learned
 from venn.parameters import Parameters, class_codes, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
 

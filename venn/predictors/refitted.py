@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import clean_object, code_of
+from venn.machines.checks import clean_object, code_of
 from venn.parameters import class_codes, has_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History

@@ -6,9 +6,10 @@ import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from venn.machines.machine import code_of, ever_learned
+from venn.machines.checks import code_of
+from venn.machines.machine import ever_learned
 from venn.machines.store import content_of
-from venn.parameters import class_codes, has_methods, whole
+from venn.parameters import class_codes, has_methods, integer
 from venn.prediction import Label, Prediction
 
 SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
@@ -106,7 +107,7 @@ class Restarting:
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
         if not has_methods(monitor, "update", "fresh"):
             raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
-        self.keep, self.seed = whole("keep", keep, 0), whole("seed", seed, 0)
+        self.keep, self.seed = integer("keep", keep, 0), integer("seed", seed, 0)
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")

@@ -13,10 +13,10 @@ import numpy as np
 
 from venn._compiled.scaling import totals_of
 from venn.machines.machine import Machine, checked_machine, ever_learned, grown
-from venn.parameters import Parameters, has_methods, whole
+from venn.parameters import Parameters, has_methods, integer
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.cross import Fold
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import Alone, teach_all
 from venn.schedules import Schedule, checked_schedule
 
@@ -364,7 +364,7 @@ class CrossFittedScores(Parameters):
     def __init__(
         self, folds: int = 3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
     ) -> None:
-        self.folds = whole("folds", folds, 2)
+        self.folds = integer("folds", folds, 2)
         fold = Fold(0, self.folds, seed, first, growth, last)
         self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
 

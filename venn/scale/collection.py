@@ -13,9 +13,9 @@ import numpy as np
 
 from venn.monitors.losses import CLIP
 from venn.monitors.scorecard import Scorecard, SetScorecard
-from venn.predictors.base import Inductive
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import CategoryCounts
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.merging import blank
 from venn.scale.cluster import Cluster, client_of

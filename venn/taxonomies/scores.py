@@ -21,7 +21,7 @@ from venn._compiled.categories import (
 )
 from venn._compiled.counting import GRID, OFFSET, count_argmax
 from venn.machines.machine import ScoreTable
-from venn.parameters import fraction, number, whole
+from venn.parameters import fraction, integer, number
 from venn.prediction import Floats, Integers
 from venn.taxonomies.base import ByScores, Counts
 
@@ -383,7 +383,7 @@ class ScoreBins(OnGrid):
     """
 
     def __init__(self, bins: int = 4, low: float = -2.0, high: float = 2.0) -> None:
-        self.bins = whole("bins", bins, 2)
+        self.bins = integer("bins", bins, 2)
         self.low, self.high = number("low", low), number("high", high)
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got low {low!r} and high {high!r}")

@@ -14,12 +14,12 @@ from venn.maps import abers, abers_of_classes
 from venn.online.forms.base import Form, register
 from venn.online.forms.checks import checked_names, finite, numbers, rows_of, truth, whole, within
 from venn.predictors import score_sources
-from venn.predictors.base import Inductive
 from venn.predictors.counts import CategoryCounts, ScoreBag
 from venn.predictors.cross import CrossVenn
 from venn.predictors.history import History
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import ClasswiseAbers, InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal, Ranking
 
 # ------------------------------------------------------------------------ Venn-Abers calibrators

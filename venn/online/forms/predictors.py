@@ -13,9 +13,9 @@ from venn.online.forms.inductive import give_inductive, given_history, held_hist
 from venn.online.panel import Panel
 from venn.predictors import score_sources
 from venn.predictors.balanced import Balanced
-from venn.predictors.base import Inductive
 from venn.predictors.conformal import Conformal
 from venn.predictors.history import History
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.protected import Answer, Protected
 from venn.predictors.refitted import Refitted
 from venn.predictors.restarting import Restarting, Said

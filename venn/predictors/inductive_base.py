@@ -8,8 +8,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from venn.machines import frozen
+from venn.machines.checks import code_of
 from venn.machines.frozen import clean_row, clean_rows
-from venn.machines.machine import code_of
 from venn.parameters import class_codes, has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
@@ -17,10 +17,10 @@ from venn.predictors.learning import Alone
 from venn.predictors.merging import merged
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 
-Block = TypeVar("Block")
+Many = TypeVar("Many")
 
 
-class Reader(Protocol[Block]):
+class Reader(Protocol[Many]):
     """What makes predictions of the scores of calibration examples, all by one scorer."""
 
     def clear(self) -> None:
@@ -29,20 +29,20 @@ class Reader(Protocol[Block]):
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
 
-    def predict(self, scores: Floats) -> Block:
+    def predict(self, scores: Floats) -> Many:
         """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
 
-    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Block:
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Many:
         """Predict, then take in where it calibrates, each example in turn; return the predictions."""
 
-    def nothing(self, n: int) -> Block:
+    def nothing(self, n: int) -> Many:
         """Return the predictions for n objects that are made before there is a scorer."""
 
-    def join(self, blocks: list[Block]) -> Block:
+    def join(self, blocks: list[Many]) -> Many:
         """Return one block of all, in order."""
 
 
-def score_rows(scorer: Any, rows: frozen.Block) -> Floats:
+def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own way for many where it has one."""
     many = getattr(scorer, "score_many", None)
     if many is not None:
@@ -54,7 +54,7 @@ def score_rows(scorer: Any, rows: frozen.Block) -> Floats:
     return scores
 
 
-class Inductive(Alone, Generic[Block]):
+class Inductive(Alone, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
     What examples train and what examples calibrate is the schedule's business; how calibration scores become
@@ -76,7 +76,7 @@ class Inductive(Alone, Generic[Block]):
         What scores objects now; None before the first training. Not to be taught.
     """
 
-    def __init__(self, machine: Any, reader: Reader[Block], schedule: Schedule) -> None:
+    def __init__(self, machine: Any, reader: Reader[Many], schedule: Schedule) -> None:
         self._given = machine
         self.schedule = schedule
         self._reader = reader
@@ -102,13 +102,13 @@ class Inductive(Alone, Generic[Block]):
         """What chose the machine's kernel and C, if `tune` did."""
         return getattr(self._given, "tuning", None)
 
-    def _row(self, x: Any) -> frozen.Block:
+    def _row(self, x: Any) -> frozen.ObjectRows:
         """Return one object as (1, d) float64, or say what is wrong with it."""
         return clean_row(x, self._features, self._names)
 
     # --------------------------------------------------------------- predicting
 
-    def predict_block(self, x: Any) -> Block:
+    def predict_block(self, x: Any) -> Many:
         """Return the prediction for one object, as a block of one; leaves no trace.
 
         Parameters
@@ -118,16 +118,16 @@ class Inductive(Alone, Generic[Block]):
         rows = self._row(x)
         return self._finished(self._predict(rows), rows, None)
 
-    def _finished(self, block: Block, rows: frozen.Block, start: int | None) -> Block:
+    def _finished(self, block: Many, rows: frozen.ObjectRows, start: int | None) -> Many:
         """Return predictions made of what the reader says of objects: asked about now, or at steps from `start` on."""
         return block
 
-    def _predict(self, rows: frozen.Block) -> Block:
+    def _predict(self, rows: frozen.ObjectRows) -> Many:
         # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
         scores = self._scores(rows)
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
-    def _scores(self, rows: frozen.Block) -> Floats:
+    def _scores(self, rows: frozen.ObjectRows) -> Floats:
         """Return the scores of rows; one that was asked about last is not scored again."""
         if len(rows) != 1:
             return score_rows(self._machine, rows)
@@ -136,7 +136,7 @@ class Inductive(Alone, Generic[Block]):
             self._asked = key, score_rows(self._machine, rows)
         return self._asked[1]
 
-    def predict_many(self, X: Any) -> Block:
+    def predict_many(self, X: Any) -> Many:
         """Return predictions for many objects, all from what is known now; leaves no trace.
 
         Parameters
@@ -220,7 +220,7 @@ class Inductive(Alone, Generic[Block]):
         """
         self._advance(*self._examples(X, y), predict=False)
 
-    def replay_many(self, X: Any, y: Any) -> Block:
+    def replay_many(self, X: Any, y: Any) -> Many:
         """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
 
         Parameters
@@ -244,7 +244,7 @@ class Inductive(Alone, Generic[Block]):
         rows, codes = self._examples(X, y)
         return self._finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start)
 
-    def _examples(self, X: Any, y: Any) -> tuple[frozen.Block, Integers]:
+    def _examples(self, X: Any, y: Any) -> tuple[frozen.ObjectRows, Integers]:
         rows = clean_rows(X, self._features, self._names)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
@@ -257,7 +257,7 @@ class Inductive(Alone, Generic[Block]):
         except (KeyError, TypeError):
             return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
 
-    def _advance(self, rows: frozen.Block, codes: Integers, predict: bool) -> list[Block]:
+    def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
         # All that can be refused is refused before anything is learned: a later machine is of the same kind.
@@ -285,7 +285,7 @@ class Inductive(Alone, Generic[Block]):
                     trained = True
         return blocks
 
-    def _train(self, X: frozen.Block, codes: Integers, calibrated: Bools) -> None:
+    def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on what the schedule says of all examples so far."""
         calibrates = self.schedule.split(calibrated, self._rng)
         self._next = self.schedule.next_training(self.n)
