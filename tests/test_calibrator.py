@@ -228,7 +228,7 @@ def test_svc_s_scores_and_those_of_the_other_adapter():
     X, y = examples(n=80, c=3, seed=3)
     split = list(ONE_SPLIT.split(X))
     exact = {"kernel": "linear", "tol": 1e-9}
-    other = venn.adapters.ProbabilitySVC(cv=split, **exact).fit(X, y == "cow")
+    other = venn.ProbabilitySVC(cv=split, **exact).fit(X, y == "cow")
     model = VennAbersCalibrator(SVC(**exact), cv=split).fit(X, y == "cow")
     np.testing.assert_allclose(model.scores(X), other.svm_scores(X), atol=1e-6)
     np.testing.assert_allclose(said(model, X)[..., 1:], other.predict_interval(X), atol=1e-12)

@@ -312,7 +312,7 @@ def itself():
         (lambda: np.array([object()]), TypeError, "thing must"),
         (lambda: venn.FrozenScorer, TypeError, "thing must"),
         (itself, ValueError, r"thing\[0\]\['thing'\] must not hold itself"),
-        (lambda: venn.adapters.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
+        (lambda: venn.ProbabilitySVC(), TypeError, "thing must .*ProbabilitySVC"),
     ],
     ids=range(8),
 )

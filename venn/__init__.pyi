@@ -14,6 +14,7 @@ from . import scale as scale
 from . import schedules as schedules
 from . import taxonomies as taxonomies
 from .adapters import ConformalClassifier as ConformalClassifier
+from .adapters import ProbabilitySVC as ProbabilitySVC
 from .adapters import RiverClassifier as RiverClassifier
 from .adapters import VennAbersCalibrator as VennAbersCalibrator
 from .adapters import VennClassifier as VennClassifier

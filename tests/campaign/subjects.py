@@ -372,7 +372,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "RiverClassifier": river,
     "Refitted": lambda: learned(venn.predictors.Refitted(LogisticRegression(), CLASSES), X[:9], Y[:9]),
     "Tuning": lambda: venn.tune(list(zip(X, Y, strict=True)), CLASSES, kernels=[venn.RBF(0.5)], penalties=(1.0,)),
-    "ProbabilitySVC": fitted(venn.adapters.ProbabilitySVC),
+    "ProbabilitySVC": fitted(venn.ProbabilitySVC),
     "VennClassifier": fitted(venn.VennClassifier),
     "ConformalClassifier": fitted(venn.ConformalClassifier),
     "PairwiseSVC": fitted(venn.batch.PairwiseSVC),
