@@ -10,6 +10,7 @@ import numpy as np
 
 from venn.parameters import Parameters, is_number
 from venn.prediction import Floats, Label, distributions
+from venn.saved import saved
 
 SUM = 1e-9  # how far from 1 the sum of priors may be
 GAP = 1e-9  # mean log-likelihood below its maximum at which EM stops
@@ -45,6 +46,7 @@ def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float
     return clean
 
 
+@saved
 class PriorShift(Parameters):
     """Classes come by other frequencies in use than in training, while P(x | y) stays what it is.
 

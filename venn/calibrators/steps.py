@@ -15,6 +15,7 @@ from venn.calibrators.followers import FollowingBins, FollowingIsotonic
 from venn.calibrators.maps import Fitted
 from venn.parameters import Parameters, flag, has_methods, whole
 from venn.prediction import Floats, Label
+from venn.saved import saved
 
 
 class Edges(Protocol):
@@ -27,6 +28,7 @@ class Edges(Protocol):
         """
 
 
+@saved
 class EqualWidth(Parameters):
     """Cuts that divide the range of the scores into equal parts.
 
@@ -44,6 +46,7 @@ class EqualWidth(Parameters):
         return cuts
 
 
+@saved
 class EqualFrequency(Parameters):
     """Cuts that give every bin as much weight as ties allow.
 
@@ -65,6 +68,7 @@ class EqualFrequency(Parameters):
         return cuts
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class FittedBins(Fitted):
     """Rates (bins,) between `cuts` (bins - 1,); a score equal to a cut belongs to the bin above."""
@@ -78,6 +82,7 @@ class FittedBins(Fitted):
         return p
 
 
+@saved
 class Binning(Parameters):
     """Histogram binning: the rate of positives among the examples in the score's bin.
 
@@ -141,6 +146,7 @@ class Binning(Parameters):
         return FollowingBins(self.bins, self.edges, self.laplace)
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class FittedIsotonic(Fitted):
     """Blocks of equal value, from score `first` to score `last`, all (blocks,) increasing."""
@@ -166,6 +172,7 @@ class FittedIsotonic(Fitted):
         return p
 
 
+@saved
 class Isotonic(Parameters):
     """The nondecreasing map of least weighted squared error: pool adjacent violators, equal scores pooled first.
 

@@ -22,6 +22,7 @@ from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.parameters import above_one, class_codes, fraction, has_methods, whole
 from venn.prediction import Label, Prediction
+from venn.saved import saved
 from venn.smoothing import Smoothing
 
 LEVEL_ARRAY = np.array(LEVELS)
@@ -32,6 +33,7 @@ GRADED = (
 SETS_GRADED = ("accuracy", "credibility", "confidence", *(f"{what}_{e}" for what in ("error", "size") for e in LEVELS))
 
 
+@saved
 class Monitor(Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from venn.parameters import Parameters, above_one, fraction, whole
 from venn.prediction import Bools
+from venn.saved import saved
 
 
 class Schedule(Parameters):
@@ -31,11 +32,14 @@ class Schedule(Parameters):
         the bound at the head of this module hold for the whole stream. "exact within a period": they hold for
         the steps between two trainings, not for the sum over several such periods. "not proved": no theorem,
         nothing known against one. "broken": the variance is larger than that, and the bound fails.
+    alike : bool
+        Whether every example calibrates, whatever its place in the stream: calibrated parts can then be merged.
     seed : int
         Of the generator that the two methods below draw from.
     """
 
     online = "not proved"
+    alike = False
     seed: int = 0
 
     @property
@@ -91,6 +95,7 @@ class Periods(Schedule):
         return None if self.last is not None and time > self.last else time
 
 
+@saved
 class PrefixRestart(Periods):
     """Train on everything so far, at times fixed beforehand, and calibrate on what comes after.
 
@@ -140,6 +145,7 @@ class PrefixRestart(Periods):
         return np.zeros(len(calibrates), np.bool_)
 
 
+@saved
 class Prefix(Periods):
     """Train on the first share of what there is, at times fixed beforehand; calibrate on the rest and what follows.
 
@@ -176,6 +182,7 @@ class Prefix(Periods):
         return np.arange(n) >= math.floor(self.share * n)
 
 
+@saved
 class FreshSplit(Schedule):
     """After every example, split all there are anew at random, train on one part and calibrate on the other.
 
@@ -215,6 +222,7 @@ class FreshSplit(Schedule):
         return chosen
 
 
+@saved
 class RandomAssignment(Periods):
     """Every example is assigned for good, at random: to the calibration set or to the training set.
 
@@ -253,6 +261,7 @@ class RandomAssignment(Periods):
         return rng.random(count) < self.probability
 
 
+@saved
 class FixedCalibration(Schedule):
     """Train once, calibrate on the next examples, and never change again.
 
@@ -296,6 +305,7 @@ class FixedCalibration(Schedule):
         return (position >= self.train) & (position < self.train + self.size)
 
 
+@saved
 class NoTraining(Schedule):
     """For a scorer fitted elsewhere: every example calibrates.
 
@@ -303,6 +313,7 @@ class NoTraining(Schedule):
     """
 
     online = "exact"
+    alike = True
 
     @property
     def trains(self) -> bool:
