@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import json
 import math
 import os
 import random
+import tracemalloc
 import zipfile
 from collections import deque
 from pathlib import Path
@@ -551,3 +553,46 @@ def test_the_path_is_named(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"no\.npz is not a readable checkpoint"):
         venn.load(path)
+
+
+HUGE = 300_000_000
+
+
+def numbered(value, path=()):
+    """Yield where integers stand in JSON that refer to nothing else in it."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        if type(one) is int and key != "object":
+            yield (*path, key)
+        elif key not in ("bytes", "dict"):
+            yield from numbered(one, (*path, key))
+
+
+@pytest.mark.parametrize("kind", ["parameters", "state"])
+@pytest.mark.parametrize("name", [*SUBJECTS, *RUNNING, *PARAMETERS])
+def test_a_forged_number_makes_no_room(name, kind):
+    """What a header declares is compared with the bytes of the file before anything of that size is made."""
+    if name in RUNNING:
+        things = [stepped(name, 0)]
+    elif name in SUBJECTS:
+        things = [SUBJECTS[name]()]
+    else:
+        things = [thing for thing in PARAMETERS[name]() if name in KINDS]
+    for thing in things:
+        header, members = archive.unpack(pack(thing))
+        arrays = {key: archive.view(member) for key, member in members.items()}
+        for number, described in enumerate(header["objects"]):
+            for path in numbered(described[kind]):
+                forged = json.loads(json.dumps(header))
+                at = forged["objects"][number][kind]
+                for key in path[:-1]:
+                    at = at[key]
+                at[path[-1]] = HUGE
+                data = b"".join(archive.pieces(forged, arrays))
+                tracemalloc.start()
+                try:
+                    with contextlib.suppress(ValueError):
+                        unpack(data)
+                    assert tracemalloc.get_traced_memory()[1] < 64 << 20, path
+                finally:
+                    tracemalloc.stop()

@@ -10,7 +10,7 @@ import numpy as np
 
 from venn.monitors.sums import rounded, units
 from venn.prediction import Floats
-from venn.saved import Saved, checked_keys
+from venn.saved import Saved, arguments_of
 
 State = dict[str, Any]
 MOST = sys.float_info.max
@@ -37,14 +37,8 @@ class Running(Saved, ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes, patterns as fresh ones."""
-        named = {name: _fresh(value) for name, value in self._parameters.items()}
-        return {"patterns": [_fresh(one) for one in self._patterns], "named": named}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return one that has seen nothing."""
-        checked_keys("parameters", parameters, ("patterns", "named"))
-        return cls(*parameters["patterns"], **parameters["named"])
+        first = dict(zip(arguments_of(type(self)), self._patterns, strict=False))
+        return {name: _fresh(value) for name, value in (first | self._parameters).items()}
 
     def _plain(self) -> State:
         """Return the parameters as plain JSON data."""

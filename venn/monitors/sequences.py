@@ -220,6 +220,8 @@ class BettingBound(_OfConstantMean):
 
     _run = staticmethod(compiled.betting_steps)
 
+    sized = frozenset({"cells"})
+
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
         level, self.cells = fraction("level", level), whole("cells", cells, 2)
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2

@@ -20,7 +20,7 @@ from venn.saved import KINDS, Saved, checked_keys, is_saved, made_again, saved, 
 
 FORMAT = "venn checkpoint"
 VERSION = 1
-FLOOR = 1 << 16  # a room of so many is made whatever the size of a file
+FLOOR = 1 << 12  # a room of so many is made whatever the size of a file
 #: By an older version: what makes header and members of the next one. None yet: this is the first.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 

@@ -90,6 +90,8 @@ class CrossVenn(Alone):
     ('no', 'nothing')
     """
 
+    sized = frozenset({"folds"})
+
     def __init__(
         self,
         machine: Any,

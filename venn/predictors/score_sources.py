@@ -393,6 +393,8 @@ class CrossFittedScores(Parameters):
     Platt (1999), who takes 3 folds.
     """
 
+    sized = frozenset({"folds"})
+
     def __init__(
         self, folds: int = 3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
     ) -> None:
