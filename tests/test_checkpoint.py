@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import json
 import math
 import os
 import random
+import tracemalloc
 import zipfile
 from collections import deque
 from pathlib import Path
@@ -24,9 +26,10 @@ from test_monitor_contract import RUNNING, stepped
 import venn
 from venn.machines.window import SlidingWindow
 from venn.online import archive, checkpoint
-from venn.online.checkpoint import pack, unpack
-from venn.online.forms import base, form_named
+from venn.online.checkpoint import Generator, pack, unpack
+from venn.online.forms import form_named
 from venn.predictors.restarting import Restarting
+from venn.saved import KINDS
 from venn.smoothing import Smoothing
 
 #: When to save, around room for 64 and 128; whether nothing waits for its label then, the next object, or another.
@@ -124,12 +127,16 @@ def test_monitors_go_on(name):
 def test_values_come_back(name):
     made = {**PARAMETERS, **PREDICTIONS}[name]()
     for thing in made if isinstance(made, list) else [made]:
-        if form_named(name) is None:
+        if not known(name):
             assert name in ("Scip", "ClassWeightScan", "CrossVennAbers")  # of estimators, which are not saved
             continue
         again = unpack(pack(thing))
         assert vars(again).keys() == vars(thing).keys()
         assert again == thing if name in PARAMETERS else pack(again) == pack(thing)
+
+
+def known(name):
+    return name in KINDS or form_named(name) is not None
 
 
 def test_every_public_class_that_learns_is_covered():
@@ -141,8 +148,8 @@ def test_every_public_class_that_learns_is_covered():
         or callable(getattr(thing, "calibrate", None))
     ]
     assert {"OneVsAllSVM", "InductiveVenn", "Monitor", "VennAbers", "OneVsOneAbers", "Ville"} <= set(learning)
-    missing = [name for name in learning if form_named(name) is None and name not in WITHOUT]
-    assert not missing, f"{missing} need a form in venn/online/forms, or a reason in WITHOUT"
+    missing = [name for name in learning if not known(name) and name not in WITHOUT]
+    assert not missing, f"{missing} need @saved, or a reason in WITHOUT"
 
 
 def test_a_machine_with_an_attribute_that_no_form_knows_is_not_saved():
@@ -174,7 +181,7 @@ def test_calibrators_go_on():
         assert pack(twin) == pack(subject)
 
 
-@pytest.mark.parametrize("bits", base.GeneratorForm.KINDS)
+@pytest.mark.parametrize("bits", Generator.KINDS)
 def test_generators_go_on(bits):
     rng = np.random.Generator(getattr(np.random, bits)(7))
     rng.random(5)
@@ -551,3 +558,46 @@ def test_the_path_is_named(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"no\.npz is not a readable checkpoint"):
         venn.load(path)
+
+
+HUGE = 300_000_000
+
+
+def numbered(value, path=()):
+    """Yield where integers stand in JSON that refer to nothing else in it."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        if type(one) is int and key != "object":
+            yield (*path, key)
+        elif key not in ("bytes", "dict"):
+            yield from numbered(one, (*path, key))
+
+
+@pytest.mark.parametrize("kind", ["parameters", "state"])
+@pytest.mark.parametrize("name", [*SUBJECTS, *RUNNING, *PARAMETERS])
+def test_a_forged_number_makes_no_room(name, kind):
+    """What a header declares is compared with the bytes of the file before anything of that size is made."""
+    if name in RUNNING:
+        things = [stepped(name, 0)]
+    elif name in SUBJECTS:
+        things = [SUBJECTS[name]()]
+    else:
+        things = [thing for thing in PARAMETERS[name]() if name in KINDS]
+    for thing in things:
+        header, members = archive.unpack(pack(thing))
+        arrays = {key: archive.view(member) for key, member in members.items()}
+        for number, described in enumerate(header["objects"]):
+            for path in numbered(described[kind]):
+                forged = json.loads(json.dumps(header))
+                at = forged["objects"][number][kind]
+                for key in path[:-1]:
+                    at = at[key]
+                at[path[-1]] = HUGE
+                data = b"".join(archive.pieces(forged, arrays))
+                tracemalloc.start()
+                try:
+                    with contextlib.suppress(ValueError):
+                        unpack(data)
+                    assert tracemalloc.get_traced_memory()[1] < 64 << 20, path
+                finally:
+                    tracemalloc.stop()

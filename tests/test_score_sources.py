@@ -195,7 +195,7 @@ def test_cross_fitted_scores_need_every_example():
     machine.learn_one([1.0, 0.0], "b")
     with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a fit to 1: share a machine"):
         model.predict_one([0.0, 0.0])
-    with pytest.raises(RuntimeError, match="told of all 3 examples of its machine, got 2"):
+    with pytest.raises(RuntimeError, match="must learn all 3 examples of its machine, got 2"):
         model.learn_one([0.0, 1.0], "b")
 
 

@@ -339,13 +339,12 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
     ],
 )
 def test_sparse_rows_that_contradict_themselves_are_refused(part, value):
-    from venn.online.forms.contents import RowsForm
+    from venn.machines.sparse import SparseRows
 
-    form = RowsForm()
-    good = form.parameters(rows_of(stream(5)[0]))
-    assert np.array_equal(form.make(dict(good)).toarray(), stream(5)[0])
+    good = rows_of(stream(5)[0]).parameters
+    assert np.array_equal(SparseRows.made_of(dict(good)).toarray(), stream(5)[0])
     with pytest.raises(ValueError, match="must"):
-        form.make(good | {part: value(good[part])})
+        SparseRows.made_of(good | {part: value(good[part])})
 
 
 def test_a_window_slides_over_sparse_objects():

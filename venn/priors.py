@@ -10,6 +10,7 @@ import numpy as np
 
 from venn.parameters import Parameters, is_number
 from venn.prediction import Floats, Label, distributions
+from venn.saved import saved
 
 __all__ = ["PriorShift", "operational_priors"]
 
@@ -47,6 +48,7 @@ def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float
     return clean
 
 
+@saved
 class PriorShift(Parameters):
     """Classes come by other frequencies in use than in training, while P(x | y) stays what it is.
 

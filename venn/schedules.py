@@ -16,6 +16,7 @@ import numpy as np
 
 from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Bools
+from venn.saved import saved
 
 __all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRestart", "RandomAssignment"]
 
@@ -33,11 +34,14 @@ class Schedule(Parameters):
         the bound at the head of this module hold for the whole stream. "exact within a period": they hold for
         the steps between two trainings, not for the sum over several such periods. "not proved": no theorem,
         nothing known against one. "broken": the variance is larger than that, and the bound fails.
+    alike : bool
+        Whether every example calibrates, whatever its place in the stream: calibrated parts can then be merged.
     seed : int
         Of the generator that the two methods below draw from.
     """
 
     online = "not proved"
+    alike = False
     seed: int = 0
 
     @property
@@ -93,6 +97,7 @@ class Periods(Schedule):
         return None if self.last is not None and time > self.last else time
 
 
+@saved
 class PrefixRestart(Periods):
     """Train on everything so far, at times fixed beforehand, and calibrate on what comes after.
 
@@ -142,6 +147,7 @@ class PrefixRestart(Periods):
         return np.zeros(len(calibrates), np.bool_)
 
 
+@saved
 class Prefix(Periods):
     """Train on the first share of what there is, at times fixed beforehand; calibrate on the rest and what follows.
 
@@ -178,6 +184,7 @@ class Prefix(Periods):
         return np.arange(n) >= math.floor(self.share * n)
 
 
+@saved
 class FreshSplit(Schedule):
     """After every example, split all there are anew at random, train on one part and calibrate on the other.
 
@@ -217,6 +224,7 @@ class FreshSplit(Schedule):
         return chosen
 
 
+@saved
 class RandomAssignment(Periods):
     """Every example is assigned for good, at random: to the calibration set or to the training set.
 
@@ -255,6 +263,7 @@ class RandomAssignment(Periods):
         return rng.random(count) < self.probability
 
 
+@saved
 class FixedCalibration(Schedule):
     """Train once, calibrate on the next examples, and never change again.
 
@@ -298,6 +307,7 @@ class FixedCalibration(Schedule):
         return (position >= self.train) & (position < self.train + self.size)
 
 
+@saved
 class NoTraining(Schedule):
     """For a scorer fitted elsewhere: every example calibrates.
 
@@ -305,6 +315,7 @@ class NoTraining(Schedule):
     """
 
     online = "exact"
+    alike = True
 
     @property
     def trains(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+import zlib
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from venn.machines.checks import clean_object
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, saved
 
 METHODS = ("decision_function", "predict_proba")
 ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
@@ -72,7 +74,8 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
     return row
 
 
-class FrozenScorer:
+@saved
+class FrozenScorer(Saved):
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
     The estimator is copied and never changes: fitting the original again does not show here. Scores are
@@ -124,6 +127,24 @@ class FrozenScorer:
     >>> bool(scorer.scores([1.1])[1] > 0)
     True
     """
+
+    foreign = frozenset({"estimator"})
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"estimator": self._estimator, "classes": self.classes}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A checksum of the coefficients, where the estimator is a linear one."""
+        return {"checksum": None if self._linear is None else zlib.crc32(b"".join(a.tobytes() for a in self._linear))}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Compare the checksum of a `state`: a ValueError says that this is another estimator."""
+        super().restore(state)
+        if state != self.state:
+            raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
 
     def __init__(self, estimator: Any, classes: Sequence[Label] | None = None) -> None:
         self._method = "" if isinstance(estimator, type) else next((m for m in METHODS if _has(estimator, m)), "")

@@ -153,7 +153,7 @@ class HingeMachine(HingeState):
     @property
     def tolerance(self) -> float:
         """Worst violation of the optimality conditions that is accepted, see the class."""
-        return tolerance_of(self.C, self._scale)
+        return float(tolerance_of(self.C, self._scale))
 
     def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses[Any]:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.

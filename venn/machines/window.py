@@ -7,9 +7,11 @@ from typing import Any
 from venn.machines.machine import Bag, Hypotheses, Machine, NotConverged, Tuned, checked_machine
 from venn.parameters import integer
 from venn.prediction import Floats, Label
+from venn.saved import Saved, held_int, saved
 
 
-class SlidingWindow:
+@saved
+class SlidingWindow(Saved):
     """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
 
     Scores are those of a machine that learned the window alone to 1e-8 or so. Readers that compare scores on a grid, as
@@ -86,6 +88,16 @@ class SlidingWindow:
             raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
         self.machine: Any = machine
         self.forgotten = 0
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How many examples were forgotten; the machine has its own state."""
+        return {"forgotten": self.forgotten}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have forgotten as many as a `state` says."""
+        super().restore(state)
+        self.forgotten = held_int("forgotten", state["forgotten"])
 
     def fresh(self) -> SlidingWindow:
         """Return a window of the same size on a machine with the same parameters that has learned nothing."""

@@ -12,6 +12,7 @@ from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
 from venn.maps.checks import binary_labels, finite_array
 from venn.parameters import is_number
 from venn.prediction import Floats, Integers
+from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, saved
 
 _FILL = 3 * WIDTH // 4  # scores in a leaf of a tree built at once: room for some insertions
 _REBUILD = 16  # a batch of more than this part of the distinct scores: cheaper to build the tree anew
@@ -46,7 +47,8 @@ def _pooled(scores: Floats, blocks: Integers) -> tuple[Floats, Integers]:
     return scores[first], np.add.reduceat(blocks, first) if first.size else blocks
 
 
-class VennAbers:
+@saved
+class VennAbers(Saved):
     """Inductive Venn-Abers calibrator, kept exact while examples come and go one at a time.
 
     For a score s, p0 and p1 are the isotonic regression of the calibration set and (s, 0), or (s, 1), read
@@ -81,6 +83,8 @@ class VennAbers:
     (0.0, 0.5)
     """
 
+    views = True
+
     def __init__(self) -> None:
         self._build(np.array([-np.inf]), np.array([0]))
 
@@ -112,13 +116,17 @@ class VennAbers:
     def __repr__(self) -> str:
         return f"<VennAbers of {len(self)} examples>"
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The multiset alone decides all answers; the arrangement in memory does not travel.
+    @property
+    def state(self) -> dict[str, Any]:
+        """The distinct scores and the packed examples at each: they decide all answers, their place in memory none."""
         scores, blocks = tree.contents(self._nodes, self._leaves)
-        return {"scores": scores, "blocks": blocks}
+        return {"scores": scores[1:], "blocks": blocks[1:]}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._build(state["scores"], state["blocks"])
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`, or raise a ValueError where it holds none."""
+        checked_keys("state", state, ("scores", "blocks"))
+        scores, blocks = checked_blocks(state["scores"], state["blocks"])
+        self._build(np.append(-np.inf, scores), np.append(0, blocks))
 
     def insert(self, score: float, y: int) -> None:
         """Insert one example.
@@ -235,6 +243,11 @@ class Table:
     def __init__(self, scores: Floats, labels: Integers) -> None:
         self._fit(scores, ONE + labels)
 
+    @property
+    def contents(self) -> tuple[Floats, Integers]:
+        """(m,) distinct scores in order, and what is at each, packed."""
+        return self._scores, self._blocks
+
     @classmethod
     def of_blocks(cls, scores: Floats, blocks: Integers) -> Table:
         """Return the table of scores and what is at each, packed; ties are added up."""
@@ -261,6 +274,18 @@ class Table:
         p0 = self._p0[self._scores.searchsorted(scores, side="right")]
         p1 = self._p1[self._scores.searchsorted(scores, side="left")]
         return np.column_stack([p0, p1])
+
+
+def checked_blocks(scores: Any, blocks: Any) -> tuple[Floats, Integers]:
+    """Return distinct scores and what is at each, packed, as saved; or say what is wrong with them."""
+    m = held_rows("scores", scores)
+    scores, blocks = held_finite("scores", scores, (m,)), held_array("blocks", blocks, (m,), np.int64)
+    count, positive = blocks >> 32, blocks & 0xFFFFFFFF
+    if not ((np.diff(scores) > 0).all() and (count >= 1).all() and (positive <= count).all()):
+        raise ValueError("scores must be distinct and in order, with a number of examples each")
+    if m and sum(count.tolist()) > LIMIT:
+        raise ValueError(f"blocks must be at most {LIMIT} examples")
+    return scores, blocks
 
 
 def venn_abers(calibration_scores: Any, calibration_labels: Any, scores: Any) -> Floats:

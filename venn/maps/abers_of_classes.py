@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 
-from venn.maps.abers import Table, venn_abers
+from venn.maps.abers import Table, checked_blocks, venn_abers
 from venn.maps.checks import class_scores, finite_array
 from venn.maps.merges import Merge, checked_merge
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, saved
 
 
 def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
@@ -58,7 +60,7 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
     return merge.merge_folds(pairs[:, :, 0], pairs[:, :, 1])
 
 
-class _ByClass:
+class _ByClass(Saved):
     """What the two ways to several classes share: classes, merge, and the check of examples."""
 
     _tables: dict[tuple[int, ...], Table] | None = None  # by the codes of the classes that each is about
@@ -70,6 +72,31 @@ class _ByClass:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self._merge!r})"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"classes": self.classes, "merge": self._merge}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The distinct scores of each table and what is at them, in order; None before there are any."""
+        return {"tables": None if self._tables is None else [list(table.contents) for table in self._tables.values()]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be calibrated on the examples of a `state`, or raise a ValueError where it holds none."""
+        super().restore(state)
+        if state["tables"] is None:
+            return
+        keys = self._keys()
+        made = [Table.of_blocks(*checked_blocks(*arrays)) for arrays in state["tables"]]
+        if len(made) != len(keys):
+            raise ValueError(f"tables must be {len(keys)}, of {len(self.classes)} classes, got {len(made)}")
+        self._tables = dict(zip(keys, made, strict=True))
+
+    def _keys(self) -> list[tuple[int, ...]]:
+        """Return the codes of the classes that each table is about."""
+        raise NotImplementedError
 
     def _examples(self, scores: Any, labels: Any) -> tuple[Floats, Integers]:
         matrix = class_scores(scores, len(self.classes))
@@ -135,6 +162,7 @@ class _ByClass:
         return self._tables
 
 
+@saved
 class OneVsAllAbers(_ByClass):
     """Venn-Abers for several classes: each class against all others, by its own column of scores.
 
@@ -159,8 +187,11 @@ class OneVsAllAbers(_ByClass):
     array([[0.526, 0.263, 0.211]])
     """
 
+    def _keys(self) -> list[tuple[int, ...]]:
+        return [(j,) for j in range(len(self.classes))]
+
     def _made(self, scores: Floats, codes: Integers) -> dict[tuple[int, ...], Table]:
-        return {(j,): Table(scores[:, j], (codes == j).astype(np.int64)) for j in range(len(self.classes))}
+        return {(j,): Table(scores[:, j], (codes == j).astype(np.int64)) for (j,) in self._keys()}
 
     def pairs(self, scores: Any) -> Floats:
         """Return (n, c, 2): p0 and p1 of each class at (n, c) scores."""
@@ -174,6 +205,7 @@ class OneVsAllAbers(_ByClass):
         return _normalised(self._merge.merge(pairs[:, :, 0], pairs[:, :, 1]))
 
 
+@saved
 class OneVsOneAbers(_ByClass):
     """Venn-Abers for several classes: each pair of classes on its own examples, coupled.
 
@@ -201,12 +233,14 @@ class OneVsOneAbers(_ByClass):
     array([[0.5 , 0.25, 0.25]])
     """
 
+    def _keys(self) -> list[tuple[int, ...]]:
+        return list(combinations(range(len(self.classes)), 2))
+
     def _made(self, scores: Floats, codes: Integers) -> dict[tuple[int, ...], Table]:
         tables: dict[tuple[int, ...], Table] = {}
-        for i in range(len(self.classes)):
-            for j in range(i + 1, len(self.classes)):
-                here = (codes == i) | (codes == j)
-                tables[i, j] = Table(_difference(scores[here], i, j), (codes[here] == i).astype(np.int64))
+        for i, j in self._keys():
+            here = (codes == i) | (codes == j)
+            tables[i, j] = Table(_difference(scores[here], i, j), (codes[here] == i).astype(np.int64))
         return tables
 
     def predict_proba(self, scores: Any) -> Floats:

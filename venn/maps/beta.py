@@ -22,6 +22,7 @@ from venn.maps.sigmoids import (
 )
 from venn.parameters import Parameters, flag
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 Shapes = tuple[float, float]
 
@@ -62,6 +63,7 @@ def quantiles(shapes: Shapes, lower: Floats, upper: Floats) -> tuple[Floats, Flo
     return np.where(low, log_q, log_rest), np.where(low, log_rest, log_q)
 
 
+@saved
 @dataclass(frozen=True)
 class BetaTransform:
     """From one Beta law to another: Q_outer(F_inner(m)). Equal shapes make it the identity."""
@@ -75,6 +77,7 @@ class BetaTransform:
         return np.exp(scaled), np.exp(left)
 
 
+@saved
 @dataclass(frozen=True)
 class Shift:
     """m + by, clipped to [0, 1]."""
@@ -186,6 +189,7 @@ def _least(error: Callable[[float], float], low: float, high: float) -> float:
     return float(np.clip(np.exp(min(found)[1]), low, high))
 
 
+@saved
 @dataclass(frozen=True)
 class FittedBeta2:
     """p = Q_outer(F_inner(m)), m = 1 / (1 + e^(-2 f)); F and Q of Beta distributions with the given shapes."""
@@ -203,6 +207,7 @@ def _softmax_memberships(f: Floats) -> tuple[Floats, Floats]:
         return logistic(2 * f), logistic(-2 * f)
 
 
+@saved
 class Beta2(Parameters):
     """Binary Beta scaling: memberships by softmax scaling, carried from their Beta law to one with the right mean.
 
@@ -258,6 +263,7 @@ class Beta2(Parameters):
         return FittedBeta2(inner, (rate * n, (1 - rate) * n))
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class FittedBetaScaling(Fitted):
     """The transformation of each predicted class, and the (c,) prior that stands in where there is none."""
@@ -285,6 +291,7 @@ class FittedBetaScaling(Fitted):
         return p
 
 
+@saved
 class BetaScaling(Parameters):
     """Garczarek's Beta scaling for several classes: one map for the memberships of each predicted class.
 

@@ -14,6 +14,7 @@ from venn.maps.checks import binary_examples, finite_array
 from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
 from venn.parameters import Parameters
 from venn.prediction import Floats
+from venn.saved import saved
 
 ITERATIONS = 500
 LAST_STEP = 1e-7  # change of a logit by the last step: Newton's method leaves about its square
@@ -88,6 +89,7 @@ def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[
     raise NotConverged(f"beta calibration must converge within {ITERATIONS} steps, got no optimum of its log loss")
 
 
+@saved
 @dataclass(frozen=True)
 class FittedBetaCalibration:
     """logit p = c + a ln s - b ln(1 - s), s = 1 / (1 + e^(-2 f)), a and b >= 0."""
@@ -102,6 +104,7 @@ class FittedBetaCalibration:
             return logistic(np.array([self.a, self.b]) @ _features(finite_array("scores", scores)) + self.c)
 
 
+@saved
 class BetaCalibration(Parameters):
     """Beta calibration: logit p = c + a ln s - b ln(1 - s) of least log loss, a and b not negative.
 

@@ -13,11 +13,13 @@ from venn.maps.contract import FittedMap, ScoreMap, checked_map
 from venn.maps.sigmoids import softmax
 from venn.parameters import Parameters
 from venn.prediction import Floats
+from venn.saved import saved
 
 ITERATIONS = 200
 LAST_STEP = 1e-9  # share by which a last step moves 1 / T: Newton's method leaves about its square
 
 
+@saved
 @dataclass(frozen=True)
 class FittedTemperature:
     """softmax(scores / temperature) of (n, classes) scores; an infinite temperature makes it uniform."""
@@ -33,6 +35,7 @@ class FittedTemperature:
             return softmax(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
 
 
+@saved
 class Temperature(Parameters):
     """softmax(s / T), one temperature T > 0 by maximum likelihood.
 
@@ -120,6 +123,7 @@ def _inverse_temperature(f: Floats, weights: Floats, own: float) -> float:
     return inverse
 
 
+@saved
 @dataclass(frozen=True)
 class FittedOneVsAll:
     """One fitted binary map for each class."""
@@ -136,6 +140,7 @@ class FittedOneVsAll:
         return share
 
 
+@saved
 class OneVsAll(Parameters):
     """A binary map for several classes: each class against all others, divided by the sum.
 

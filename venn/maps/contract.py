@@ -44,6 +44,13 @@ class Follower(Protocol):
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now, at least one; the arrays are read only."""
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """The maps of the last fit."""
+
+    def restore(self, state: dict[str, Any], c: int) -> None:
+        """Have the maps of a `state`, of c classes, or raise a ValueError where it holds none."""
+
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) numbers >= 0, in proportion to the probabilities, at the (c,) scores of one object."""
 

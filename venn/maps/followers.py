@@ -7,6 +7,7 @@ and `totals` (m,) int64, all examples there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,37 @@ from venn._compiled.scaling import apply_bins, apply_isotonic, apply_platt, fit_
 from venn.machines.machine import NotConverged
 from venn.maps.contract import Edges, FittedMap, Follower, ScoreMap
 from venn.prediction import Floats, Integers, Label
+from venn.saved import checked_keys, held_rows
+
+
+class Following:
+    """Base of those whose maps are arrays, a row for each class."""
+
+    def _wanted(self, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Return the shape that a row of each array must have, by those that they have."""
+        raise NotImplementedError
+
+    #: Attributes that hold the maps.
+    held: tuple[str, ...]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The maps of the last fit, None before it."""
+        return {name: getattr(self, name, None) for name in self.held}
+
+    def restore(self, state: dict[str, Any], c: int) -> None:
+        """Have the maps of a `state`, of c classes."""
+        checked_keys("state of the maps", state, self.held)
+        if all(value is None for value in state.values()):
+            return
+        for name, value in state.items():
+            if held_rows(name, value) != c or value.ndim != 2 or value.dtype != np.float64 or np.isnan(value).any():
+                raise ValueError(f"{name} must be rows of numbers, one for each of {c} classes, got {value!r}")
+        shapes = [np.shape(value)[1:] for value in state.values()]
+        if shapes != (wanted := self._wanted(shapes)) or shapes[-1] == (0,):
+            raise ValueError(f"maps must have {wanted} numbers a class, got {shapes}")
+        for name, value in state.items():
+            setattr(self, name, np.array(value))
 
 
 class Refitting:
@@ -38,6 +70,19 @@ class Refitting:
         labels = np.repeat([1, 0], len(totals))
         return self._map.fit(np.tile(scores, 2), labels, np.append(positives, totals - positives))
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """The maps of the last fit."""
+        return {"fitted": self.fitted}
+
+    def restore(self, state: dict[str, Any], c: int) -> None:
+        """Have the maps of a `state`."""
+        checked_keys("state of the maps", state, ("fitted",))
+        fitted = state["fitted"]
+        if not isinstance(fitted, tuple) or not all(callable(one) for one in fitted):
+            raise ValueError(f"fitted must be maps, got {fitted!r}")
+        self.fitted = fitted
+
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) probabilities, each by the map of its class, or all by the one map."""
         if self._of_all:
@@ -46,8 +91,10 @@ class Refitting:
         return np.array([one(test_scores[k : k + 1])[0] for k, one in enumerate(self.fitted)])
 
 
-class FollowingPlatt:
+class FollowingPlatt(Following):
     """Sigmoids by Newton's method from the last optimum."""
+
+    held = ("_maps",)
 
     _maps: Floats | None = None  # (c, 3) slope, offset, centre: u = slope * (f - centre) + offset
 
@@ -61,6 +108,9 @@ class FollowingPlatt:
             return np.full((len(self._classes), 2), np.nan)
         slope, offset, centre = self._maps.T
         return np.column_stack([slope, offset - slope * centre])
+
+    def _wanted(self, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [(3,)]
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
@@ -79,11 +129,16 @@ class FollowingPlatt:
         return p
 
 
-class FollowingBins:
+class FollowingBins(Following):
     """Bins counted anew each time, in compiled code."""
+
+    held = ("_cuts", "_rates")
 
     def __init__(self, bins: int, edges: Edges, laplace: bool) -> None:
         self._bins, self._edges, self._laplace = bins, edges, laplace
+
+    def _wanted(self, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [(self._bins - 1,), (self._bins,)]
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
@@ -102,13 +157,18 @@ class FollowingBins:
         return p
 
 
-class FollowingIsotonic:
+class FollowingIsotonic(Following):
     """Isotonic fits that remember the order of the scores: from fit to fit they hardly move past each other."""
+
+    held = ("_first", "_last", "_value")  # the order is only there to be fast
 
     _order: Integers | None = None  # (c, m) sorts the scores of the last fit
 
     def __init__(self, linear: bool) -> None:
         self._linear = linear
+
+    def _wanted(self, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return shapes[:1] * 3
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from venn.parameters import Parameters, has_methods
 from venn.prediction import Floats
+from venn.saved import saved
 
 
 class Merge(Protocol):
@@ -40,6 +41,7 @@ def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
     return pair
 
 
+@saved
 class LogMerge(Parameters):
     """The probability whose log loss exceeds that of the right one of p0 and p1 equally for both labels.
 
@@ -84,6 +86,7 @@ def _share(one: Floats, other: Floats) -> Floats:
     return share
 
 
+@saved
 class BrierMerge(Parameters):
     """The probability whose squared error exceeds that of the right one of p0 and p1 equally for both labels.
 

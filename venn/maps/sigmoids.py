@@ -17,6 +17,7 @@ from venn.maps.checks import binary_examples, finite_array
 from venn.maps.followers import FollowingPlatt
 from venn.parameters import Parameters
 from venn.prediction import Floats, Label
+from venn.saved import saved
 
 
 class Fitted:
@@ -59,6 +60,7 @@ def softmax(scores: Floats) -> Floats:
     return p
 
 
+@saved
 @dataclass(frozen=True)
 class FittedConstant:
     """The same probability at every score."""
@@ -70,6 +72,7 @@ class FittedConstant:
         return np.full(len(finite_array("scores", scores)), self.probability)
 
 
+@saved
 @dataclass(frozen=True)
 class FittedSigmoid:
     """p = 1 / (1 + exp(slope * (score - centre) + offset)); a negative slope makes it rise."""
@@ -91,6 +94,7 @@ class FittedSigmoid:
             return logistic(-(self.slope * distance + self.offset))
 
 
+@saved
 class Platt(Parameters):
     """Sigmoid p = 1 / (1 + exp(A f + B)), fitted by maximum likelihood to Platt's soft targets.
 
@@ -146,6 +150,7 @@ class Platt(Parameters):
         return FollowingPlatt(classes)
 
 
+@saved
 class Softmax(Parameters):
     """p = 1 / (1 + e^(-2 f)): nothing is fitted, so nothing is justified by the data.
 
@@ -181,6 +186,7 @@ def _beyond_the_margin(scores: Floats, of_class: Floats, of_all: Floats) -> tupl
     return rates[0], rates[1]
 
 
+@saved
 @dataclass(frozen=True)
 class FittedSigma01:
     """(1 + f) / 2 for |f| <= 1, `below` for f < -1, `above` for f > 1."""
@@ -195,6 +201,7 @@ class FittedSigma01:
         return p
 
 
+@saved
 @dataclass(frozen=True)
 class FittedSigmaPP:
     """min(above, max(below, (1 + f) / 2))."""
@@ -208,6 +215,7 @@ class FittedSigmaPP:
         return p
 
 
+@saved
 class Sigma01(Parameters):
     """Sigma-01: a straight line within the margin, the rate of positives beyond each of its sides.
 
@@ -240,6 +248,7 @@ class Sigma01(Parameters):
         return FittedSigma01(*_beyond_the_margin(scores, of_class, of_all))
 
 
+@saved
 class SigmaPP(Parameters):
     """Sigma-PP: the line (1 + f) / 2, clipped at the rates of positives beyond the margin.
 

@@ -11,8 +11,10 @@ from venn.maps.checks import binary_examples, finite_array
 from venn.maps.sigmoids import logistic
 from venn.parameters import Parameters, positive
 from venn.prediction import Floats
+from venn.saved import saved
 
 
+@saved
 @dataclass(frozen=True)
 class FittedSollich:
     """p = e^(-C l(f)) / (e^(-C l(f)) + e^(-C l(-f))) with the hinge loss l(f) = max(0, 1 - f)."""
@@ -27,6 +29,7 @@ class FittedSollich:
             return logistic(self.C * (f + np.clip(f, -1.0, 1.0)))
 
 
+@saved
 class Sollich(Parameters):
     """Sollich's probability at the most probable score: p = 1 / (1 + e^(-2 C f)) within the margin.
 

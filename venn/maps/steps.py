@@ -16,8 +16,10 @@ from venn.maps.followers import FollowingBins, FollowingIsotonic
 from venn.maps.sigmoids import Fitted
 from venn.parameters import Parameters, flag, has_methods, integer
 from venn.prediction import Floats, Label
+from venn.saved import saved
 
 
+@saved
 class EqualWidth(Parameters):
     """Cuts that divide the range of the scores into equal parts.
 
@@ -35,6 +37,7 @@ class EqualWidth(Parameters):
         return cuts
 
 
+@saved
 class EqualFrequency(Parameters):
     """Cuts that give every bin as much weight as ties allow.
 
@@ -56,6 +59,7 @@ class EqualFrequency(Parameters):
         return cuts
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class FittedBins(Fitted):
     """Rates (bins,) between `cuts` (bins - 1,); a score equal to a cut belongs to the bin above."""
@@ -69,6 +73,7 @@ class FittedBins(Fitted):
         return p
 
 
+@saved
 class Binning(Parameters):
     """Histogram binning: the rate of positives among the examples in the score's bin.
 
@@ -132,6 +137,7 @@ class Binning(Parameters):
         return FollowingBins(self.bins, self.edges, self.laplace)
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class FittedIsotonic(Fitted):
     """Blocks of equal value, from score `first` to score `last`, all (blocks,) increasing."""
@@ -157,6 +163,7 @@ class FittedIsotonic(Fitted):
         return p
 
 
+@saved
 class Isotonic(Parameters):
     """The nondecreasing map of least weighted squared error: pool adjacent violators, equal scores pooled first.
 

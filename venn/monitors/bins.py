@@ -11,6 +11,7 @@ from venn.monitors.running import Running, State, held_count, held_numbers, held
 from venn.monitors.sums import means, rounded, terms, totals
 from venn.parameters import Parameters, has_methods, integer, is_number
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 WAITING = 512  # forecasts that are put into bins at once: one by one that takes a microsecond more
 
@@ -25,6 +26,7 @@ class Bins(Protocol):
         """
 
 
+@saved
 class WidthBins(Parameters):
     """Bins of equal width: [i / bins, (i + 1) / bins), the last one closed.
 
@@ -46,6 +48,7 @@ class WidthBins(Parameters):
         return np.arange(1, self.bins) / self.bins
 
 
+@saved
 class MassBins(Parameters):
     """Bins that hold equally many forecasts, as far as equal forecasts, which share a bin, allow.
 
@@ -99,6 +102,7 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
     return float(np.abs(events - sums).sum() / counts.sum())
 
 
+@saved
 class CalibrationBins(Running):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 

@@ -17,6 +17,7 @@ from venn.monitors.checks import number, numbers
 from venn.monitors.running import NEAR, Sums, close
 from venn.parameters import flag, fraction, integer
 from venn.prediction import Floats
+from venn.saved import saved
 
 
 class _ConfidenceSequence(Sums):
@@ -62,6 +63,7 @@ class _ConfidenceSequence(Sums):
         return self._memory.item(2)
 
 
+@saved
 class StitchedBound(_ConfidenceSequence):
     """Bounds for the mean of [0, 1] variables whose conditional means may change, at all times at once.
 
@@ -130,6 +132,7 @@ class _OfConstantMean(_ConfidenceSequence):
         )
 
 
+@saved
 class EmpiricalBernstein(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
 
@@ -173,6 +176,7 @@ class EmpiricalBernstein(_OfConstantMean):
         return low, high
 
 
+@saved
 class BettingBound(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables: candidates against which betting made no fortune.
 
@@ -215,6 +219,8 @@ class BettingBound(_OfConstantMean):
     """
 
     _run = staticmethod(compiled.betting_steps)
+
+    sized = frozenset({"cells"})
 
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
         level, self.cells = fraction("level", level), integer("cells", cells, 2)

@@ -20,8 +20,10 @@ from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
 from venn.nonconformity.scores import Ranks
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 
+@saved
 class Multiplier(Parameters):
     """The Lagrange multiplier of the example in the machine of its own class: the push that it takes to fit it.
 

@@ -14,6 +14,7 @@ from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.parameters import Parameters, flag, has_methods
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 from venn.taxonomies.scores import on_grid
 
 
@@ -181,6 +182,7 @@ class BesideRivals(ByScores):
         )
 
 
+@saved
 class Margin(BesideRivals):
     """How far the best of the other classes' scores is above that of the own class.
 
@@ -213,6 +215,7 @@ class Margin(BesideRivals):
     _known = values
 
 
+@saved
 class DistanceRatio(BesideRivals):
     """Distance to the own class over the least distance to another class, for machines whose scores are distances.
 

@@ -14,7 +14,8 @@ from venn.parameters import class_codes, has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Alone
-from venn.predictors.merging import merged
+from venn.predictors.merging import Calibration, checked_parts
+from venn.saved import arguments_of, held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 
 Many = TypeVar("Many")
@@ -40,6 +41,13 @@ class Reader(Protocol[Many]):
 
     def join(self, blocks: list[Many]) -> Many:
         """Return one block of all, in order."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The calibration examples."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the calibration examples of a `state`, or raise a ValueError where it holds none."""
 
 
 def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
@@ -70,6 +78,8 @@ class Inductive(Alone, Generic[Many]):
 
     Attributes
     ----------
+    given : Machine or FrozenScorer
+        The machine as it was given. Not to be taught.
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
@@ -77,7 +87,7 @@ class Inductive(Alone, Generic[Many]):
     """
 
     def __init__(self, machine: Any, reader: Reader[Many], schedule: Schedule) -> None:
-        self._given = machine
+        self.given = machine
         self.schedule = schedule
         self._reader = reader
         self._codes = class_codes(machine.classes)
@@ -100,7 +110,98 @@ class Inductive(Alone, Generic[Many]):
     @property
     def tuning(self) -> Any:
         """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self._given, "tuning", None)
+        return getattr(self.given, "tuning", None)
+
+    # -------------------------------------------------------------------- state
+
+    views = True
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {name: self.given if name == "machine" else getattr(self, name) for name in arguments_of(type(self))}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was learned: the examples that are still of use, the trained machine, the calibration examples."""
+        trains = self._history is not None
+        return {
+            "n": self.n,
+            "features": self._features,
+            "draws": self._rng,
+            "history": None if self._history is None else self._history.state,
+            "trained_on": self._training_set if trains else None,
+            "machine": None if self._machine is self.given else self._machine,
+            "scores": self.scorer is not None,
+            "reader": self._reader.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        n, features = held_int("n", state["n"]), state["features"]
+        if (n == 0 or self._features is not None) and features != self._features:
+            raise ValueError(f"features must be {self._features!r}, got {features!r}")
+        if n:
+            held_int("features", features, 1)
+        draws = state["draws"]
+        if not isinstance(draws, np.random.Generator) or type(draws.bit_generator) is not type(self._rng.bit_generator):
+            raise ValueError(f"draws must be a generator as of a new predictor, got {draws!r}")
+        trains = self._next is not None
+        self._restore_history(state, n)
+        machine, scores = state["machine"], held_bool("scores", state["scores"])
+        self._restore_machine(machine, trains)
+        possible = not scores or self._machine.n > 0 if trains else scores
+        if not possible:
+            raise ValueError(f"scores must be whether there is a trained machine, got {scores}")
+        self.n, self._features, self._rng = n, features, draws
+        self.scorer = self._machine if scores else None
+        self._reader.restore(state["reader"])
+
+    def _restore_history(self, state: dict[str, Any], n: int) -> None:
+        if state["history"] is None:
+            self._history = self._next = None
+            if state["trained_on"] is not None:
+                raise ValueError("trained_on must be None where no training is to come")
+            return
+        if self._next is None:
+            raise ValueError(f"history must be None by {self.schedule!r}, got one")
+        self._history = History.restored(state["history"], n, len(self._codes))
+        self._next = self.schedule.next_training(n)
+        if n and np.shape(state["history"]["X"])[1] != state["features"]:
+            raise ValueError(f"history must be of {state['features']} features")
+        m = held_rows("trained_on", state["trained_on"])
+        trained = held_codes("trained_on", state["trained_on"], (m,), 0, n)
+        if not (np.diff(trained) > 0).all():
+            raise ValueError("trained_on must be examples in order")
+        self._training_set = trained.copy()
+
+    def _restore_machine(self, machine: Any, trains: bool) -> None:
+        if machine is None:
+            if trains:
+                raise ValueError("machine must be one that the schedule trains, got none")
+            return
+        # Of a machine of the user's own the repr may hold an address.
+        alike = not is_saved(machine) or repr(machine) == repr(self.given)
+        if not trains or type(machine) is not type(self.given) or not alike:
+            raise ValueError(f"machine must be one like {self.given!r}, got {machine!r}")
+        if self._history is not None and machine.n != len(self._training_set):
+            raise ValueError(f"machine must have learned {len(self._training_set)} examples, got one of {machine.n}")
+        self._machine = machine
+
+    @property
+    def calibration(self) -> Calibration:
+        """What the calibration examples have left: it merges with that of others and moves between processes."""
+        return Calibration(self._reader, self.n, self._features)
+
+    def calibrated(self, calibration: Calibration | None = None) -> Self:
+        """Return a predictor with the same parameters and this calibration, by default none."""
+        new = type(self).made_of(self.parameters)
+        if calibration is not None:
+            new.restore(
+                new.state | {"n": calibration.n, "features": calibration.features, "reader": calibration.reader.state}
+            )
+        return new
 
     def _row(self, x: Any) -> frozen.ObjectRows:
         """Return one object as (1, d) float64, or say what is wrong with it."""
@@ -116,6 +217,10 @@ class Inductive(Alone, Generic[Many]):
         x : (d,) finite numbers
         """
         rows = self._row(x)
+        return self.predict_rows(rows)
+
+    def predict_rows(self, rows: frozen.ObjectRows) -> Many:
+        """Return predictions for objects that have been checked."""
         return self._finished(self._predict(rows), rows, None)
 
     def _finished(self, block: Many, rows: frozen.ObjectRows, start: int | None) -> Many:
@@ -124,10 +229,10 @@ class Inductive(Alone, Generic[Many]):
 
     def _predict(self, rows: frozen.ObjectRows) -> Many:
         # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
-        scores = self._scores(rows)
+        scores = self.scores_of(rows)
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
-    def _scores(self, rows: frozen.ObjectRows) -> Floats:
+    def scores_of(self, rows: frozen.ObjectRows) -> Floats:
         """Return the scores of rows; one that was asked about last is not scored again."""
         if len(rows) != 1:
             return score_rows(self._machine, rows)
@@ -149,8 +254,7 @@ class Inductive(Alone, Generic[Many]):
         ValueError, TypeError
             X is not that.
         """
-        rows = clean_rows(X, self._features, self._names)
-        return self._finished(self._predict(rows), rows, None)
+        return self.predict_rows(clean_rows(X, self._features, self._names))
 
     # ------------------------------------------------------------------ merging
 
@@ -164,7 +268,7 @@ class Inductive(Alone, Generic[Many]):
         ----------
         other : of the same class
             With the same parameters and the same scorer: that, a copy, or one that has been saved and loaded, compared
-            by content. Both by `NoTraining()`, which treats all examples alike: by other schedules it hangs on the
+            by content. Both by `NoTraining()`, which treats all examples alike: by other schedules it depends on the
             number of the examples before which of them train or calibrate.
 
         Raises
@@ -172,19 +276,19 @@ class Inductive(Alone, Generic[Many]):
         TypeError, ValueError
             It is not that; the message names the difference.
         """
-        both: Self = merged(self, other)
-        return both
+        checked_parts(self, other)
+        return self.calibrated(self.calibration.merge(other.calibration))
 
     # ----------------------------------------------------------------- learning
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self._scores(self._row(x))
+        self.scores_of(self._row(x))
         code_of(y, self._codes)
 
     def check_many(self, X: Any, y: Any) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
-        self._scores(self._examples(X, y)[0])
+        self.scores_of(self.checked_examples(X, y)[0])
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example, and train if the schedule says so.
@@ -218,7 +322,7 @@ class Inductive(Alone, Generic[Many]):
         NotConverged
             As by `learn_one`; examples up to that training are learned.
         """
-        self._advance(*self._examples(X, y), predict=False)
+        self._advance(*self.checked_examples(X, y), predict=False)
 
     def replay_many(self, X: Any, y: Any) -> Many:
         """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
@@ -241,10 +345,11 @@ class Inductive(Alone, Generic[Many]):
             As by `learn_one`; examples up to that training are learned, their predictions are lost.
         """
         start = self.n
-        rows, codes = self._examples(X, y)
+        rows, codes = self.checked_examples(X, y)
         return self._finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start)
 
-    def _examples(self, X: Any, y: Any) -> tuple[frozen.ObjectRows, Integers]:
+    def checked_examples(self, X: Any, y: Any) -> tuple[frozen.ObjectRows, Integers]:
+        """Return n objects as rows and their class codes, or say what is wrong with them."""
         rows = clean_rows(X, self._features, self._names)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
@@ -261,7 +366,7 @@ class Inductive(Alone, Generic[Many]):
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
         # All that can be refused is refused before anything is learned: a later machine is of the same kind.
-        scores = self._scores(rows)
+        scores = self.scores_of(rows)
         start, trained = 0, False
         while start < len(rows):
             stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
@@ -311,7 +416,7 @@ class Inductive(Alone, Generic[Many]):
             self._reader.add(scores, codes[calibrates])
 
     def _forget(self) -> None:
-        self._machine = self._given.fresh()
+        self._machine = self.given.fresh()
         self._training_set = np.zeros(0, np.int64)
 
 
