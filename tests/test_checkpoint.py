@@ -10,7 +10,6 @@ import math
 import os
 import random
 import tracemalloc
-import zipfile
 from collections import deque
 from pathlib import Path
 
@@ -427,59 +426,78 @@ def test_a_file_is_what_pack_returns_and_numpy_can_read_it(tmp_path):
         assert np.array_equal(file["array_0"], thing["x"])
 
 
-def test_framing_is_that_of_zipfile():
-    """What this module writes itself, to spare copies, is what Python's own module would have written."""
-    data = archive.pieces({"a": 1}, {"x": np.arange(3), "y": np.zeros((2, 2))})
-    whole = b"".join(data)
-    content = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(content, "w") as new:
-        for info in old.infolist():
-            made = zipfile.ZipInfo(info.filename)
-            made.create_system = 3
-            new.writestr(made, old.read(info))
-    assert content.getvalue() == whole
+def test_arrays_are_neither_written_nor_read_by_way_of_a_copy(tmp_path):
+    large = np.arange(8_000_000.0).reshape(2000, -1)
+    things = {"rows": large, "columns": large.T, "some": large[:, ::2]}
+    tracemalloc.start()
+    venn.save(tmp_path / "x.npz", things)
+    written = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    again = venn.load(tmp_path / "x.npz")
+    read = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert written < 0.5 * large.nbytes  # blocks of 16 MiB at most
+    assert read < 2.6 * large.nbytes  # the arrays themselves are 2.5
+    for name, one in things.items():
+        assert np.array_equal(again[name], one)
+        assert again[name].flags.writeable
+    assert again["columns"].flags.f_contiguous
 
 
 SMALL = pack({"rng": np.random.default_rng(0), "x": np.arange(3.0), "z": [1.5, "text", (None,)]})
 
 
-def test_every_flipped_bit_is_found():
+def refused_or_the_same(damaged):
+    """Whether damaged data are refused; else, what they hold must be what was saved."""
+    try:
+        again = unpack(bytes(damaged))
+    except ValueError as error:
+        if "the data is not a readable checkpoint" not in str(error):
+            raise
+        return True
+    assert pack(again) == SMALL
+    return False
+
+
+def test_every_flipped_bit_is_found_or_changes_nothing():
+    """Of a zip file some fields mean nothing here: dates, rights, versions."""
     rng = random.Random(0)
+    refused = 0
     for position in range(len(SMALL)):
         damaged = bytearray(SMALL)
         damaged[position] ^= 1 << rng.randrange(8)
-        with pytest.raises(ValueError, match="the data is not a readable checkpoint"):
-            unpack(damaged)
+        refused += refused_or_the_same(damaged)
+    assert refused > 0.7 * len(SMALL)
 
 
 @given(st.integers(0, len(SMALL) - 1), st.integers(0, len(SMALL)), st.integers(0, len(SMALL)))
 @settings(max_examples=60, deadline=None)
-def test_truncated_and_spliced_files_are_refused(end, start, stop):
+def test_truncated_and_spliced_files_are_refused_or_hold_the_whole(end, start, stop):
+    with pytest.raises(ValueError, match="not a readable checkpoint"):
+        unpack(SMALL[:end])
     for damaged in (
-        SMALL[:end],
         SMALL[:end] + SMALL[start:stop],
         SMALL[end + 1 :],
         SMALL + SMALL[start : stop + 1] + b"x",
     ):
-        if damaged != SMALL:
-            with pytest.raises(ValueError, match="not a readable checkpoint"):
-                unpack(damaged)
+        refused_or_the_same(damaged)
 
 
 def test_members_in_each_others_place_are_found():
     thing = {"x": np.arange(3.0), "y": np.arange(3.0, 6.0)}
     data = pack(thing)
-    header, members = archive.unpack(data, exact=True)
-    one, other = (bytes(members[name]) for name in ("array_0", "array_1"))
+    one, other = thing["x"].tobytes(), thing["y"].tobytes()
+    swapped = data.replace(one, b"?" * len(one)).replace(other, one).replace(b"?" * len(one), other)
+    with pytest.raises(ValueError, match="Bad CRC-32"):
+        unpack(swapped)
+    one, other = b"array_0.npy", b"array_1.npy"
     swapped = data.replace(one, b"?" * len(one)).replace(other, one).replace(b"?" * len(one), other)
     with pytest.raises(ValueError, match="checksum"):
         unpack(swapped)
-    assert header["version"] == checkpoint.VERSION
 
 
 def forged(**fields):
-    header, members = archive.unpack(SMALL)
-    arrays = {name: archive.view(member) for name, member in members.items()}
+    header, arrays = archive.read(io.BytesIO(SMALL))
     return hostile_checkpoints.packed(header | fields, arrays)
 
 
@@ -523,9 +541,8 @@ def test_forged_headers_are_refused(fields, message):
 def test_positions_of_generators_are_checked():
     """numpy takes any, and reads beyond its buffer."""
     for bits, name in (("MT19937", "pos"), ("Philox", "buffer_pos")):
-        header, members = archive.unpack(pack(np.random.Generator(getattr(np.random, bits)(0))))
+        header, arrays = archive.read(io.BytesIO(pack(np.random.Generator(getattr(np.random, bits)(0)))))
         text = json.dumps(header["objects"])
-        arrays = {key: archive.view(member) for key, member in members.items()}
         found = f'["{name}", '
         start = text.index(found) + len(found)
         end = text.index("]", start)
@@ -584,8 +601,8 @@ def test_a_forged_number_makes_no_room(name, kind):
     else:
         things = [thing for thing in PARAMETERS[name]() if name in KINDS]
     for thing in things:
-        header, members = archive.unpack(pack(thing))
-        arrays = {key: archive.view(member) for key, member in members.items()}
+        header, arrays = archive.read(io.BytesIO(pack(thing)))
+        del header["crc32"]
         for number, described in enumerate(header["objects"]):
             for path in numbered(described[kind]):
                 forged = json.loads(json.dumps(header))
@@ -593,7 +610,7 @@ def test_a_forged_number_makes_no_room(name, kind):
                 for key in path[:-1]:
                     at = at[key]
                 at[path[-1]] = HUGE
-                data = b"".join(archive.pieces(forged, arrays))
+                data = archive.packed(forged, arrays)
                 tracemalloc.start()
                 try:
                     with contextlib.suppress(ValueError):

@@ -39,8 +39,6 @@ class Saved:
     What a class says here serves files, journals, pickle, `copy` and comparisons of content alike.
     """
 
-    #: `restore` receives arrays that are only to be read: it copies what it keeps.
-    views: ClassVar[bool] = False
     #: Parameters and parts of the state that hold estimators of the user's own. A file says which they are, no more.
     foreign: ClassVar[frozenset[str]] = frozenset()
     #: Parameters for which a constructor makes room: a file that has fewer bytes is damaged.

@@ -83,8 +83,6 @@ class VennAbers(Saved):
     (0.0, 0.5)
     """
 
-    views = True
-
     def __init__(self) -> None:
         self._build(np.array([-np.inf]), np.array([0]))
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venn._compiled.scaling import apply_bins, apply_isotonic, apply_platt, fit_bins, fit_isotonic, fit_platt
 from venn.machines.machine import NotConverged
@@ -129,6 +130,20 @@ class FollowingPlatt(Following):
         return p
 
 
+def binned(
+    scores: Floats, positives: NDArray[Any], totals: NDArray[Any], bins: int, edges: Edges, laplace: bool
+) -> tuple[Floats, Floats]:
+    """Return the (c, bins - 1) cuts, and the (c, bins) rates between them; `positives` and `totals` may be weights."""
+    cuts = np.array(edges.cuts(scores, totals, bins), np.float64, order="C")
+    good = cuts.shape == (len(scores), bins - 1)
+    if good:
+        rates, good = fit_bins(scores, positives, totals, cuts, laplace)
+    if not good:
+        rows = "one row" if len(scores) == 1 else f"{len(scores)} rows"
+        raise ValueError(f"edges must give {rows} of {bins - 1} finite nondecreasing cuts, got {cuts!r}")
+    return cuts, rates
+
+
 class FollowingBins(Following):
     """Bins counted anew each time, in compiled code."""
 
@@ -142,14 +157,7 @@ class FollowingBins(Following):
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
-        cuts = np.ascontiguousarray(self._edges.cuts(scores, totals, self._bins), np.float64)
-        good = cuts.shape == (len(scores), self._bins - 1)
-        if good:
-            rates, good = fit_bins(scores, positives, totals, cuts, self._laplace)
-        if not good:
-            wanted = f"{len(scores)} rows of {self._bins - 1} finite nondecreasing cuts"
-            raise ValueError(f"edges must give {wanted}, got {cuts!r}")
-        self._cuts, self._rates = cuts, rates
+        self._cuts, self._rates = binned(scores, positives, totals, self._bins, self._edges, self._laplace)
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) rates, each of its class in the bin of its score."""

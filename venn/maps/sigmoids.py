@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.scaling import newton
+from venn._compiled.scaling import fit_sigmoid
 from venn.machines.machine import NotConverged
 from venn.maps.checks import binary_examples, finite_array
 from venn.maps.followers import FollowingPlatt
@@ -130,20 +130,11 @@ class Platt(Parameters):
             as much as some 1e9 others, whose target is 0 or 1 nearly to the last bit.
         """
         f, y, w = binary_examples(scores, labels, weights)
-        positive, negative = float(w[y == 1].sum()), float(w[y == 0].sum())
-        target = np.where(y == 1, *reversed(soft_targets(positive, negative)))
-        low, high = float(f.min()), float(f.max())
-        if low == high or positive == 0 or negative == 0:
-            mean = float(np.average(target, weights=w))
-            return FittedSigmoid(0.0, float(np.log((1 - mean) / mean)), low)
-        unit = w / w.max()  # the optimum does not depend on the unit, overflow does
-        with np.errstate(over="ignore"):
-            centre = float(unit @ f / unit.sum())
-        start = float(np.log((negative + 1) / (positive + 1)))
-        slope, offset, centre, done = newton(f, unit * target, unit, low, high, 0.0, start, centre)
-        if not done:
-            raise NotConverged(f"the sigmoid must converge, got no optimum for scores from {low} to {high}")
-        return FittedSigmoid(slope, offset, centre)
+        unit, fitted = w.max(), np.full(3, np.nan)
+        w = w / unit
+        if not fit_sigmoid(f, w * y, w, unit, fitted):
+            raise NotConverged(f"the sigmoid must converge, got no optimum for scores from {f.min()} to {f.max()}")
+        return FittedSigmoid(*fitted.tolist())
 
     def follower(self, classes: Sequence[Label]) -> FollowingPlatt:
         """Return what keeps the sigmoids of all classes fitted online."""

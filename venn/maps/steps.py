@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.pav import pool
-from venn._compiled.scaling import ranges
+from venn._compiled.scaling import fit_isotonic, ranges
 from venn.maps.checks import binary_examples, finite_array
 from venn.maps.contract import Edges
-from venn.maps.followers import FollowingBins, FollowingIsotonic
+from venn.maps.followers import FollowingBins, FollowingIsotonic, binned
 from venn.maps.sigmoids import Fitted
 from venn.parameters import Parameters, flag, has_methods, integer
 from venn.prediction import Floats, Label
@@ -117,20 +116,8 @@ class Binning(Parameters):
             Bad scores, labels or weights, or cuts that decrease or are not finite.
         """
         f, y, w = binary_examples(scores, labels, weights)
-        cuts = np.array(self.edges.cuts(f[None], w, self.bins), np.float64)
-        if cuts.shape != (1, self.bins - 1) or not (np.isfinite(cuts).all() and (cuts[0, 1:] >= cuts[0, :-1]).all()):
-            raise ValueError(f"edges must give one row of {self.bins - 1} finite nondecreasing cuts, got {cuts!r}")
-        # The compiled counts of the online scaler are whole numbers; weights are not.
-        where = cuts[0].searchsorted(f, side="right")
-        of_all = np.bincount(where, w, self.bins)
-        of_class = np.bincount(where, w * y, self.bins)
-        full = np.flatnonzero(of_all)
-        every = np.arange(self.bins)
-        below = full[np.maximum(full.searchsorted(every, side="right") - 1, 0)]
-        above = full[np.minimum(full.searchsorted(every), len(full) - 1)]
-        near = np.where(np.abs(every - below) <= np.abs(above - every), below, above)
-        extra = int(self.laplace)
-        return FittedBins(cuts[0], (of_class[near] + extra) / (of_all[near] + 2 * extra))
+        cuts, rates = binned(f[None], (w * y)[None], w, self.bins, self.edges, self.laplace)
+        return FittedBins(cuts[0], rates[0])
 
     def follower(self, classes: Sequence[Label]) -> FollowingBins:
         """Return what keeps the bins of all classes counted online."""
@@ -202,15 +189,8 @@ class Isotonic(Parameters):
             Bad scores, labels or weights.
         """
         f, y, w = binary_examples(scores, labels, weights)
-        order = f.argsort(kind="stable")
-        f = f[order]
-        w = w[order]
-        distinct = np.flatnonzero(np.append(True, f[1:] > f[:-1]))
-        totals = np.add.reduceat(w, distinct)
-        first, value = pool(np.add.reduceat(w * y[order], distinct), totals)
-        f = f[distinct]
-        last = np.append(first[1:], len(f)) - 1
-        return FittedIsotonic(f[first], f[last], value, self.interpolation)
+        _, first, last, value = fit_isotonic(f[None], (w * y)[None], w, f.argsort(kind="stable")[None])
+        return FittedIsotonic(first[0], last[0], value[0], self.interpolation)
 
     def follower(self, classes: Sequence[Label]) -> FollowingIsotonic:
         """Return what keeps the fits of all classes online."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
         It holds something else: a function, an object of a class of the user's own. The message says where.
         Of fitted scikit-learn estimators only their class and repr are saved: see `load`. Or `path` is none.
     ValueError
-        It holds itself, or has 4 GiB or more.
+        It holds itself.
 
     Examples
     --------
@@ -87,8 +88,8 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
         The file is no checkpoint, is damaged, holds numbers that contradict each other, or was written by another
         version of the format; or `models` are not those that it asks for. The message names the file.
     """
-    data = Path(path).read_bytes()
-    return _read(data, models, str(path))
+    with open(path, "rb") as file:
+        return _read(file, models, str(path))
 
 
 def models(thing: Any) -> list[Any]:
@@ -100,19 +101,19 @@ def models(thing: Any) -> list[Any]:
 
 def pack(thing: Any) -> bytes:
     """Return as bytes what `save` would write to a file."""
-    return b"".join(archive.pieces(*_packed(thing)))
+    return archive.packed(*_packed(thing))
 
 
-def unpack(data: archive.Bytes, models: Sequence[Any] = ()) -> Any:
+def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:
     """Return what `pack` has packed; errors are those of `load`."""
-    return _read(data, models, "the data")
+    return _read(io.BytesIO(data), models, "the data")
 
 
-def _read(data: archive.Bytes, models: Sequence[Any], name: str) -> Any:
+def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
     # Whatever a damaged or hostile file makes zipfile, numpy, json or a constructor raise means one thing here.
     try:
-        header, members = archive.unpack(data, exact=True)
-        return Unpacker(*_current(header, members), models, len(data)).root()
+        header, members = archive.read(file)
+        return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
     except Exception as error:
         raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
 
@@ -304,8 +305,7 @@ class Unpacker:
         self._most = max(most, FLOOR)
         self._members = members
         self._objects: list[Any] = []
-        self._views: dict[str, NDArray[Any]] = {}
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._used: set[str] = set()
         self._models = checked_models(header.get("models"), models)
 
     def root(self) -> Any:
@@ -317,7 +317,7 @@ class Unpacker:
             for number, described in enumerate(objects):
                 self._objects.append(self._made(number, described))
             root = self.value(self._header.get("root"))
-        left = self._members.keys() - self._views.keys()
+        left = self._members.keys() - self._used
         if left:
             raise ValueError(f"it has arrays that belong to nothing: {sorted(left)}")
         return root
@@ -330,14 +330,14 @@ class Unpacker:
         kind: Any = KINDS.get(name) if isinstance(name, str) else None
         if form is None and kind is None:
             raise ValueError(f"object {number} is of a class that this program does not know, {name!r}")
-        views, foreign = getattr(form or kind, "views", False), getattr(kind, "foreign", ())
+        foreign = getattr(kind, "foreign", ())
         parts = []
         for part in ("parameters", "state"):
             if not isinstance(described[part], dict):
                 raise ValueError(f"object {number}, {name}, has {described[part]!r} as {part}")
             parts.append(
                 {
-                    key: self._model(one) if key in foreign and one is not None else self.value(one, views)
+                    key: self._model(one) if key in foreign and one is not None else self.value(one)
                     for key, one in described[part].items()
                 }
             )
@@ -366,8 +366,8 @@ class Unpacker:
             raise ValueError(f"its header has {str(described)[:80]!r} for one of {len(self._models)} models")
         return self._models[number]
 
-    def value(self, packed: Any, views: bool = False) -> Any:
-        """Return the value that JSON stands for; `views`: its arrays are only to be read, and copied if kept."""
+    def value(self, packed: Any) -> Any:
+        """Return the value that JSON stands for."""
         if packed is None or isinstance(packed, bool | int | str):
             return packed
         if isinstance(packed, float):
@@ -375,23 +375,23 @@ class Unpacker:
                 raise ValueError(f"its header has {packed!r} as a number")
             return packed
         if isinstance(packed, list):
-            return [self.value(one, views) for one in packed]
+            return [self.value(one) for one in packed]
         if isinstance(packed, dict) and packed:
             kind = next(iter(packed))
             read = getattr(self, f"_read_{kind}", None) if kind in VALUES else None
             if read is not None and tuple(packed) == VALUES[kind]:
-                return read(*packed.values(), views)
+                return read(*packed.values())
         raise ValueError(f"its header has {str(packed)[:80]!r} as a value")
 
-    def _read_float(self, text: Any, views: bool) -> float:
+    def _read_float(self, text: Any) -> float:
         if text not in ("nan", "inf", "-inf"):
             raise ValueError(f"its header has {text!r} as a float")
         return float(text)
 
-    def _read_bytes(self, text: Any, views: bool) -> bytes:
+    def _read_bytes(self, text: Any) -> bytes:
         return base64.b64decode(text, validate=True)
 
-    def _read_scalar(self, kind: Any, text: Any, views: bool) -> Any:
+    def _read_scalar(self, kind: Any, text: Any) -> Any:
         dtype = np.dtype(kind if isinstance(kind, str) else None)
         if dtype.kind not in "biufcSUmM" or dtype.str != kind:
             raise ValueError(f"its header has {kind!r} as the type of a number")
@@ -400,45 +400,41 @@ class Unpacker:
             raise ValueError(f"its header has {len(content)} bytes for a number of type {kind!r}")
         return np.frombuffer(content, dtype)[0] if dtype.itemsize else dtype.type()
 
-    def _read_tuple(self, parts: Any, views: bool) -> tuple[Any, ...]:
-        return tuple(self._parts(parts, views))
+    def _read_tuple(self, parts: Any) -> tuple[Any, ...]:
+        return tuple(self._parts(parts))
 
-    def _read_set(self, parts: Any, views: bool) -> set[Any]:
-        return set(self._parts(parts, views))
+    def _read_set(self, parts: Any) -> set[Any]:
+        return set(self._parts(parts))
 
-    def _read_frozenset(self, parts: Any, views: bool) -> frozenset[Any]:
-        return frozenset(self._parts(parts, views))
+    def _read_frozenset(self, parts: Any) -> frozenset[Any]:
+        return frozenset(self._parts(parts))
 
-    def _read_deque(self, parts: Any, most: Any, views: bool) -> deque[Any]:
+    def _read_deque(self, parts: Any, most: Any) -> deque[Any]:
         if not (most is None or (type(most) is int and most >= 0)):
             raise ValueError(f"its header has {most!r} as the length of a deque")
-        return deque(self._parts(parts, views), most)
+        return deque(self._parts(parts), most)
 
-    def _read_dict(self, pairs: Any, views: bool) -> dict[Any, Any]:
+    def _read_dict(self, pairs: Any) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
-        for pair in self._parts(pairs, views):
+        for pair in self._parts(pairs):
             if not isinstance(pair, list) or len(pair) != 2 or pair[0] in made:
                 raise ValueError(f"its header has {str(pair)[:80]!r} as a key and value")
             made[pair[0]] = pair[1]
         return made
 
-    def _parts(self, parts: Any, views: bool) -> list[Any]:
+    def _parts(self, parts: Any) -> list[Any]:
         if not isinstance(parts, list):
             raise ValueError(f"its header has {str(parts)[:80]!r} as a list")
-        return [self.value(one, views) for one in parts]
+        return [self.value(one) for one in parts]
 
-    def _read_array(self, name: Any, views: bool) -> NDArray[Any]:
+    def _read_array(self, name: Any) -> NDArray[Any]:
         if not isinstance(name, str) or name not in self._members:
             raise ValueError(f"its header names an array {name!r} that is not there")
-        if name not in self._views:
-            self._views[name] = archive.view(self._members[name])
-        if views:
-            return self._views[name]
-        if name not in self._arrays:
-            self._arrays[name] = self._views[name].copy(order="K")
-        return self._arrays[name]
+        self._used.add(name)
+        array: NDArray[Any] = self._members[name]
+        return array
 
-    def _read_object(self, number: Any, views: bool) -> Any:
+    def _read_object(self, number: Any) -> Any:
         if type(number) is not int or not 0 <= number < len(self._objects):
             raise ValueError(f"its header refers to object {number!r} of {len(self._objects)} so far")
         return self._objects[number]

@@ -431,12 +431,12 @@ class Record:
             The file is not a record, is damaged, holds pickled objects, claims more than it holds,
             or was written by another version of the format. The message names the file.
         """
-        data = Path(path).read_bytes()
         # Whatever a damaged or hostile archive makes zipfile, numpy or json raise means one thing here.
-        try:
-            return cls._of(record_file.read(data))
-        except Exception as error:
-            raise ValueError(f"{path} is not a readable record: {error}") from error
+        with open(path, "rb") as file:
+            try:
+                return cls._of(record_file.read(file))
+            except Exception as error:
+                raise ValueError(f"{path} is not a readable record: {error}") from error
 
     @classmethod
     def _of(cls, saved: Saved) -> Record:

@@ -125,8 +125,6 @@ class CrossVenn(Alone):
             f"first={self.first}, growth={self.growth}, last={self.last}{shown_shift(self.shift)})"
         )
 
-    views = True
-
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes."""

@@ -114,8 +114,6 @@ class Inductive(Alone, Generic[Many]):
 
     # -------------------------------------------------------------------- state
 
-    views = True
-
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes."""

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
 from venn.online import lock
-from venn.online.archive import write_atomically
+from venn.online.archive import written
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
 from venn.parameters import has_methods
@@ -341,7 +341,8 @@ class Shard:
         for online in self._online.values():
             if online.journal is not None:
                 online.journal.sync()
-        write_atomically(self.folder / "positions.json", [json.dumps(self._positions).encode()])
+        with written(self.folder / "positions.json") as file:
+            file.write(json.dumps(self._positions).encode())
         self._unwritten = 0
 
     # ------------------------------------------------------------------- ending

@@ -19,9 +19,6 @@ class Form:
         Where an object keeps a parameter, if not under its name.
     """
 
-    #: Arrays are handed over as views that are only to be read; else as arrays of the object's own.
-    views = False
-
     def __init__(self, kind: type, **attributes: str) -> None:
         self.kind = kind
         self.name = kind.__name__

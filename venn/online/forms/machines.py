@@ -45,7 +45,6 @@ class Part(NamedTuple):
 class MachineForm(Form):
     """What the forms of machines share."""
 
-    views = True
     parts: tuple[Part, ...] = ()
     #: Attributes, beside the parameters, that a machine sets itself or that are of no later use.
     known = ""
