@@ -9,6 +9,8 @@ import json
 import math
 import os
 import random
+import subprocess
+import sys
 import tracemalloc
 from collections import deque
 from pathlib import Path
@@ -136,6 +138,16 @@ def test_values_come_back(name):
 
 def known(name):
     return name in KINDS or form_named(name) is not None
+
+
+@pytest.mark.parametrize("name", ["Panel", "InductiveConformal", "Restarting", "Platt, fitted"])
+def test_a_process_that_has_imported_nothing_yet_loads_what_another_saved(name, tmp_path):
+    fitted = name == "Platt, fitted"  # its class has no public name
+    subject = venn.maps.Platt().fit([0.0, 1.0, 2.0], [0, 1, 1]) if fitted else PREDICTORS[name]()
+    venn.save(tmp_path / "it", subject)
+    code = "import sys, venn; print(repr(venn.load(sys.argv[1])))"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "it")], capture_output=True, text=True)
+    assert done.stdout.strip() == repr(subject), done.stderr
 
 
 def test_every_public_class_that_learns_is_covered():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -26,6 +27,23 @@ def saved(kind: Kind) -> Kind:
         raise ValueError(f"two classes must not have one name, got {kind.__name__}")
     KINDS[kind.__name__] = kind
     return kind
+
+
+#: Rooms with classes of which a file may hold objects.
+ROOMS = (
+    "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
+    "venn.prediction", "venn.priors", "venn.monitors", "venn.online",
+)  # fmt: skip
+
+
+def kind_named(name: str) -> type | None:
+    """Return the class that a file names, imported if nobody has asked for it yet; None where there is none."""
+    if name not in KINDS:
+        public = [(room, one) for room in map(import_module, ROOMS) for one in room.__all__]
+        # Classes without a public name, such as what a map returns, stand beside those that have one.
+        for room, one in [(room, one) for room, one in public if one == name] or public:
+            getattr(room, one)
+    return KINDS.get(name)
 
 
 def is_saved(thing: Any) -> bool:

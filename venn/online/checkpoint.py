@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from venn.online import archive
 from venn.online.forms import form_named, form_of
-from venn.saved import KINDS, Saved, checked_keys, is_saved, made_again, saved, taken_apart
+from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
 
 FORMAT = "venn checkpoint"
 VERSION = 1
@@ -327,7 +327,7 @@ class Unpacker:
             raise ValueError(f"object {number} is not described by class, parameters and state")
         name = described["class"]
         form = form_named(name)
-        kind: Any = KINDS.get(name) if isinstance(name, str) else None
+        kind: Any = kind_named(name) if isinstance(name, str) else None
         if form is None and kind is None:
             raise ValueError(f"object {number} is of a class that this program does not know, {name!r}")
         foreign = getattr(kind, "foreign", ())
