@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
     event: int
     question: int
-    truth: int | None
+    truth: Any  #: code of the label
     time: float
 
     @property
@@ -71,7 +71,7 @@ class Found(NamedTuple):
     """A question by its id."""
 
     x: bytes
-    truth: int | None  #: code of the label that came
+    truth: Any  #: code of the label that came
     expired: bool
 
 
@@ -307,7 +307,7 @@ class Journal:
         except sqlite3.Error as error:
             raise JournalError(f"{self.path} cannot be written: {error}") from error
 
-    def answer(self, step: int, event: int, question: int, time: float, truth: int) -> None:
+    def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
         self._check_there()
         self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
