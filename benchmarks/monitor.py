@@ -22,8 +22,8 @@ import venn
 from venn.labels import Classes
 from venn.monitors import RealisedRow
 from venn.monitors.bins import CalibrationBins
+from venn.monitors.kinds import Scorer
 from venn.monitors.outcomes import outcome
-from venn.monitors.scorer import Scorer
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("a", "b", "c", "d")

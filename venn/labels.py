@@ -31,6 +31,10 @@ class LabelSpace(ABC):
         """Return the code of a label, or raise ValueError if there is no such label."""
 
     @abstractmethod
+    def encode_many(self, labels: Sequence[Any]) -> NDArray[Any]:
+        """Return (n,) codes of labels, or raise ValueError if one is none."""
+
+    @abstractmethod
     def decode(self, code: Any) -> Label:
         """Return the label of a code, or raise ValueError if there is no such code."""
 
@@ -90,6 +94,13 @@ class Classes(LabelSpace):
             return self._codes[y]
         except (KeyError, TypeError):
             raise ValueError(f"y must be one of the classes {list(self.labels)!r}, got {y!r}") from None
+
+    def encode_many(self, labels: Sequence[Any]) -> NDArray[np.int64]:
+        """Return (n,) positions of labels, or say which there is not."""
+        try:
+            return np.array([self._codes[label] for label in labels], np.int64)
+        except (KeyError, TypeError):
+            return np.array([self.encode(label) for label in labels], np.int64)
 
     def decode(self, code: Any) -> Label:
         """Return the label at a position, or raise ValueError if there is no such position."""

@@ -48,9 +48,9 @@ class Kind(Parameters, ABC):
 
     # ------------------------------------------------------------------ scoring
 
-    @abstractmethod
     def shape(self, space: LabelSpace) -> tuple[int, ...]:
         """Return the shape of the numbers of a prediction."""
+        return (len(space.labels),)
 
     def breadth(self, space: LabelSpace) -> int:
         """Return the length of the row of a step."""

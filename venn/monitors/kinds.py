@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
+from venn._compiled.outcomes import FINE, add_graded, add_set, score_pairs, score_point, score_rows, score_set
 from venn.labels import LabelSpace
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
@@ -41,6 +41,7 @@ from venn.prediction import (
     Label,
     Maximin,
     Multiprobability,
+    Prediction,
     PredictionSet,
     RowMean,
     Rule,
@@ -49,6 +50,7 @@ from venn.prediction import (
 GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, NOTHING)
 RULES: tuple[type, ...] = (RowMean, Maximin, CategoryClass)
 OWN_RULE = len(RULES)
+MIXED = "mixed"  # guarantees of one predictor
 LEVEL = 0.05  # of the sets that are shown one by one
 MOST_LABELS = 12  # of such a set
 LEVEL_ARRAY = np.array(LEVELS)
@@ -139,10 +141,6 @@ class ForecastKind(ProbabilityKind):
     figures = ProbabilityKind.figures | {"martingales"}
     interval = False
 
-    def shape(self, space: LabelSpace) -> tuple[int, ...]:
-        """Return the shape of the numbers of a prediction."""
-        return (len(space.labels),)
-
     def evidence(self, level: float) -> tuple[Evidence, ...]:
         """Return the evidence against the probabilities of the predicted labels."""
         return (PointForecasts(level),)
@@ -214,10 +212,6 @@ class SetKind(Kind):
     figures = frozenset({"errors"})
     calibrated = False
     beside = Struct("<B")
-
-    def shape(self, space: LabelSpace) -> tuple[int, ...]:
-        """Return the shape of the numbers of a prediction."""
-        return (len(space.labels),)
 
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step into `ring` and add them to `sums`."""
@@ -293,3 +287,56 @@ def kind_of(prediction: Any, who: str = "a predictor") -> Kind:
     if kind is None:
         raise TypeError(f"{who} must predict one of {', '.join(KINDS)}, got {prediction!r}")
     return kind
+
+
+class Scorer:
+    """Scores the predictions of one predictor, all of one kind and with the same classes.
+
+    Scoring leaves no trace; `keep` says that a prediction counts.
+
+    Parameters
+    ----------
+    name : str
+        Of the predictor, for messages.
+    space : LabelSpace
+        Of the labels.
+    """
+
+    def __init__(self, name: str, space: LabelSpace) -> None:
+        self.name = name
+        self.space = space
+        self.kind: Kind | None = None  # known from the first prediction on
+        self.guaranteed: str | None = None
+
+    def score(self, prediction: Prediction, truth: int, numbers: Floats, row: Floats) -> int:
+        """Write the scores of a prediction for the true code into `numbers` (9,) and `row` (c,).
+
+        Returns
+        -------
+        int
+            Code of the predicted class.
+
+        Raises
+        ------
+        TypeError
+            Not a prediction, or one of another kind than before.
+        ValueError
+            A prediction with other classes, or with numbers that are none.
+        """
+        kind = kind_of(prediction, self.name)
+        known = self.kind or kind
+        if kind is not known and kind != known:  # it may be a copy
+            raise TypeError(f"{self.name} must keep to one kind of prediction, {known.name}, got {prediction!r}")
+        if prediction.classes != self.space.labels:
+            raise ValueError(f"{self.name} must predict the classes {self.space.labels!r}, got {prediction.classes!r}")
+        raw = getattr(prediction, kind.attribute)
+        predicted = prediction.index
+        if raw.shape != kind.shape(self.space) or kind.score(raw, predicted, truth, numbers, row) != FINE:
+            raise ValueError(f"{self.name} must predict {kind.wanted}, got {raw!r}")
+        return predicted
+
+    def keep(self, prediction: Prediction) -> None:
+        """Remember the kind and the guarantee of a prediction that counts."""
+        self.kind = kind_of(prediction, self.name)
+        if prediction.guaranteed != self.guaranteed:
+            self.guaranteed = prediction.guaranteed if self.guaranteed is None else MIXED

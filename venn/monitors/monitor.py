@@ -17,11 +17,10 @@ from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
 from venn.monitors.evidence import Evidence, Exchangeability
 from venn.monitors.kind import Kind
-from venn.monitors.kinds import FORECAST, KINDS, kind_of
+from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.outcomes import Outcomes, outcome
 from venn.monitors.running import Running, State, close, held_count, held_numbers
-from venn.monitors.scorer import Scorer
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.parameters import above_one, fraction, has_methods, whole

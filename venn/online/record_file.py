@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from venn.labels import read_labels
 from venn.monitors.kind import NUMBER
-from venn.monitors.kinds import FORECAST, KINDS
-from venn.monitors.scorer import MIXED
+from venn.monitors.kinds import FORECAST, KINDS, MIXED
 from venn.online import archive
 from venn.prediction import EACH_CLASS, ERROR_BOUND, ERROR_RATE, NOTHING, PREDICTED_LABEL, REALISED_ROW, Floats
 

@@ -11,9 +11,8 @@ from venn._compiled.outcomes import WIDTH
 from venn.labels import LabelSpace
 from venn.machines.machine import grown
 from venn.monitors.kind import Kind
-from venn.monitors.kinds import FORECAST, KINDS, kind_of
+from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.outcomes import Outcomes, outcomes
-from venn.monitors.scorer import Scorer
 from venn.prediction import Floats, Prediction
 
 START = 256

@@ -6,9 +6,10 @@ import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from venn.machines.machine import code_of, ever_learned
+from venn.labels import Classes, HasLabels
+from venn.machines.machine import ever_learned
 from venn.machines.store import content_of
-from venn.parameters import class_codes, has_methods, whole
+from venn.parameters import has_methods, whole
 from venn.prediction import Label, Prediction
 
 SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
@@ -32,7 +33,7 @@ class Said(NamedTuple):
     prediction: Prediction
 
 
-class Restarting:
+class Restarting(HasLabels):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
     At every example learned it makes its prediction as things stand, tells the monitor what it was and what the label
@@ -110,7 +111,7 @@ class Restarting:
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
-        self._codes = class_codes(predictor.classes)
+        self.space = Classes(predictor.classes)
         self.machine = predictor.machine
         self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
         self._pattern = monitor
@@ -121,11 +122,6 @@ class Restarting:
 
     def __repr__(self) -> str:
         return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
 
     @property
     def restarts(self) -> tuple[int, ...]:
@@ -149,7 +145,7 @@ class Restarting:
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what learning would raise, and note what is said of `x` before anything learns."""
-        code_of(y, self._codes)
+        self.space.check(y)
         for part in (self.machine, self.predictor):
             if hasattr(part, "check"):
                 part.check(x, y)
