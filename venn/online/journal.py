@@ -454,13 +454,10 @@ class Journal:
 
     def status_of(self, id: int | str) -> str:
         """Return "pending", "answered", "expired" or "unknown"."""
-        row = self._run(
-            "SELECT EXISTS (SELECT 1 FROM answers WHERE question = q.event),"
-            " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
-        ).fetchone()  # fmt: skip
-        if row is None:
+        found = self.found(id)
+        if found is None:
             return "unknown"
-        return "answered" if row[0] else "expired" if row[1] else "pending"
+        return "expired" if found.expired else "pending" if found.truth is None else "answered"
 
 
 def checked_id(id: Any) -> int | str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.recfunctions import structured_to_unstructured, unstructured_to_structured
 from numpy.typing import NDArray
 
 from venn._compiled.outcomes import WIDTH
@@ -59,12 +60,8 @@ class Track:
 
     def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
         """Return the first n steps as the file holds them: (n,) rows and one array of all that stands beside them."""
-        rows = np.empty(n, self.kind.row)
-        first, *names = self.kind.row.names or ()
-        rows[first] = self._predicted[:n]
-        for column, name in enumerate(names):
-            rows[name] = self._numbers[:n, column]
-        return rows, self._rows[:n].ravel()
+        table = np.column_stack([self._predicted[:n], self._numbers[:n]])
+        return unstructured_to_structured(table, self.kind.row), self._rows[:n].ravel()
 
     def restore(self, rows: NDArray[Any], tails: Floats, kind: str | None) -> None:
         """Take over what `saved` gave, or say what is wrong with it."""
@@ -74,10 +71,8 @@ class Track:
         if not self.kind.possible(rows, tails):
             raise ValueError(f"the rows of {self.scorer.name} hold numbers that are no probabilities")
         n, room = len(rows), max(START, len(rows))
-        first, *names = self.kind.row.names or ()
-        self._predicted = grown(rows[first], room)
-        self._numbers = np.zeros((room, WIDTH))
-        for column, name in enumerate(names):
-            self._numbers[:n, column] = rows[name]
+        table = structured_to_unstructured(rows, np.float64)
+        self._predicted = grown(table[:, 0].astype(self._predicted.dtype), room)
+        self._numbers = grown(table[:, 1:], room, WIDTH)
         breadth = self.kind.breadth(self.scorer.space)
         self._rows = grown(tails.reshape(n, breadth), room, breadth)
