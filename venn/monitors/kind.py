@@ -14,7 +14,6 @@ from venn.labels import LabelSpace
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.evidence import Evidence
 from venn.monitors.outcomes import Outcomes
-from venn.parameters import Parameters
 from venn.prediction import Bools, Floats, Label, Prediction
 
 NUMBER = np.dtype("<f8")
@@ -22,7 +21,7 @@ TOLERANCE = 1e-6
 SCORES = ("lower", "upper", "confidence", "probability", "brier", "own", "realised")
 
 
-class Kind(Parameters, ABC):
+class Kind(ABC):
     """One kind of prediction: how its predictions are scored, averaged, kept and shown."""
 
     of: ClassVar[type[Any]]  #: class of the predictions

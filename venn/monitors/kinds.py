@@ -323,10 +323,12 @@ class Scorer:
         ValueError
             A prediction with other classes, or with numbers that are none.
         """
-        kind = kind_of(prediction, self.name)
-        known = self.kind or kind
-        if kind is not known and kind != known:  # it may be a copy
-            raise TypeError(f"{self.name} must keep to one kind of prediction, {known.name}, got {prediction!r}")
+        kind = self.kind
+        if kind is None or type(prediction) is not kind.of:
+            other = kind_of(prediction, self.name)
+            if kind is not None:
+                raise TypeError(f"{self.name} must keep to one kind of prediction, {kind.name}, got {prediction!r}")
+            kind = other
         if prediction.classes != self.space.labels:
             raise ValueError(f"{self.name} must predict the classes {self.space.labels!r}, got {prediction.classes!r}")
         raw = getattr(prediction, kind.attribute)

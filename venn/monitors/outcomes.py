@@ -39,8 +39,12 @@ class Outcomes(NamedTuple):
 
 def outcome(truth: int, predicted: int, numbers: Floats, row: Floats) -> Outcomes:
     """Return one step from what a scorer wrote."""
-    *scores, realised_class, unanimous = numbers.tolist()
-    return Outcomes._make([truth, predicted, *scores, int(realised_class), unanimous == 1.0, row.tolist()])
+    # Written out, for a monitor does this at every step.
+    lower, upper, confidence, probability, brier, own, realised, realised_class, unanimous = numbers.tolist()
+    return Outcomes(
+        truth, predicted, lower, upper, confidence, probability, brier, own, realised, int(realised_class),
+        unanimous == 1.0, row.tolist(),
+    )  # fmt: skip
 
 
 def outcomes(truth: NDArray[Any], predicted: NDArray[Any], numbers: Floats, rows: Floats) -> Outcomes:
