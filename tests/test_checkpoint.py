@@ -40,6 +40,7 @@ MOMENTS = {0: 0, 1: 1, 2: 2, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
 AFTER = 4
 #: Public classes that learn and have another way to be kept, or none.
 WITHOUT = {
+    "Predictor": "a base: what stands on it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
     "RiverClassifier": "is pickled as river's estimators are; its predictor can be saved by itself",

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.online.panel import Predictor
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
+from venn.predictors.learning import Predictor
 
 try:
     from river import base as base

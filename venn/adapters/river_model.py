@@ -11,11 +11,12 @@ import numpy as np
 from venn.adapters.river import base, checked_names, finite
 from venn.labels import Classes, HasLabels
 from venn.prediction import Forecast, Label
+from venn.predictors.learning import Predictor
 
 NUMBER = int, float, np.number
 
 
-class FromRiver(HasLabels):
+class FromRiver(HasLabels, Predictor):
     """A classifier of river as a predictor, to stand in a `Panel`, to be watched by a `Monitor` or `Protected`.
 
     Its predictions are `Forecast`s: nothing is proved about them.
@@ -59,8 +60,6 @@ class FromRiver(HasLabels):
     >>> venn.predictors.Protected(predictor).predict_one([1.15]).label
     'yes'
     """
-
-    machine = None
 
     def __init__(self, model: Any, classes: Sequence[Label], features: Sequence[Hashable] | None = None) -> None:
         if isinstance(model, type) or not isinstance(model, base.Classifier):
@@ -118,9 +117,9 @@ class FromRiver(HasLabels):
             raise ValueError(f"model must give a distribution over {list(self._keys)!r}, got {said!r}")
         return Forecast(proba / total, self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise before the model is told, and learn nothing."""
-        self._checked(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the model will learn, or raise what learning would raise."""
+        return self._checked(x, y)
 
     def _checked(self, x: Any, y: Label) -> tuple[dict[Any, Any], Label, set[tuple[Hashable, type]]]:
         """Return what the model is told, and which kinds of value are new to it."""
@@ -134,12 +133,10 @@ class FromRiver(HasLabels):
                 raise ValueError(f"x must be such as the model can learn, got {x!r}: {error}") from error
         return row, key, new
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example."""
-        row, key, new = self._checked(x, y)
+        row, key, new = noted or self._checked(x, y)
         self.model.learn_one(row, key)
         self._read |= new
         if self._names is None and not isinstance(x, Mapping):
             self._names = tuple(row)
-
-    after_learning = learn_one

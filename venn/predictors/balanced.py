@@ -13,7 +13,7 @@ from venn.machines.sparse import is_sparse
 from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.priors import PriorShift
 from venn.saved import held_int, saved
 from venn.smoothing import Smoothing
@@ -24,7 +24,7 @@ OFFSET = 1 << 64
 
 
 @saved
-class Balanced(HasLabels, Alone):
+class Balanced(HasLabels, Predictor):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
     An example of class k is kept with probability keep[k], by a coin of its own; otherwise it is dropped for ever: it
@@ -149,35 +149,30 @@ class Balanced(HasLabels, Alone):
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, kept or not, and learn nothing."""
-        for part in (self.predictor, self.predictor.machine):
-            if hasattr(part, "check"):
-                part.check(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""
+        if self.predictor.machine is not None:
+            self.predictor.machine.check(x, y)
+        noted = self.predictor.note(x, y)
         self.space.check(y)
+        return noted
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, or drop it for ever.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label, also where it would have been dropped; nothing is learned.
         NotConverged
             As by the predictor.
         """
-        self.check(x, y)
         if self._coins.at(self.n) >= self.keep[self.space.encode(y)]:
             self.n += 1
             return
         before = self.kept
         try:
-            self.predictor.learn_one(x, y)
+            if self.predictor.machine is not None:
+                self.predictor.machine.learn_one(x, y)
+            self.predictor.after_learning(x, y, noted)
         finally:
             self.n += self.kept - before  # what is learned is learned, also when a training failed
 

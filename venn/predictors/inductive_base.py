@@ -13,7 +13,7 @@ from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.predictors.merging import Calibration, checked_parts
 from venn.saved import arguments_of, held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
@@ -62,7 +62,7 @@ def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     return scores
 
 
-class Inductive(HasLabels, Alone, Generic[Many]):
+class Inductive(HasLabels, Predictor, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
     What examples train and what examples calibrate is the schedule's business; how calibration scores become
@@ -274,31 +274,33 @@ class Inductive(HasLabels, Alone, Generic[Many]):
 
     # ----------------------------------------------------------------- learning
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self.scores_of(self._row(x))
-        self.space.check(y)
+    def note(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
+        """Return the example as rows and class codes, or raise what learning it would raise."""
+        row = self._row(x)
+        self.scores_of(row)
+        return row, np.array([self.space.encode(y)])
 
     def check_many(self, X: Any, y: Any) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self.checked_examples(X, y)[0])
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
+        noted : optional
+            What `note` returned.
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        self._advance(self._row(x), np.array([self.space.encode(y)]), predict=False)
+        rows, codes = noted or self.note(x, y)
+        self._advance(rows, codes, predict=False)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.

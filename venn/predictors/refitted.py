@@ -13,13 +13,13 @@ from venn.machines.checks import clean_object
 from venn.parameters import has_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.saved import held_bool, held_codes, held_finite, held_int, held_rows, saved
 from venn.schedules import PrefixRestart, Schedule, checked_schedule
 
 
 @saved
-class Refitted(HasLabels, Alone):
+class Refitted(HasLabels, Predictor):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
     So estimators that do not learn online stand beside those that do, in a `Panel` or a replay. Between two fits
@@ -174,28 +174,20 @@ class Refitted(HasLabels, Alone):
             return Forecast(self._proba, self.classes)
         return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        clean_object(x, self._features)
-        self.space.check(y)
+    def note(self, x: Any, y: Label) -> tuple[Floats, int]:
+        """Return the object as numbers and the class code, or raise what learning would raise."""
+        return clean_object(x, self._features), int(self.space.encode(y))
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and fit if the schedule says so.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         Exception
             Whatever the estimator raises when it cannot be fitted: the example is learned, and forecasts stay those
             of the fit before, until the next.
         """
-        row, code = clean_object(x, self._features), self.space.encode(y)
+        row, code = noted or self.note(x, y)
         self._features = len(row)
         self.n += 1
         if self._history is None:
