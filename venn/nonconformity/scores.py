@@ -9,9 +9,10 @@ import numpy as np
 
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.machine import Hypotheses, Machine, ScoreTable, inside, under_each
+from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.window import inside
 from venn.parameters import Parameters, flag, has_methods
 from venn.prediction import Floats, Integers
 from venn.taxonomies.scores import on_grid
@@ -32,6 +33,10 @@ class Ranks(NamedTuple):
 class Measure(Protocol):
     """What a conformal predictor asks of a nonconformity measure."""
 
+    @property
+    def deleted(self) -> bool:
+        """Whether it reads deleted scores: machines then expect that."""
+
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
 
@@ -41,10 +46,10 @@ class Measure(Protocol):
 
 def checked_measure(measure: Any) -> Measure:
     """Return `measure`, or say what is wrong with it."""
-    if not has_methods(measure, "rank", "check_machine"):
+    if not has_methods(measure, "rank", "check_machine") or not hasattr(measure, "deleted"):
         raise TypeError(
-            "measure must be a nonconformity measure, with methods 'rank' and 'check_machine', such as Margin(), "
-            f"got {measure!r}"
+            "measure must be a nonconformity measure, with methods 'rank' and 'check_machine' and an attribute "
+            f"'deleted', such as Margin(), got {measure!r}"
         )
     known: Measure = measure
     return known
@@ -135,7 +140,7 @@ class ByScores(Parameters):
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
-        return under_each(hypotheses, self.deleted, self.rank_table)
+        return under_each(hypotheses.tables(self.deleted), self.rank_table)
 
     def rank_table(self, table: ScoreTable) -> Ranks:
         """Rank the new example by the scores in a table, be they of training or deleted."""

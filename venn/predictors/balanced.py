@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import code_of, ever_learned
+from venn.machines.machine import code_of
 from venn.machines.sparse import is_sparse
 from venn.parameters import class_codes, has_methods
 from venn.prediction import Integers, Label, Prediction
@@ -119,7 +119,7 @@ class Balanced(Alone):
     @property
     def tuning(self) -> Any:
         """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self.predictor.machine or self.predictor, "tuning", None)
+        return getattr(self.predictor if self.predictor.machine is None else self.predictor.machine, "tuning", None)
 
     def predict_one(self, x: Any) -> Prediction:
         """Return the prediction for `x`; leaves no trace.
@@ -261,4 +261,5 @@ class Balanced(Alone):
 
 def _learned(predictor: Any) -> int:
     """Return how many examples a predictor has learned."""
-    return ever_learned(predictor if predictor.machine is None else predictor.machine)
+    learned: int = predictor.n if predictor.machine is None else predictor.machine.learned
+    return learned

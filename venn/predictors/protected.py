@@ -18,7 +18,7 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.machine import NotConverged, code_of, ever_learned
+from venn.machines.machine import NotConverged, code_of
 from venn.parameters import Parameters, class_codes, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
 
@@ -323,7 +323,8 @@ class Protected:
     def _learned(self) -> int | None:
         if self.machine is None:
             return self._n
-        return ever_learned(self.machine) if hasattr(self.machine, "n") else None
+        learned: int = self.machine.learned
+        return learned
 
     def _mismatch(self, asked: Answer, x: Any) -> str:
         """Return in words why an answer is not the one given of `x` just before the machine learned; "" if it is."""

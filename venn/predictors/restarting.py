@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from venn.machines.machine import code_of, ever_learned
+from venn.machines.machine import code_of
 from venn.machines.store import content_of
 from venn.parameters import class_codes, has_methods, whole
 from venn.prediction import Label, Prediction
@@ -153,7 +153,7 @@ class Restarting:
         for part in (self.machine, self.predictor):
             if hasattr(part, "check"):
                 part.check(x, y)
-        self._said = Said(content_of(x), ever_learned(self.machine), self.predict_one(x))
+        self._said = Said(content_of(x), self.machine.learned, self.predict_one(x))
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example: the machine first, then the monitor and the predictor; restart if an alarm rings.
@@ -181,7 +181,7 @@ class Restarting:
         """
         said, self._said = self._said, None
         self.n += 1
-        content, learned = content_of(x), ever_learned(self.machine)
+        content, learned = content_of(x), self.machine.learned
         if said is None or (said.content, said.learned) != (content, learned - 1):
             self.predictor.after_learning(x, y)
             raise RuntimeError(
