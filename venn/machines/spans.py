@@ -49,9 +49,12 @@ class Spans:
         self._supposed = np.zeros((sides, len(signs), 0))  # by the branches about the object asked about last
 
     def make_room(self, room: int) -> None:
-        """Make room for as many objects; after that nothing is known."""
-        if self.known.shape[1] < room:
-            self.known = np.full((len(self.signs), room), np.nan)
+        """Make room for as many objects."""
+        old = self.known.shape[1]
+        if old < room:
+            # What is known stays: how much room there is depends on questions too.
+            known, self.known = self.known, np.full((len(self.signs), room), np.nan)
+            self.known[:, :old] = known
             self._supposed = np.full((len(self._supposed), *self.known.shape), np.nan)
 
     def standing(
@@ -108,15 +111,13 @@ class Spans:
 
     def forget_machines(self, machines: list[int]) -> None:
         """Drop those by machines that have changed."""
-        if self.known.size:
-            self.known[machines] = np.nan
+        self.known[machines] = np.nan
 
     def forget_object(self, p: int) -> None:
         """Drop those of an object: another one stands there now."""
-        if self.known.size:
-            self.known[:, p] = np.nan
+        self.known[:, p : p + 1] = np.nan
 
     def move(self, p: int, to: int) -> None:
         """Move those of an object."""
-        if self.known.size:
-            self.known[:, to] = self.known[:, p]
+        known = self.known[:, p : p + 1]
+        self.known[:, to : to + 1] = known if known.size else np.nan
