@@ -69,7 +69,9 @@ class HingeMachine(HingeState):
     def fresh(self) -> Self:
         """Return a machine with the same parameters that has learned nothing."""
         machine = type(self)(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
-        machine.tuning, machine._spans.kept = self.tuning, self._spans.kept
+        machine.tuning = self.tuning
+        if self._spans.kept:
+            machine.expect_deleted()
         return machine
 
     def __repr__(self) -> str:
@@ -147,7 +149,7 @@ class HingeMachine(HingeState):
         Returns
         -------
         HingeHypotheses
-            Views of this machine's buffers: read them before the next question.
+            It holds this machine's arrays: read it before the next question.
         """
         x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()

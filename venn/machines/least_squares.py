@@ -183,7 +183,7 @@ class LeastSquaresSVM(Storing):
         Returns
         -------
         LeastSquaresHypotheses
-            Views of this machine's buffers: read them before the next question.
+            It holds this machine's arrays: read it before the next question.
         """
         x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()

@@ -209,7 +209,7 @@ class KernelLogisticRegression(LogisticState):
         Returns
         -------
         LogisticHypotheses
-            Views of this machine's buffers: read them before the next question.
+            It holds this machine's arrays: read it before the next question.
         """
         x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()

@@ -166,7 +166,7 @@ class BesideRivals(ByScores):
 
     pointwise = True
     _ratio: bool
-    _known: Callable[..., Floats]  # the `values` that the compiled path ranks by
+    compiled_values: Callable[..., Floats]  #: the `values` that the compiled path ranks by
 
     def __init__(self, deleted: bool = True) -> None:
         self.deleted = flag("deleted", deleted)
@@ -176,12 +176,12 @@ class BesideRivals(ByScores):
 
     def rank_table(self, table: ScoreTable) -> Ranks:
         """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
-        if type(self).values is not type(self)._known:  # of a subclass that has its own
+        if type(self).values is not type(self).compiled_values:  # of a subclass that has its own
             return super().rank_table(table)
         self._check_table(table)
         return Ranks(
             *rank_beside_rivals(
-                table.negative, table.positive, table.labels, table.weights, table.test, type(self)._ratio
+                table.negative, table.positive, table.labels, table.weights, table.test, self._ratio
             )
         )
 
@@ -215,7 +215,7 @@ class Margin(BesideRivals):
         values: Floats = rival - own
         return values
 
-    _known = values
+    compiled_values = values
 
 
 class DistanceRatio(BesideRivals):
@@ -275,7 +275,7 @@ class DistanceRatio(BesideRivals):
             values: Floats = np.where(own == rival, 1.0, own) / np.where(own == rival, 1.0, np.abs(rival))
         return np.abs(values)
 
-    _known = values
+    compiled_values = values
 
 
 def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:
