@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 from threadpoolctl import threadpool_limits
 
-from venn.calibrators import VennAbers
+from venn.maps import VennAbers
 
 try:
     from venn_abers import VennAbers as Package

@@ -29,8 +29,8 @@ from threadpoolctl import threadpool_limits
 
 import streams
 from venn._compiled.linear_svm import project
-from venn.adapters.bootstrap import CS, BootstrapSVC
-from venn.machines.linear_svm import Design, LinearSVM
+from venn.batch.bootstrap import CS, BootstrapSVC
+from venn.batch.linear_svm import Design, LinearSVM
 
 NAMES = {"wisconsin": "wdbc"}
 RESAMPLES = 500

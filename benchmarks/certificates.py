@@ -74,7 +74,7 @@ def labels(kind, X, c, n, rng):
 def exact_kernel(kernel, X):
     """Return the kernel's matrix in long double, but for what a bias takes up."""
     X = X.astype(np.longdouble)
-    if isinstance(kernel, venn.Polynomial):
+    if isinstance(kernel, venn.machines.Polynomial):
         return (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** kernel.degree
     squares = np.zeros((len(X), len(X)), np.longdouble)
     for column in X.T:
@@ -140,7 +140,12 @@ def trial(seed):
     X = table(objects, scales, n, rng)
     y = labels(kind, X, c, n, rng)
     gamma = 10.0 ** rng.uniform(-4, 1)
-    kernels = (venn.RBF(gamma), venn.RBF(gamma / max(1e-12, float(X.var()))), venn.Linear(), venn.Polynomial(2))
+    kernels = (
+        venn.RBF(gamma),
+        venn.RBF(gamma / max(1e-12, float(X.var()))),
+        venn.Linear(),
+        venn.machines.Polynomial(2),
+    )
     kernel = kernels[int(rng.choice(4, p=[0.4, 0.25, 0.25, 0.1]))]
     C = float(10.0 ** rng.integers(-2, 4))
     machine = venn.OneVsAllSVM(kernel, C, list(range(c)))
@@ -169,7 +174,7 @@ def trial(seed):
                 class_weights = new
             before = standing(machine, X[kept[-3:]])
             machine.learn_one(X[i], int(y[i]), weight)
-        except (venn.NotConverged, ValueError) as error:
+        except (venn.machines.NotConverged, ValueError) as error:
             n_kept = machine.n
             same = n_kept != len(kept) or all(
                 np.array_equal(a, b) for a, b in zip(before, standing(machine, X[kept[-3:]]), strict=True)

@@ -42,7 +42,7 @@ from threadpoolctl import threadpool_limits
 
 import streams
 import venn
-from venn.calibrators import VennAbers
+from venn.maps import VennAbers
 
 
 def timed(work, clock=process_time):
@@ -117,9 +117,10 @@ def hinge(stream):
     floor = over(np.linspace(10, n, 8).astype(int), n, least)
     five = made()
     panel = venn.Panel(
-        venn=venn.TransductiveVenn(five, venn.Argmax()), conformal=venn.Conformal(five, venn.Margin(deleted=False)),
-        platt=venn.Scaler(five, venn.Platt()), binning=venn.Scaler(five, venn.Binning()),
-        isotonic=venn.Scaler(five, venn.Isotonic()),
+        venn=venn.TransductiveVenn(five, venn.Argmax()),
+        conformal=venn.Conformal(five, venn.nonconformity.Margin(deleted=False)),
+        platt=venn.Scaler(five, venn.maps.Platt()), binning=venn.Scaler(five, venn.maps.Binning()),
+        isotonic=venn.Scaler(five, venn.maps.Isotonic()),
     )  # fmt: skip
     together = timed(lambda: steps_of(panel, stream)) / n
     return {"hinge": (ours, floor), "panel": (together, ours)}

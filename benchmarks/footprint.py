@@ -35,7 +35,7 @@ for x, y in stream:
     model.learn_one(x, y)
 """
 MACHINES = {
-    "LeastSquaresSVM": ", venn.Deleted(venn.AdaptiveMarginBins())",
+    "LeastSquaresSVM": ", venn.Deleted(venn.taxonomies.AdaptiveMarginBins())",
     "OneVsAllSVM": ", venn.Argmax()",
 }
 
@@ -64,10 +64,8 @@ def kept(name):
         X = rng.normal(size=(500, FEATURES))
         return venn.InductiveVenn(venn.FrozenScorer(LogisticRegression().fit(X, X[:, 0] > 0), CLASSES))
     if name == "VennAbers":
-        from venn.calibrators import VennAbers
-
-        return VennAbers()
-    return getattr(venn, name)(venn.RBF(0.1), 1.0, CLASSES)
+        return venn.maps.VennAbers()
+    return getattr(venn.machines, name)(venn.RBF(0.1), 1.0, CLASSES)
 
 
 def grown(name, n):

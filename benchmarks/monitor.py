@@ -81,16 +81,27 @@ def main() -> None:
         ),
         "p-value": timed(lambda tau: RealisedRow().read(step, tau), p),
         "calibration bins": timed(CalibrationBins().update, [(u, h) for (u,), (h,) in zip(p, hits, strict=True)]),
-        "accuracy interval": timed(venn.StitchedBound(empirical=True).update, hits),
-        "deviation band": timed(venn.DeviationBand().update, p),
+        "accuracy interval": timed(venn.monitors.StitchedBound(empirical=True).update, hits),
+        "deviation band": timed(venn.monitors.DeviationBand().update, p),
         "forward e-process": timed(
-            venn.ForwardEProcess().update, [(h, u, u) for (u,), (h,) in zip(p, hits, strict=True)]
+            venn.monitors.ForwardEProcess().update, [(h, u, u) for (u,), (h,) in zip(p, hits, strict=True)]
         ),
     }
-    pattern = venn.CompositeJumper()
-    for detector in (venn.Ville(pattern), venn.CUSUM(pattern), venn.ShiryaevRoberts(pattern)):
+    pattern = venn.monitors.CompositeJumper()
+    for detector in (
+        venn.monitors.Ville(pattern),
+        venn.monitors.CUSUM(pattern),
+        venn.monitors.ShiryaevRoberts(pattern),
+    ):
         parts[type(detector).__name__] = timed(detector.update, p)
-    others = (venn.Power, venn.SimpleMixture, venn.PlugIn, venn.BetaPlugIn, venn.SimpleJumper, venn.Sleeper)
+    others = (
+        venn.monitors.Power,
+        venn.monitors.SimpleMixture,
+        venn.monitors.PlugIn,
+        venn.monitors.BetaPlugIn,
+        venn.monitors.SimpleJumper,
+        venn.monitors.Sleeper,
+    )
     for martingale in (pattern, *(make() for make in others)):
         parts[type(martingale).__name__] = timed(martingale.update, p)
     monitor = venn.Monitor(CLASSES)

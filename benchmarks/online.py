@@ -50,7 +50,7 @@ def frozen(rng):
 
 def trained(rng):
     machine = venn.LeastSquaresSVM(venn.RBF(0.1), 1.0, CLASSES)
-    return venn.InductiveVenn(machine, schedule=venn.PrefixRestart(first=64, last=512))
+    return venn.InductiveVenn(machine, schedule=venn.schedules.PrefixRestart(first=64, last=512))
 
 
 def one_by_one(online, X, y, delays=None):
@@ -74,9 +74,9 @@ def compare(name, make, folder, blocks, steps):
     """Time the ways in turn; return one JSON object."""
     ways = {
         "memory": (None, one_by_one),
-        "journal": (venn.Journal(folder / f"{name}.db"), one_by_one),
-        "transactions": (venn.Journal(folder / f"{name}-64.db"), together),
-        "durable": (venn.Journal(folder / f"{name}-full.db", durable=True), one_by_one),
+        "journal": (venn.online.Journal(folder / f"{name}.db"), one_by_one),
+        "transactions": (venn.online.Journal(folder / f"{name}-64.db"), together),
+        "durable": (venn.online.Journal(folder / f"{name}-full.db", durable=True), one_by_one),
     }
     runs = {
         way: venn.Online(make(np.random.default_rng(0)), venn.Monitor(CLASSES), journal)

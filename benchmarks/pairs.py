@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import streams
-from venn.adapters.pairwise import PairwiseSVC, machines, squared_distances
+from venn.batch.pairwise import PairwiseSVC, machines, squared_distances
 from venn.machines.one_vs_one import pair_signs, votes_and_margins
 
 TRAIN, TEST = 11_340, 15_120  # the file's rows that train, and where those that are tested begin

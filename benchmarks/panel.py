@@ -28,9 +28,9 @@ from venn.predictors.conformal import Conformal
 
 READERS = {
     "conformal": lambda machine: Conformal(machine, Margin(deleted=False)),
-    "platt": lambda machine: venn.Scaler(machine, venn.Platt()),
-    "binning": lambda machine: venn.Scaler(machine, venn.Binning()),
-    "isotonic": lambda machine: venn.Scaler(machine, venn.Isotonic()),
+    "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt()),
+    "binning": lambda machine: venn.Scaler(machine, venn.maps.Binning()),
+    "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic()),
 }
 
 

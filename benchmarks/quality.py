@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 import streams
 import venn
+from venn.predictors import DeletedScores
 
 SETS = (
     "car", "wine_red", "pima", "ionosphere", "german", "optdigits", "liver", "wdbc", "heart", "divorce", "cervical",
@@ -45,37 +46,37 @@ PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
     "hinge, span-deleted, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
     "hinge, span-deleted, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
-    "hinge, training, Platt": ("hinge", lambda m: venn.Scaler(m, venn.Platt())),
+    "hinge, training, Platt": ("hinge", lambda m: venn.Scaler(m, venn.maps.Platt())),
     "squares, training, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
     "squares, deleted, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
     "squares, deleted, argmax, row mean": (
         "squares",
-        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()), venn.RowMean()),
+        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()), venn.prediction.RowMean()),
     ),
     "squares, deleted, margin bins": (
         "squares",
-        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.MarginBins())),
+        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.taxonomies.MarginBins())),
     ),
     "squares, deleted, adaptive bins": (
         "squares",
-        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.AdaptiveMarginBins())),
+        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.taxonomies.AdaptiveMarginBins())),
     ),
     "squares, training, Venn-Abers": ("squares", lambda m: venn.TransductiveVennAbers(m, deleted=False)),
     "squares, deleted, Venn-Abers": ("squares", venn.TransductiveVennAbers),
-    "squares, training, Platt": ("squares", lambda m: venn.Scaler(m, venn.Platt())),
-    "squares, deleted, Platt": ("squares", lambda m: venn.Scaler(m, venn.Platt(), venn.DeletedScores())),
-    "squares, deleted, isotonic": ("squares", lambda m: venn.Scaler(m, venn.Isotonic("linear"), venn.DeletedScores())),
+    "squares, training, Platt": ("squares", lambda m: venn.Scaler(m, venn.maps.Platt())),
+    "squares, deleted, Platt": ("squares", lambda m: venn.Scaler(m, venn.maps.Platt(), DeletedScores())),
+    "squares, deleted, isotonic": ("squares", lambda m: venn.Scaler(m, venn.maps.Isotonic("linear"), DeletedScores())),
     "squares, deleted, binning": (
         "squares",
-        lambda m: venn.Scaler(m, venn.Binning(laplace=True), venn.DeletedScores()),
+        lambda m: venn.Scaler(m, venn.maps.Binning(laplace=True), DeletedScores()),
     ),
-    "squares, cross, argmax": ("squares", lambda m: venn.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
+    "squares, cross, argmax": ("squares", lambda m: venn.predictors.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
     "neighbours, argmax": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
-    "neighbours, dissent": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Dissent()))),
+    "neighbours, dissent": ("neighbours", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.taxonomies.Dissent()))),
     "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),
     "squares, inductive, adaptive bins": (
         "squares",
-        lambda m: venn.InductiveVenn(m.fresh(), venn.AdaptiveMarginBins()),
+        lambda m: venn.InductiveVenn(m.fresh(), venn.taxonomies.AdaptiveMarginBins()),
     ),
     "squares, inductive, Venn-Abers": ("squares", lambda m: venn.InductiveVennAbers(m.fresh())),
 }  # fmt: skip
@@ -99,7 +100,7 @@ def replay(name, shuffle):
     machines = {
         "squares": venn.LeastSquaresSVM(tuning.kernel, tuning.C, stream.classes),
         "hinge": venn.OneVsAllSVM(tuning.kernel, tuning.C, stream.classes),
-        "neighbours": venn.NearestNeighbours(10, stream.classes),
+        "neighbours": venn.machines.NearestNeighbours(10, stream.classes),
     }
     panel = venn.Panel(**{title: make(machines[machine]) for title, (machine, make) in PREDICTORS.items()})
     record = venn.Record(stream.classes, tuple(panel))
@@ -111,7 +112,7 @@ def replay(name, shuffle):
         code = stream.classes.index(y)
         of_class = np.arange(c) == code
         for title, prediction in predictions.items():
-            if isinstance(prediction, venn.ClassIntervals):
+            if isinstance(prediction, venn.prediction.ClassIntervals):
                 realised = prediction.pairs[np.arange(c), of_class.astype(int)]
                 by_class[title] = by_class.get(title, 0.0) + of_class - realised
         panel.learn_one(x, y)

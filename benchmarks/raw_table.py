@@ -40,7 +40,7 @@ def learned(kernel, C, X, y):
         start = time.process_time()
         try:
             machine.learn_one(x, label)
-        except venn.NotConverged as error:
+        except venn.machines.NotConverged as error:
             refused = str(error)
             break
         finally:

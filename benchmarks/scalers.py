@@ -121,19 +121,19 @@ def temperature(scores, y, at):
 
 
 SCALERS = {
-    "Platt": (venn.Platt(), by_class(sigmoid)),
-    "isotonic": (venn.Isotonic(), by_class(isotonic)),
-    "Bin-10": (venn.Binning(10), by_class(bins(10, "uniform"))),
-    "Bin-50": (venn.Binning(50), by_class(bins(50, "uniform"))),
-    "Bin-10, equal frequency": (venn.Binning(10, venn.EqualFrequency()), by_class(bins(10, "quantile"))),
-    "softmax": (venn.Softmax(), None),
-    "sigma-01": (venn.Sigma01(), None),
-    "sigma-PP": (venn.SigmaPP(), None),
-    "Beta": (venn.BetaScaling(), None),
-    "Beta, tuned": (venn.BetaScaling(tuned=True), None),
-    "Beta-2": (venn.Beta2(), None),
-    "beta calibration": (venn.BetaCalibration(), by_class(beta)),
-    "temperature": (venn.Temperature(), temperature),
+    "Platt": (venn.maps.Platt(), by_class(sigmoid)),
+    "isotonic": (venn.maps.Isotonic(), by_class(isotonic)),
+    "Bin-10": (venn.maps.Binning(10), by_class(bins(10, "uniform"))),
+    "Bin-50": (venn.maps.Binning(50), by_class(bins(50, "uniform"))),
+    "Bin-10, equal frequency": (venn.maps.Binning(10, venn.maps.EqualFrequency()), by_class(bins(10, "quantile"))),
+    "softmax": (venn.maps.Softmax(), None),
+    "sigma-01": (venn.maps.Sigma01(), None),
+    "sigma-PP": (venn.maps.SigmaPP(), None),
+    "Beta": (venn.maps.BetaScaling(), None),
+    "Beta, tuned": (venn.maps.BetaScaling(tuned=True), None),
+    "Beta-2": (venn.maps.Beta2(), None),
+    "beta calibration": (venn.maps.BetaCalibration(), by_class(beta)),
+    "temperature": (venn.maps.Temperature(), temperature),
 }
 
 

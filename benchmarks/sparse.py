@@ -64,7 +64,7 @@ def run(options, kernel, sparse):
     X, y = texts(options.n + 1, options.d, options.share)
     # Rows come from elsewhere, one at a time: only what the machine keeps shall count.
     given = (X[i : i + 1] if sparse else X[i : i + 1].toarray()[0] for i in range(options.n))
-    make = getattr(venn, options.machine)
+    make = getattr(venn.machines, options.machine)
     warm = texts(4, 50, 0.1)
     taught(make(KERNELS[kernel], 1.0, (0, 1)), [warm[0][i : i + 1] for i in range(4)], warm[1])
     taught(make(KERNELS[kernel], 1.0, (0, 1)), warm[0].toarray(), warm[1])

@@ -64,36 +64,43 @@ def transductive(squares, hinge):
     return {
         "`TransductiveVennAbers`": lambda: venn.TransductiveVennAbers(squares()),
         "`TransductiveVenn`, `Deleted(AdaptiveMarginBins())`": lambda: venn.TransductiveVenn(
-            squares(), venn.Deleted(venn.AdaptiveMarginBins())
+            squares(), venn.Deleted(venn.taxonomies.AdaptiveMarginBins())
         ),
         "`TransductiveVenn`, `Deleted(Argmax())`": lambda: venn.TransductiveVenn(
             squares(), venn.Deleted(venn.Argmax())
         ),
         "`TransductiveVenn`, `Argmax()`, hinge loss": lambda: venn.TransductiveVenn(hinge(), venn.Argmax()),
         "`Conformal`": lambda: venn.Conformal(squares()),
-        "`Scaler`, Platt, deleted scores": lambda: venn.Scaler(squares(), venn.Platt(), venn.DeletedScores()),
-        "`Scaler`, Platt, training scores": lambda: venn.Scaler(squares(), venn.Platt()),
-        "`Scaler`, isotonic, deleted scores": lambda: venn.Scaler(squares(), venn.Isotonic(), venn.DeletedScores()),
+        "`Scaler`, Platt, deleted scores": lambda: venn.Scaler(
+            squares(), venn.maps.Platt(), venn.predictors.DeletedScores()
+        ),
+        "`Scaler`, Platt, training scores": lambda: venn.Scaler(squares(), venn.maps.Platt()),
+        "`Scaler`, isotonic, deleted scores": lambda: venn.Scaler(
+            squares(), venn.maps.Isotonic(), venn.predictors.DeletedScores()
+        ),
     }
 
 
 def inductive(squares, last=None):
     """Return the predictors that set examples aside."""
-    schedule = venn.PrefixRestart(last=last)
-    like, enough = squares(), venn.PrefixRestart(first=256, last=last)  # five of each class, for cross-validation
+    schedule = venn.schedules.PrefixRestart(last=last)
+    like, enough = (
+        squares(),
+        venn.schedules.PrefixRestart(first=256, last=last),
+    )  # five of each class, for cross-validation
     svc = SVC(C=like.C, gamma=like.kernel.gamma)
     return {
         "`InductiveVennAbers`": lambda: venn.InductiveVennAbers(squares(), schedule=schedule),
         "`InductiveVenn`, `AdaptiveMarginBins()`": lambda: venn.InductiveVenn(
-            squares(), venn.AdaptiveMarginBins(), schedule=schedule
+            squares(), venn.taxonomies.AdaptiveMarginBins(), schedule=schedule
         ),
         "`InductiveVenn`, `Argmax()`": lambda: venn.InductiveVenn(squares(), venn.Argmax(), schedule=schedule),
         "`InductiveConformal`": lambda: venn.InductiveConformal(squares(), schedule=schedule),
-        "`CrossVenn`": lambda: venn.CrossVenn(squares(), last=last),
-        "`Refitted(LogisticRegression())`": lambda: venn.Refitted(
+        "`CrossVenn`": lambda: venn.predictors.CrossVenn(squares(), last=last),
+        "`Refitted(LogisticRegression())`": lambda: venn.predictors.Refitted(
             LogisticRegression(max_iter=1000), like.classes, schedule
         ),
-        "`Refitted(CalibratedClassifierCV(SVC()))`": lambda: venn.Refitted(
+        "`Refitted(CalibratedClassifierCV(SVC()))`": lambda: venn.predictors.Refitted(
             CalibratedClassifierCV(svc), like.classes, enough if len(like.classes) > 2 else schedule
         ),
     }
@@ -119,7 +126,7 @@ def predictors(name, stream, prefix, tuning):
         | {
             "given scorer: `InductiveVennAbers`": lambda: venn.InductiveVennAbers(venn.FrozenScorer(fitted)),
             "given scorer: `InductiveVenn`, `AdaptiveMarginBins()`": lambda: venn.InductiveVenn(
-                venn.FrozenScorer(fitted), venn.AdaptiveMarginBins()
+                venn.FrozenScorer(fitted), venn.taxonomies.AdaptiveMarginBins()
             ),
             "given scorer: `InductiveVenn`, `Argmax()`": lambda: venn.InductiveVenn(venn.FrozenScorer(fitted)),
             "given scorer: `InductiveConformal`": lambda: venn.InductiveConformal(venn.FrozenScorer(fitted)),

@@ -149,7 +149,7 @@ def alarms(n=10_000, streams_=400):
             p = p_values(size, n, np.random.default_rng([seed, 5]))
             errors.append((p < 0.1).sum())
             for name in rung:
-                rung[name] += int(getattr(venn, name)().update_many(p).max() >= np.log(20))
+                rung[name] += int(getattr(venn.monitors, name)().update_many(p).max() >= np.log(20))
         figures["unlimited" if size == n else str(size)] = {
             "rung": {name: times / streams_ for name, times in rung.items()},
             "error_rate": round(float(np.mean(errors)) / n, 4),

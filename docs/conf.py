@@ -6,6 +6,7 @@
 Examples that read data are run where $STREAMS_DATA names a folder that has them, and shown without output elsewhere.
 """
 
+import inspect
 import logging
 import os
 import re
@@ -156,13 +157,35 @@ def skip(_app, _what, name, _member, skipped, _options):
     return True if re.fullmatch(r"set_\w+_request|get_metadata_routing|metadata_routing", name) else skipped
 
 
+def full_names():
+    """Return where each public name is documented: in `venn` itself, or in its room."""
+    rooms = [room for one in venn.__all__ if inspect.ismodule(room := getattr(venn, one))]
+    # What is written small might be the name of a parameter.
+    there = {name: f"{room.__name__}.{name}" for room in rooms for name in room.__all__ if name[0].isupper()}
+    there |= {name: f"venn.{name}" for name in venn.__all__ if not inspect.ismodule(getattr(venn, name))}
+    del there["ByScores"]  # a base class, of measures and of taxonomies: each page means its own
+    return there
+
+
+FULL = full_names()
+
+
+def linked(name):
+    """Return a name between backticks, as a link to its page if it is public."""
+    return f"`{name} <{FULL[name]}>`" if name in FULL else f"`{name}`"
+
+
 def plain(_app, _what, _name, _object, _options, lines):
-    """Let |f| be an absolute value and coef_ a name in docstrings, where reStructuredText would see references."""
+    """Let |f| be an absolute value and coef_ a name in docstrings, where reStructuredText would see references.
+
+    A public name alone is a link, whichever room has it.
+    """
     code = False
     for i, line in enumerate(lines):
         code = bool(line.strip()) and (code or line.lstrip().startswith(">>>"))
         if not code:
             parts = re.split(r"(``.*?``)", line)
+            parts[::2] = [re.sub(r"`(\w+)`", lambda m: linked(m[1]), part) for part in parts[::2]]
             parts[::2] = [re.sub(r"`([^`]+)`(?=\w)", r"`\1`\\ ", part) for part in parts[::2]]  # `Name`s
             parts[::2] = [re.sub(r"(?<=\w)_(?=[\s,.;:)]|$)|\|", r"\\\g<0>", part) for part in parts[::2]]
             lines[i] = "".join(parts)

@@ -56,7 +56,7 @@ def watch(stream: streams.Stream) -> dict[str, venn.Monitor]:
         conformal=venn.Conformal(machine),
         by_class=venn.Conformal(machine, label_conditional=True),
         labels=venn.TransductiveVenn(machine, OneCategory()),
-        platt=venn.Scaler(machine, venn.Platt(), venn.DeletedScores()),
+        platt=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores()),
     )
     monitors = {name: venn.Monitor(stream.classes) for name in panel}
     by_label = [OneClass(label, code) for code, label in enumerate(stream.classes)]

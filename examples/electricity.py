@@ -23,14 +23,14 @@ def watched(shuffle: int | None) -> tuple[venn.Monitor, np.ndarray]:
     """Return the monitor and the path of the log10-martingale."""
     stream = streams.load("elec2", shuffle=shuffle).take(STEPS)
     machine = venn.LeastSquaresSVM(venn.RBF(1 / 8), C=10, classes=stream.classes)
-    model = venn.InductiveConformal(machine, schedule=venn.PrefixRestart(last=2048))
+    model = venn.InductiveConformal(machine, schedule=venn.schedules.PrefixRestart(last=2048))
     record = venn.replay(stream, venn.Panel(conformal=model))
     (p,) = record.p_values("conformal").values()
     monitor = record.monitor("conformal")
     curves = record["conformal"]
     errors = ", ".join(f"{e}: {curves.errors(e)[-1] / len(record):.3f}" for e in (0.01, 0.05, 0.1, 0.2))
     print(f"  error rate at {errors}; accuracy {curves.accuracy[-1]:.3f}; {record.seconds:.1f} s")
-    return monitor, venn.CompositeJumper().update_many(p) / np.log(10)
+    return monitor, venn.monitors.CompositeJumper().update_many(p) / np.log(10)
 
 
 paths, alarms = {}, {}

@@ -28,7 +28,7 @@ for kernel, score in zip(widths, found.cv_results_["mean_test_score"], strict=Tr
     print(f"{kernel!s:<18} log loss {-score:.3f}")
 
 scaler, chosen = found.best_estimator_  # the scaler too is of the search alone
-chosen.set_params(rule=venn.CategoryClass()).fit(scaler.transform(X[bag]), y[bag])
+chosen.set_params(rule=venn.prediction.CategoryClass()).fit(scaler.transform(X[bag]), y[bag])
 objects, labels = scaler.transform(X[new]), y[new]
 p, predicted = chosen.predict_proba(objects), chosen.predict(objects)
 ends = chosen.predict_interval(objects)[np.arange(len(labels)), predicted]

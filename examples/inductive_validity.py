@@ -28,7 +28,7 @@ import numpy as np
 
 import venn
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.schedules import FixedCalibration, FreshSplit, Prefix, PrefixRestart, RandomAssignment
+from venn.schedules import FixedCalibration, FreshSplit, Prefix, PrefixRestart, RandomAssignment
 from venn.taxonomies import Argmax, ByScores
 
 CLASSES, FIRST, Q = (0, 1), 16, 0.3

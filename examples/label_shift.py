@@ -50,7 +50,7 @@ scorer = venn.FrozenScorer(LogisticRegression().fit(training.X, training.y, samp
 
 
 def predictors(shift=None):
-    return venn.InductiveVenn(scorer, venn.AdaptiveMarginBins(), shift=shift), venn.InductiveConformal(
+    return venn.InductiveVenn(scorer, venn.taxonomies.AdaptiveMarginBins(), shift=shift), venn.InductiveConformal(
         scorer, shift=shift
     )
 

@@ -21,7 +21,7 @@ SETTINGS = {  # classes, examples, features, shift of the first feature from cla
     "2 classes, n 16, pure noise": (2, 16, 40, 0.0),
     "4 classes, n 20, pure noise": (4, 20, 40, 0.0),
 }
-RULES = {"class of the category": venn.CategoryClass(), "best row mean": venn.RowMean()}
+RULES = {"class of the category": venn.prediction.CategoryClass(), "best row mean": venn.prediction.RowMean()}
 
 
 def single_steps(c, n, d, signal, runs):

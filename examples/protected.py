@@ -19,7 +19,8 @@ from venn.predictors.protected import BrierLoss, LogLoss, Protected
 
 stream = streams.load("pima", shuffle=0)
 machine = venn.LeastSquaresSVM(venn.RBF(1 / 8), C=1, classes=stream.classes)
-bold, modest = venn.Scaler(machine, venn.Platt()), venn.Scaler(machine, venn.Platt(), venn.DeletedScores())
+bold = venn.Scaler(machine, venn.maps.Platt())
+modest = venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores())
 panel = venn.Panel(
     bold=bold,
     protected=Protected(bold, LogLoss()),

@@ -25,7 +25,9 @@ def predictor(classes):
 stream = streams.from_river(rows, name="Phishing")
 panel = venn.Panel(
     venn=predictor(stream.classes),
-    logistic=venn.FromRiver(preprocessing.StandardScaler() | linear_model.LogisticRegression(), stream.classes),
+    logistic=venn.adapters.FromRiver(
+        preprocessing.StandardScaler() | linear_model.LogisticRegression(), stream.classes
+    ),
 )
 record = venn.replay(stream, panel, progress=False)
 ours, theirs = record["venn"], record["logistic"]

@@ -38,25 +38,25 @@ QUICK, QUICK_STEPS = ("car", "breast_cancer"), 60
 SETTINGS = {"car": ((0.1, 10.0), (0.5, 10.0)), "wine_red": ((0.1, 1.0), (0.1, 1.0))}
 
 MAPS = {
-    "Platt": venn.Platt(),
-    "beta calibration": venn.BetaCalibration(),
-    "temperature": venn.Temperature(),
-    "Beta-2": venn.Beta2(),
-    "Beta": venn.BetaScaling(tuned=True),
-    "isotonic, step": venn.Isotonic("step"),
-    "isotonic, linear": venn.Isotonic("linear"),
-    "Bin-10": venn.Binning(10),
-    "Bin-50": venn.Binning(50),
-    "Softmax": venn.Softmax(),
-    "01": venn.Sigma01(),
-    "PP": venn.SigmaPP(),
+    "Platt": venn.maps.Platt(),
+    "beta calibration": venn.maps.BetaCalibration(),
+    "temperature": venn.maps.Temperature(),
+    "Beta-2": venn.maps.Beta2(),
+    "Beta": venn.maps.BetaScaling(tuned=True),
+    "isotonic, step": venn.maps.Isotonic("step"),
+    "isotonic, linear": venn.maps.Isotonic("linear"),
+    "Bin-10": venn.maps.Binning(10),
+    "Bin-50": venn.maps.Binning(50),
+    "Softmax": venn.maps.Softmax(),
+    "01": venn.maps.Sigma01(),
+    "PP": venn.maps.SigmaPP(),
 }
 HINGE, SQUARES = "SVM", "least-squares SVM"
 SOURCES = {
-    "training": venn.TrainingScores(),
-    "deleted": venn.DeletedScores(),
-    "cross-fitted": venn.CrossFittedScores(folds=5),
-    "held out": venn.HeldOutScores(venn.PrefixRestart()),
+    "training": venn.predictors.TrainingScores(),
+    "deleted": venn.predictors.DeletedScores(),
+    "cross-fitted": venn.predictors.CrossFittedScores(folds=5),
+    "held out": venn.predictors.HeldOutScores(venn.schedules.PrefixRestart()),
 }
 WAYS = {"Training scores": (HINGE, "training"), "Deleted scores": (SQUARES, "deleted")}
 VENN = {"Training scores": "Venn", "Deleted scores": "Venn-Abers"}

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from streams.catalogue import PUBLISHED, DatasetInfo, Published
+from streams.catalogue import PUBLISHED, UNPUBLISHED, DatasetInfo, Published
 from streams.checks import Label
 from streams.example import Scaling, Stream
 from streams.files import Progress
@@ -176,48 +176,8 @@ class _Made:
         return self.make()
 
 
-_SETS: dict[str, _Made | Published] = {
-    made.known.name: made
-    for made in (
-        _Made(
-            DatasetInfo(
-                name="car",
-                rows=1728,
-                features=6,
-                classes=4,
-                notes="Acceptability of a car. Complete enumeration in lexicographic order: shuffle.",
-                origin="UCI 19 Car Evaluation; M. Bohanec, V. Rajkovic (DEX model 1988), donated 1997; "
-                "doi 10.24432/C5JP48",
-                licence="CC BY 4.0 (UCI)",
-                where="generated",
-            ),
-            _car,
-        ),
-        _Made(
-            DatasetInfo(
-                name="digits",
-                rows=1797,
-                features=64,
-                classes=10,
-                notes="Handwritten digits, 8 x 8 counts 0..16: the last 1797 rows of optdigits.",
-                origin="scikit-learn load_digits; UCI 80, E. Alpaydin, C. Kaynak 1998; doi 10.24432/C50P49",
-                licence="CC BY 4.0 (UCI)",
-                where="packaged",
-            ),
-            _digits,
-        ),
-        _Made(
-            DatasetInfo(
-                name="breast_cancer",
-                rows=569,
-                features=30,
-                classes=2,
-                notes="Malignant or benign tumour: the same rows as wdbc.",
-                origin="scikit-learn load_breast_cancer; UCI 17, W. Wolberg et al. 1993; doi 10.24432/C5DW2B",
-                licence="CC BY 4.0 (UCI)",
-                where="packaged",
-            ),
-            _breast_cancer,
-        ),
-    )
-} | {published.name: published for published in PUBLISHED}
+_MAKERS = {"car": _car, "digits": _digits, "breast_cancer": _breast_cancer}
+
+_SETS: dict[str, _Made | Published] = {name: _Made(known, _MAKERS[name]) for name, known in UNPUBLISHED.items()} | {
+    published.name: published for published in PUBLISHED
+}

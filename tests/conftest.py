@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import inspect
 import os
 import signal
 import subprocess
@@ -54,14 +55,22 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: place.get(item.path.name, len(place)))
 
 
+def public():
+    """Return every public name of `venn` and its rooms, whichever room has it: what a repr shows can be typed."""
+    rooms = [room for name in venn.__all__ if inspect.ismodule(room := getattr(venn, name))]
+    found = {name: getattr(room, name) for room in rooms if room is not venn.scale for name in room.__all__}
+    del found["ByScores"]  # a base class, of measures and of taxonomies
+    return found
+
+
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {
     "rbf": (venn.RBF(0.5), svm.rbf(0.5)),
     "rbf flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
     "rbf sharp": (venn.RBF(50.0), svm.rbf(50.0)),
     "linear": (venn.Linear(), svm.linear()),
-    "quadratic": (venn.Polynomial(2), svm.polynomial(2)),
-    "cubic": (venn.Polynomial(3, 0.5, 0.0), svm.polynomial(3, 0.5, 0.0)),
+    "quadratic": (venn.machines.Polynomial(2), svm.polynomial(2)),
+    "cubic": (venn.machines.Polynomial(3, 0.5, 0.0), svm.polynomial(3, 0.5, 0.0)),
 }
 
 
@@ -119,7 +128,7 @@ def leaving_out(make, X, y):
     With n log n examples learned instead of n^2: a copy learns one half of those in question before its ways part over
     which of the other half to leave out. Machines of the hinge loss learn a small bag anew: their buffers are large.
     """
-    if isinstance(getattr(make(), "machine", None), venn.OneVsAllSVM | venn.OneVsOneSVM):
+    if isinstance(getattr(make(), "machine", None), venn.OneVsAllSVM | venn.machines.OneVsOneSVM):
         for i in range(len(y)):
             yield i, learned(make(), np.delete(X, i, 0), np.delete(y, i))
         return

@@ -30,7 +30,7 @@ KEPT = Path(tempfile.gettempdir()) / "venn_coverage"
 
 # The core rooms: folders or files of the package.
 ROOMS = (
-    "_compiled", "machines", "taxonomies", "predictors", "calibrators", "nonconformity", "prediction", "monitors",
+    "_compiled", "machines", "taxonomies", "predictors", "maps", "nonconformity", "prediction", "monitors",
     "smoothing", "priors",
 )  # fmt: skip
 

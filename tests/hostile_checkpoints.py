@@ -5,6 +5,7 @@ As a program: `python tests/hostile_checkpoints.py SECONDS SEED`, in a process t
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import sys
@@ -42,29 +43,35 @@ def squares():
 
 SUBJECTS = {
     "hinge": hinge,
-    "pairs": lambda: venn.OneVsOneSVM(venn.Linear(), 1.0, CLASSES, [1, 2, 1]),
+    "pairs": lambda: venn.machines.OneVsOneSVM(venn.Linear(), 1.0, CLASSES, [1, 2, 1]),
     "squares": squares,
     "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
-    "neighbours": lambda: venn.NearestNeighbours(2, CLASSES),
-    "centroid": lambda: venn.NearestCentroid(CLASSES),
-    "distances": lambda: venn.NeighbourDistances(2, CLASSES),
-    "window": lambda: SlidingWindow(venn.NearestNeighbours(2, CLASSES), 10),
+    "neighbours": lambda: venn.machines.NearestNeighbours(2, CLASSES),
+    "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
+    "distances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
+    "window": lambda: SlidingWindow(venn.machines.NearestNeighbours(2, CLASSES), 10),
     "hinge window": lambda: SlidingWindow(hinge(), 10),
     "venn": lambda: venn.TransductiveVenn(hinge(), venn.Deleted(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
-    "scaler": lambda: venn.Scaler(squares(), venn.Isotonic(), venn.HeldOutScores(venn.PrefixRestart(first=4))),
-    "bins": lambda: venn.Scaler(squares(), venn.Binning(), venn.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.Sigma01()),
-    "inductive": lambda: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
-    "bag": lambda: venn.InductiveVenn(squares(), venn.AdaptiveMarginBins(), venn.RandomAssignment(first=6)),
-    "inductive abers": lambda: venn.InductiveVennAbers(squares(), venn.RandomAssignment(0.5, first=6)),
-    "inductive pairs": lambda: venn.InductiveOneVsOneAbers(
-        squares(), venn.BrierMerge(), venn.RandomAssignment(0.5, first=6)
+    "scaler": lambda: venn.Scaler(
+        squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
-    "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.PrefixRestart(first=6)),
-    "cross": lambda: venn.CrossVenn(venn.NearestCentroid(CLASSES), folds=3, first=6),
-    "balanced": lambda: venn.Balanced(venn.InductiveVenn(venn.NearestCentroid(CLASSES)), (1, 0.5, 1)),
-    "protected": lambda: venn.Protected(venn.Scaler(hinge(), venn.Platt())),
+    "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
+    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Sigma01()),
+    "inductive": lambda: venn.InductiveVenn(squares(), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=6)),
+    "bag": lambda: venn.InductiveVenn(
+        squares(), venn.taxonomies.AdaptiveMarginBins(), venn.schedules.RandomAssignment(first=6)
+    ),
+    "inductive abers": lambda: venn.InductiveVennAbers(squares(), venn.schedules.RandomAssignment(0.5, first=6)),
+    "inductive pairs": lambda: venn.predictors.InductiveOneVsOneAbers(
+        squares(), venn.maps.BrierMerge(), venn.schedules.RandomAssignment(0.5, first=6)
+    ),
+    "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
+    "cross": lambda: venn.predictors.CrossVenn(venn.machines.NearestCentroid(CLASSES), folds=3, first=6),
+    "balanced": lambda: venn.predictors.Balanced(
+        venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)), (1, 0.5, 1)
+    ),
+    "protected": lambda: venn.predictors.Protected(venn.Scaler(hinge(), venn.maps.Platt())),
     "restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 20)), venn.Monitor(CLASSES, window=5), 3),
     "panel": lambda: venn.Panel(venn=venn.TransductiveVenn(m := squares()), conformal=venn.Conformal(m)),
 }
@@ -93,7 +100,7 @@ def ask(subject, x):
 
 def packed(header, arrays):
     header = {key: value for key, value in header.items() if key != "crc32"}
-    return b"".join(archive.pieces(header, arrays))
+    return archive.packed(header, arrays)
 
 
 def spots(value, path=()):
@@ -162,8 +169,7 @@ def changed_arrays(arrays, rng):
 
 def damaged(data, rng):
     """Return a checkpoint with something changed and the right checksums."""
-    header, members = archive.unpack(data)
-    arrays = {name: archive.view(member).copy() for name, member in members.items()}
+    header, arrays = archive.read(io.BytesIO(data))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         if arrays and rng.random() < 0.5:
             with np.errstate(all="ignore"):

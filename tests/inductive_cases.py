@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 import venn
 from venn.machines.frozen import FrozenScorer
-from venn.predictors.schedules import FixedCalibration, FreshSplit, Prefix, PrefixRestart, RandomAssignment
+from venn.schedules import FixedCalibration, FreshSplit, Prefix, PrefixRestart, RandomAssignment
 from venn.taxonomies import ByScores
 
 
@@ -67,7 +67,7 @@ class Failing(Centroids):
 
     def learn_one(self, x, y):
         if x[0] == 13:
-            raise venn.NotConverged("13")
+            raise venn.machines.NotConverged("13")
         super().learn_one(x, y)
 
 

@@ -45,7 +45,7 @@ def hinge() -> venn.OneVsAllSVM:
 
 
 def inductive(kind: Callable[..., object], **parameters: object) -> Callable[[], Made]:
-    return lambda: one(kind(squares(), schedule=venn.PrefixRestart(first=20, last=150), **parameters))
+    return lambda: one(kind(squares(), schedule=venn.schedules.PrefixRestart(first=20, last=150), **parameters))
 
 
 def one(predictor: object) -> Made:
@@ -61,9 +61,9 @@ def on_hinge() -> Made:
     return several(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
         span=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
-        platt=venn.Scaler(machine, venn.Platt()),
-        isotonic=venn.Scaler(machine, venn.Isotonic(), venn.DeletedScores()),
-        protected=venn.Protected(venn.Scaler(machine, venn.Binning())),
+        platt=venn.Scaler(machine, venn.maps.Platt()),
+        isotonic=venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
+        protected=venn.predictors.Protected(venn.Scaler(machine, venn.maps.Binning())),
     )
 
 
@@ -73,8 +73,8 @@ def on_squares() -> Made:
         abers=venn.TransductiveVennAbers(machine),
         deleted=venn.TransductiveVenn(machine),
         conformal=venn.Conformal(machine, label_conditional=True),
-        held_out=venn.Scaler(machine, venn.Platt(), venn.HeldOutScores()),
-        crossed=venn.Scaler(machine, venn.Beta2(), venn.CrossFittedScores(3)),
+        held_out=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.HeldOutScores()),
+        crossed=venn.Scaler(machine, venn.maps.Beta2(), venn.predictors.CrossFittedScores(3)),
     )
 
 
@@ -86,26 +86,34 @@ def windowed() -> Made:
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
-    "pairs": lambda: one(venn.TransductiveVenn(venn.OneVsOneSVM(venn.RBF(0.1), 10.0, CAR.classes), venn.Argmax())),
+    "pairs": lambda: one(
+        venn.TransductiveVenn(venn.machines.OneVsOneSVM(venn.RBF(0.1), 10.0, CAR.classes), venn.Argmax())
+    ),
     "logistic": lambda: one(
         venn.TransductiveVenn(venn.KernelLogisticRegression(venn.RBF(0.5), 10.0, CAR.classes), venn.Argmax())
     ),
     "neighbours": lambda: one(
-        venn.TransductiveVenn(venn.NearestNeighbours(5, CAR.classes), venn.Deleted(venn.Dissent()))
+        venn.TransductiveVenn(venn.machines.NearestNeighbours(5, CAR.classes), venn.Deleted(venn.taxonomies.Dissent()))
     ),
-    "centroid": lambda: one(venn.TransductiveVenn(venn.NearestCentroid(CAR.classes), venn.Deleted(venn.Argmax()))),
-    "distances": lambda: one(venn.Conformal(venn.NeighbourDistances(3, CAR.classes), venn.DistanceRatio())),
+    "centroid": lambda: one(
+        venn.TransductiveVenn(venn.machines.NearestCentroid(CAR.classes), venn.Deleted(venn.Argmax()))
+    ),
+    "distances": lambda: one(
+        venn.Conformal(venn.machines.NeighbourDistances(3, CAR.classes), venn.nonconformity.DistanceRatio())
+    ),
     "window": windowed,
     "hinge window": lambda: one(venn.TransductiveVenn(venn.SlidingWindow(hinge(), 60), venn.Argmax())),
     "inductive": inductive(venn.InductiveVenn),
-    "inductive bins": inductive(venn.InductiveVenn, taxonomy=venn.AdaptiveMarginBins()),
+    "inductive bins": inductive(venn.InductiveVenn, taxonomy=venn.taxonomies.AdaptiveMarginBins()),
     "inductive abers": inductive(venn.InductiveVennAbers),
     "inductive conformal": inductive(venn.InductiveConformal),
-    "cross": lambda: one(venn.CrossVenn(squares(), folds=3, first=20)),
+    "cross": lambda: one(venn.predictors.CrossVenn(squares(), folds=3, first=20)),
     "balanced": lambda: one(
-        venn.Balanced(venn.InductiveVenn(squares(), schedule=venn.PrefixRestart(first=20, last=150)), (1, 1, 0.4, 1))
+        venn.predictors.Balanced(
+            venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=20, last=150)), (1, 1, 0.4, 1)
+        )
     ),
-    "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.RandomAssignment(0.5, first=20))),
+    "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.schedules.RandomAssignment(0.5, first=20))),
 }
 
 

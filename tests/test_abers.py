@@ -12,7 +12,7 @@ from naive import abers as naive
 from sklearn.isotonic import IsotonicRegression
 
 from venn._compiled import hull_tree, hulls
-from venn.calibrators import (
+from venn.maps import (
     BrierMerge,
     LogMerge,
     OneVsAllAbers,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive import abers as naive
 
-from venn import VennAbers
+from venn.maps import VennAbers
 
 
 def contents(calibrator):

@@ -16,7 +16,7 @@ import benitez_pena_2020  # noqa: E402
 from benitez_pena import answers, control, machines, published, sets, study, tables  # noqa: E402
 from benitez_pena.methods import ALL, CONSTANT, PAPER, RESAMPLED, methods  # noqa: E402
 
-from venn.machines.linear_svm import LinearSVM  # noqa: E402
+from venn.batch.linear_svm import LinearSVM  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)

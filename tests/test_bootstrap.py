@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from venn.adapters.bootstrap import BootstrapSVC, least_threshold, lower_medians
+from venn.batch.bootstrap import BootstrapSVC, least_threshold, lower_medians
 
 CS = [0.05, 0.5, 4.0]
 
@@ -160,7 +160,7 @@ def test_probabilities_need_no_room_for_all_scores(monkeypatch):
     X, y = examples(5)
     model = BootstrapSVC(CS, 20, 1.0, sensitivity=0.9, random_state=0)
     p, a = model.fit(X, y).predict_proba(X), model.threshold_
-    monkeypatch.setattr("venn.adapters.bootstrap.CHUNK", 200)
+    monkeypatch.setattr("venn.batch.bootstrap.CHUNK", 200)
     np.testing.assert_allclose(model.predict_proba(X), p, atol=1e-12)
     assert model.fit(X, y).threshold_ == a
 

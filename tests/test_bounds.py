@@ -378,7 +378,7 @@ def test_variance_that_is_learned_pays_where_it_is_small():
 
 def one_category(y, c):
     """Return the realised rows (n, c) of the one-category Venn predictor, by the engine."""
-    machine = venn.NearestCentroid(range(c))
+    machine = venn.machines.NearestCentroid(range(c))
     model = venn.TransductiveVenn(machine, OneCategory())
     rows = []
     for i, label in enumerate(y.tolist()):

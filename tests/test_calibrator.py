@@ -41,7 +41,7 @@ from test_svc import refuted
 
 import venn
 from venn.adapters.calibrator import VennAbersCalibrator
-from venn.calibrators.abers import VennAbers
+from venn.maps.abers import VennAbers
 
 ONE_SPLIT = ShuffleSplit(1, test_size=0.4, random_state=0)
 NAMES = np.array(["ant", "bee", "cow", "dog"])
@@ -106,7 +106,7 @@ def test_a_fitted_classifier_and_two_isotonic_regressions(name, c):
 
 
 @pytest.mark.parametrize("c", [2, 3])
-@pytest.mark.parametrize("merge", [None, venn.BrierMerge()], ids=["log", "Brier"])
+@pytest.mark.parametrize("merge", [None, venn.maps.BrierMerge()], ids=["log", "Brier"])
 def test_folds_are_merged(c, merge):
     X, y = examples(n=90, c=c, seed=2)
     new = X[:12] + 0.25
@@ -161,7 +161,7 @@ def test_a_fitted_classifier_one_against_one(name, c):
     other = VennAbersCalibrator(fitted, cv="prefit").fit(X[40:], y[40:])
     np.testing.assert_array_equal(model.predict_interval(X), other.predict_interval(X))
     assert abs(model.predict_proba(X) - other.predict_proba(X)).max() > 0.01
-    direct = venn.OneVsOneAbers(NAMES[:c].tolist()).calibrate(f[40:].round(7), y[40:]).predict_proba(f.round(7))
+    direct = venn.maps.OneVsOneAbers(NAMES[:c].tolist()).calibrate(f[40:].round(7), y[40:]).predict_proba(f.round(7))
     np.testing.assert_allclose(model.predict_proba(X), direct, atol=1e-12)
 
 
@@ -553,7 +553,7 @@ def test_a_fitted_classifier_is_cross_validated_in_a_frozen_estimator():
 def test_grid_search_and_cross_val_score_by_log_loss():
     X, y = examples(n=90, c=3, seed=16)
     model = VennAbersCalibrator(make_pipeline(StandardScaler(), SVC()), cv=3)
-    grid = {"estimator__svc__gamma": [0.01, 1.0], "merge": [venn.LogMerge(), venn.BrierMerge()]}
+    grid = {"estimator__svc__gamma": [0.01, 1.0], "merge": [venn.maps.LogMerge(), venn.maps.BrierMerge()]}
     search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=2, error_score="raise").fit(X, y)
     best = clone(model).set_params(**search.best_params_)
     losses = cross_val_score(best, X, y, scoring="neg_log_loss", cv=2)

@@ -50,7 +50,7 @@ def failed(attack, most=60):
 
 
 def test_a_wrong_score_is_found(monkeypatch):
-    real = venn.NearestCentroid.hypotheses
+    real = venn.machines.NearestCentroid.hypotheses
 
     def wrong(machine, x):
         answer = real(machine, x)
@@ -60,7 +60,7 @@ def test_a_wrong_score_is_found(monkeypatch):
 
     monkeypatch.setattr(shuffling, "WEIGHTED", {})
     monkeypatch.setattr(shuffling, "PLAIN", ("centroid",))
-    monkeypatch.setattr(venn.NearestCentroid, "hypotheses", wrong)
+    monkeypatch.setattr(venn.machines.NearestCentroid, "hypotheses", wrong)
     assert "centroid" in failed("shuffle")
 
 
@@ -68,13 +68,13 @@ def test_a_predictor_that_counts_wrongly_is_found(monkeypatch):
     real = venn.TransductiveVennAbers.predict_one
     monkeypatch.setattr(
         venn.TransductiveVennAbers, "predict_one",
-        lambda model, x: venn.ClassIntervals(real(model, x).pairs * 0.999, model.classes),
+        lambda model, x: venn.prediction.ClassIntervals(real(model, x).pairs * 0.999, model.classes),
     )  # fmt: skip
     assert failed("shuffle").startswith("abers")
 
 
 def test_a_refusal_that_changes_something_is_found(monkeypatch):
-    real = venn.Power.update
+    real = venn.monitors.Power.update
 
     def forgetful(martingale, p):
         martingale._n = getattr(martingale, "_n", 0)
@@ -84,7 +84,7 @@ def test_a_refusal_that_changes_something_is_found(monkeypatch):
             real(martingale, 0.5)
             raise
 
-    monkeypatch.setattr(venn.Power, "update", forgetful)
+    monkeypatch.setattr(venn.monitors.Power, "update", forgetful)
     monkeypatch.setattr(subjects, "INSTANCES", {"Power": subjects.INSTANCES["Power"]})
     monkeypatch.setattr(fuzzing, "call_function", fuzzing.call_method)
     assert "refused, and something has changed" in failed("fuzz")

@@ -177,7 +177,7 @@ def test_answers_agree_with_each_other(svm, c):
 def test_a_rule_picks_the_label():
     X, y = examples(n=60, c=3, seed=7)
     new = np.random.default_rng(7).normal(size=(60, 2)) * 2
-    model = VennClassifier(**SQUARES, rule=venn.CategoryClass()).fit(X, y)
+    model = VennClassifier(**SQUARES, rule=venn.prediction.CategoryClass()).fit(X, y)
     predictions = [model.predictor_.predict_one(x) for x in new]
     assert {prediction.guaranteed for prediction in predictions} == {"predicted label"}
     assert model.predict(new).tolist() == [prediction.label for prediction in predictions]
@@ -291,7 +291,11 @@ BAD = {
 BAD_VENN = {
     "taxonomy": ({"taxonomy": "argmax"}, TypeError, "taxonomy must be a taxonomy object"),
     "rule": ({"rule": "mean"}, TypeError, "rule must be a rule object"),
-    "rule of the machine": ({"rule": venn.CategoryClass(), "svm": None}, ValueError, r"rule must be RowMean\(\) or"),
+    "rule of the machine": (
+        {"rule": venn.prediction.CategoryClass(), "svm": None},
+        ValueError,
+        r"rule must be RowMean\(\) or",
+    ),
 }
 BAD_CONFORMAL = {
     "measure": ({"measure": "margin"}, TypeError, "measure must be a nonconformity measure"),
@@ -350,7 +354,7 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(kind, name):
 @pytest.mark.parametrize("kind", BOTH)
 def test_bad_examples_leave_no_trace(kind, call, message):
     X, y = examples(n=20)
-    model = kind(venn.Polynomial(2), svm=venn.LeastSquaresSVM).fit(X, y)
+    model = kind(venn.machines.Polynomial(2), svm=venn.LeastSquaresSVM).fit(X, y)
     before = said(model, X)
     with pytest.raises(ValueError, match=message):
         call(model, X, y)
@@ -525,7 +529,7 @@ def test_grid_search_over_kernels_with_the_log_loss():
             for train, test in cv.split(X, y):
                 scaler = StandardScaler().fit(X[train])
                 machine = venn.LeastSquaresSVM(kernel, C, NAMES.tolist())
-                loop = venn.TransductiveVenn(machine, rule=venn.RowMean())
+                loop = venn.TransductiveVenn(machine, rule=venn.prediction.RowMean())
                 for x, label in zip(scaler.transform(X[train]), y[train].tolist(), strict=True):
                     loop.learn_one(x, label)
                 p = [loop.predict_one(x).proba for x in scaler.transform(X[test])]
@@ -597,6 +601,6 @@ def test_sparse_rows_say_what_dense_ones_say():
         assert (sparse.predict_interval(X[30:]) == dense.predict_interval(X[30:])).all()
     sets = [ConformalClassifier(venn.Linear(), seed=3).fit(of[:30], y[:30]).predict_p(of[30:]) for of in (X, thin)]
     assert (sets[0] == sets[1]).all()
-    kept = venn.NearestCentroid
+    kept = venn.machines.NearestCentroid
     with pytest.raises(TypeError, match="sparse"):
         VennClassifier(svm=lambda kernel, C, classes: kept(classes), taxonomy=venn.Argmax()).fit(thin[:20], y[:20])

@@ -307,7 +307,7 @@ class Stubborn:
 
     def predict_one(self, x):
         if self.machine.n == 2:
-            raise venn.NotConverged("residual must be at most 1e-8,\n got 1")
+            raise venn.machines.NotConverged("residual must be at most 1e-8,\n got 1")
         return Forecast(np.full(4, 0.25), self.classes)
 
     def learn_one(self, x, y):
@@ -345,7 +345,7 @@ def test_plain_words():
             {
                 "in": Multiprobability(rows, classes),
                 "out": Multiprobability(far, classes),
-                "safe": Multiprobability(far, classes, venn.CategoryClass(), 1),
+                "safe": Multiprobability(far, classes, venn.prediction.CategoryClass(), 1),
                 "sure": Forecast(np.array([0.0, 1.0]), classes),
                 "unsure": Forecast(np.array([0.5, 0.5]), classes),
             },

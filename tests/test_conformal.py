@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects
+from conftest import KERNELS, LABELS, OBJECTS, labels, learned, objects, public
 from naive import conformal as naive
 from naive import logistic
 from naive.coins import coin
@@ -34,7 +34,7 @@ def logits(c=3, C=1.0):
 
 
 def centroids(c=3, C=1.0):
-    return venn.NearestCentroid(range(c))
+    return venn.machines.NearestCentroid(range(c))
 
 
 class Denied(ByScores):
@@ -184,7 +184,7 @@ def test_a_subclass_with_values_of_its_own_is_ranked_by_them(base):
 
 def test_a_ratio_of_what_is_no_distance_is_refused():
     """At once for machines that are known, not when the first score above 0 comes; by the scores for others."""
-    for machine in (hinge(), squares(), venn.NearestNeighbours(3, range(3))):
+    for machine in (hinge(), squares(), venn.machines.NearestNeighbours(3, range(3))):
         with pytest.raises(TypeError, match="machine must have distances for scores, as NearestCentroid"):
             Conformal(machine, DistanceRatio())
     answer = learned(squares(2), [[0.0], [1.0]], [0, 1]).hypotheses([0.0])
@@ -246,7 +246,7 @@ def test_p_values_by_hand():
     At 1, as "a", it is -10 for the new example and -9.5, -7.5, -7 and -9 for 0, 2, 10 and 12; as "b" it is 10 and
     all others are below -3. At 6, as "a", it is 0, the others -7, -8, -16/3 and -22/3; as "b" the mirror image.
     """
-    model = Conformal(venn.NearestCentroid(["a", "b"]), smoothed=False)
+    model = Conformal(venn.machines.NearestCentroid(["a", "b"]), smoothed=False)
     learned(model, [[0.0], [2.0], [10.0], [12.0]], ["a", "a", "b", "b"])
     assert model.predict_one([1.0]).p_values.tolist() == [1.0, 0.2]
     assert model.predict_one([6.0]).p_values.tolist() == [0.2, 0.2]
@@ -266,7 +266,7 @@ def test_the_first_p_values_are_the_random_number():
 
 def test_objects_that_are_asked_about_at_one_step_have_numbers_of_their_own():
     """As those of one `predict_p` of a `ConformalClassifier`."""
-    model = Conformal(venn.NearestCentroid(range(2)), seed=5)
+    model = Conformal(venn.machines.NearestCentroid(range(2)), seed=5)
     p = np.array([model.predict_one([float(x)]).p_values[0] for x in range(400)])
     assert p.tolist() == [coin(5, 0, [x]) for x in range(400)]
     assert len(np.unique(p)) == 400
@@ -365,7 +365,7 @@ def test_one_panel_solves_once_for_all():
 
 def test_repr_can_be_typed():
     model = Conformal(hinge(), Margin(deleted=False), label_conditional=True, smoothed=False, seed=5)
-    again = eval(repr(model), {**vars(venn), "Conformal": Conformal, "Margin": Margin})
+    again = eval(repr(model), public())
     assert repr(again) == repr(model)
     assert model.classes == (0, 1, 2)
     assert Margin() != Margin(deleted=False)
@@ -427,12 +427,12 @@ def test_other_parameters_are_checked():
 
 
 def test_multipliers_need_a_machine_that_has_them():
-    for machine in (centroids(), venn.NearestNeighbours(3, range(3))):
+    for machine in (centroids(), venn.machines.NearestNeighbours(3, range(3))):
         with pytest.raises(TypeError, match=r"machine must have Lagrange multipliers.*got Nearest"):
             Conformal(machine, Multiplier())
         with pytest.raises(TypeError, match="hypotheses must be those of a machine with multipliers"):
             Multiplier().rank(machine.hypotheses([0.0]))
-    for kernel in (venn.Linear(), venn.Polynomial(2)):
+    for kernel in (venn.Linear(), venn.machines.Polynomial(2)):
         with pytest.raises(ValueError, match="kernel must be strictly positive definite"):
             Conformal(venn.OneVsAllSVM(kernel, 1.0, range(3)), Multiplier())
         for machine in (venn.LeastSquaresSVM, venn.KernelLogisticRegression):

@@ -44,7 +44,7 @@ def squares(c):
 
 
 def centroids(c):
-    return venn.NearestCentroid(range(c))
+    return venn.machines.NearestCentroid(range(c))
 
 
 CASES = {  # machine, measure, objects, labels, classes, streams, steps

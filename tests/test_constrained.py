@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from venn.adapters.constrained import ClassWeightScan, ConstrainedSVC, Infeasible, Scip
+from venn.batch.constrained import ClassWeightScan, ConstrainedSVC, Infeasible, Scip
 from venn.machines.machine import NotConverged
 
 SHARES = [

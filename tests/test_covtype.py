@@ -147,7 +147,7 @@ def test_departures_sum_to_zero_over_the_orders_of_a_bag(bag):
         block = model.predict_many(rows[:1])
         found = stream.departures(block, bag[[last]])[0]
         total += found
-        of_picked += found[venn.RowMean().choose(block.probabilities[0], None)]
+        of_picked += found[venn.prediction.RowMean().choose(block.probabilities[0], None)]
     np.testing.assert_allclose(total, 0, atol=1e-12)
     assert of_picked < -0.1
 

@@ -126,7 +126,7 @@ def test_nearest_class_of_its_scores_predicts_well():
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
         abers=venn.TransductiveVennAbers(machine),
-        platt=venn.Scaler(machine, venn.Platt()),
+        platt=venn.Scaler(machine, venn.maps.Platt()),
     )
     right = np.zeros(3)
     for x, label in zip(X, y.tolist(), strict=True):

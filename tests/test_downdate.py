@@ -255,7 +255,7 @@ def test_what_cannot_be_certified_changes_nothing(place):
     machine.reweigh(None)
     factor, scores, deleted = machine._system.solution.factor.copy(), machine.bag.scores, machine.deleted_bag.scores
     kernel.sign = -1.0
-    with pytest.raises(venn.NotConverged, match="kernel must be positive semidefinite"):
+    with pytest.raises(venn.machines.NotConverged, match="kernel must be positive semidefinite"):
         machine.unlearn_one(place)
     kernel.sign = 1.0
     assert machine.n == 10

@@ -29,7 +29,7 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import MarginBag, counter
 from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.schedules import (
+from venn.schedules import (
     FixedCalibration,
     FreshSplit,
     NoTraining,
@@ -118,7 +118,7 @@ def test_width_and_curves():
     rng = np.random.default_rng(4)
     X = objects("grid", rng, 80)
     y = labels("signal", rng, X, 3)
-    model, sizes = InductiveVenn(lssvm(3), schedule=Prefix(first=10), rule=venn.RowMean()), []
+    model, sizes = InductiveVenn(lssvm(3), schedule=Prefix(first=10), rule=venn.prediction.RowMean()), []
     twin = copy.deepcopy(model)
     for n in range(80):
         split = naive.prefix(n, 0.7, 10)
@@ -163,15 +163,16 @@ def test_labels_of_calibration_examples_do_not_reach_the_scorer(name):
 # The order within the training set and within the calibration set says nothing ---------------------------------------
 
 OWN = [
-    venn.Argmax(), venn.TopTwo(), Threshold(0.6), venn.RunnerUp(0.3), venn.Gap(0.2), venn.MarginBins(),
-    venn.TopScoreBins([-0.5, 0.5]), AdaptiveMarginBins(), venn.ScoreBins(),
+    venn.Argmax(), venn.taxonomies.TopTwo(), Threshold(0.6), venn.taxonomies.RunnerUp(0.3),
+    venn.taxonomies.Gap(0.2), venn.taxonomies.MarginBins(),
+    venn.taxonomies.TopScoreBins([-0.5, 0.5]), AdaptiveMarginBins(), venn.taxonomies.ScoreBins(),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("taxonomy", OWN, ids=repr)
 @pytest.mark.parametrize("c", [2, 3])
 def test_mirror_images_share_a_category_whatever_the_order(taxonomy, c):
-    if c == 3 and isinstance(taxonomy, venn.ScoreBins):
+    if c == 3 and isinstance(taxonomy, venn.taxonomies.ScoreBins):
         pytest.skip("for two classes")
     X, y, seen, labels_, asked = mirrored(c)
     rng = np.random.default_rng(6)
@@ -214,7 +215,7 @@ def test_margins_in_order_give_the_bins_of_the_definition(seed, levels):
     c = 2 + seed % 3
     S, y = rng.integers(0, levels, size=(120, c)) / levels, rng.integers(0, c, 120)
     asked = rng.integers(0, levels, size=(2, c)) / levels
-    reader = counter(AdaptiveMarginBins(), tuple(range(c)), venn.CategoryClass())
+    reader = counter(AdaptiveMarginBins(), tuple(range(c)), venn.prediction.CategoryClass())
     assert type(reader) is MarginBag
     n = 0
     while n < 120:
@@ -241,8 +242,8 @@ def makers():
             yield f"{name}-{taxonomy}", lambda s=schedule, t=taxonomy: InductiveVenn(lssvm(3), t, s)
     yield "frozen", lambda: InductiveVenn(frozen(3))
     yield "frozen, all examples", lambda: InductiveVenn(frozen(3), AboveMedian())
-    yield "frozen, fixed", lambda: InductiveVenn(frozen(3), None, FixedCalibration(7), venn.Maximin())
-    yield "row mean", lambda: InductiveVenn(frozen(3), Threshold(), rule=venn.RowMean())
+    yield "frozen, fixed", lambda: InductiveVenn(frozen(3), None, FixedCalibration(7), venn.prediction.Maximin())
+    yield "row mean", lambda: InductiveVenn(frozen(3), Threshold(), rule=venn.prediction.RowMean())
 
 
 MAKERS = dict(makers())
@@ -306,10 +307,10 @@ def test_a_block_is_a_frozen_value():
 def test_guarantees():
     assert InductiveVenn(frozen()).predict_one([0.0, 0.0]).guaranteed == "predicted label"
     assert InductiveVenn(frozen(), OneCategory()).predict_one([0.0, 0.0]).guaranteed == "realised row"
-    assert InductiveVenn(frozen(), rule=venn.Maximin()).predict_one([0.0, 0.0]).guaranteed == "realised row"
+    assert InductiveVenn(frozen(), rule=venn.prediction.Maximin()).predict_one([0.0, 0.0]).guaranteed == "realised row"
     assert CrossVenn(lssvm(2)).predict_one([0.0, 0.0]).guaranteed == "nothing"
     with pytest.raises(ValueError, match="rule must be"):
-        InductiveVenn(frozen(), OneCategory(), rule=venn.CategoryClass())
+        InductiveVenn(frozen(), OneCategory(), rule=venn.prediction.CategoryClass())
 
 
 def test_what_schedules_promise_online():
@@ -401,7 +402,7 @@ def test_a_training_that_fails_leaves_predictions_that_say_nothing():
     for n in range(30):
         try:
             model.learn_one(X[n], n % 2)
-        except venn.NotConverged:
+        except venn.machines.NotConverged:
             failures += 1
             assert model.scorer is None
             assert np.array_equal(model.predict_one(X[0]).probabilities, np.eye(2))

@@ -15,7 +15,7 @@ import venn
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
-from venn.predictors.schedules import NoTraining, PrefixRestart
+from venn.schedules import NoTraining, PrefixRestart
 
 
 def pairs_by_definition(X, y, x, split, c, score):
@@ -61,7 +61,7 @@ def on_grid(bag, labels, s):
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize(("c", "merge"), [(2, None), (3, venn.BrierMerge()), (4, None)])
+@pytest.mark.parametrize(("c", "merge"), [(2, None), (3, venn.maps.BrierMerge()), (4, None)])
 def test_one_against_one_is_the_definition_at_every_step(name, c, merge):
     rng = np.random.default_rng(len(name) + c)
     schedule, split = SCHEDULES[name]
@@ -153,7 +153,7 @@ MAKERS = {
     **{name: lambda s=schedule: InductiveVennAbers(lssvm(3), s) for name, (schedule, _) in SCHEDULES.items()},
     "frozen": lambda: InductiveVennAbers(frozen(3)),
     "one against one": lambda: InductiveOneVsOneAbers(lssvm(3), None, PrefixRestart(6)),
-    "one against one, frozen": lambda: InductiveOneVsOneAbers(frozen(3), venn.BrierMerge()),
+    "one against one, frozen": lambda: InductiveOneVsOneAbers(frozen(3), venn.maps.BrierMerge()),
 }
 
 
@@ -175,12 +175,12 @@ def test_blocks_say_what_the_loop_says(name):
     block = many.predict_many(X)
     for i, x in enumerate(X):
         assert_same(block, i, one.predict_one(x))
-    kind = "Many" + type(block[0]).__name__ + "s" * (not isinstance(block[0], venn.ClassIntervals))
+    kind = "Many" + type(block[0]).__name__ + "s" * (not isinstance(block[0], venn.prediction.ClassIntervals))
     assert repr(block) == f"{kind}(40 objects, classes [0, 1, 2])"
 
 
 def assert_same(block, i, prediction):
-    if isinstance(prediction, venn.ClassIntervals):
+    if isinstance(prediction, venn.prediction.ClassIntervals):
         assert np.array_equal(block.pairs[i], prediction.pairs)
     else:
         assert np.array_equal(block.proba[i], prediction.proba)
@@ -188,7 +188,7 @@ def assert_same(block, i, prediction):
     assert (block.labels[i], block.index[i]) == (prediction.label, prediction.index)
     assert (block.lower[i], block.upper[i]) == (prediction.lower, prediction.upper)
     assert block.width[i] == prediction.width
-    known = "each class" if isinstance(prediction, venn.ClassIntervals) else "nothing"
+    known = "each class" if isinstance(prediction, venn.prediction.ClassIntervals) else "nothing"
     assert block.guaranteed == prediction.guaranteed == known
 
 

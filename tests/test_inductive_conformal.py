@@ -23,7 +23,7 @@ from venn.nonconformity import ByScores, DistanceRatio, Margin, Multiplier
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
+from venn.schedules import FixedCalibration, FreshSplit, NoTraining, PrefixRestart
 
 
 class AsGiven:
@@ -360,7 +360,7 @@ def test_a_training_that_fails_leaves_the_random_number():
     for n in range(30):
         try:
             model.learn_one(X[n], n % 2)
-        except venn.NotConverged:
+        except venn.machines.NotConverged:
             failures += 1
             assert model.predict_one(X[0]).p_values.tolist() == [coin(9, n + 1, X[0])] * 2
         else:

@@ -14,7 +14,7 @@ from naive.coins import coins
 from scipy import stats
 
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.schedules import FixedCalibration, NoTraining, Prefix, PrefixRestart, RandomAssignment
+from venn.schedules import FixedCalibration, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.smoothing import Smoothing
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6

@@ -21,7 +21,7 @@ from scipy import stats
 
 import venn
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.schedules import (
+from venn.schedules import (
     FixedCalibration,
     FreshSplit,
     PrefixRestart,
@@ -86,7 +86,7 @@ def test_predicted_labels_are_calibrated_over_the_choice_of_the_last_example():
     rng = np.random.default_rng(8)
     split = naive.prefix_restart(26, 8)
     gaps = {}
-    for rule in (None, venn.RowMean()):
+    for rule in (None, venn.prediction.RowMean()):
         total = 0.0
         for _ in range(5):
             X, y = rng.normal(size=(27, 2)), rng.integers(0, 3, 27)
@@ -101,7 +101,7 @@ def test_predicted_labels_are_calibrated_over_the_choice_of_the_last_example():
                 total += float(prediction.index == truth) - prediction.probabilities[truth, prediction.index]
         gaps[rule] = total
     assert abs(gaps[None]) < 1e-12
-    assert abs(gaps[venn.RowMean()]) > 1
+    assert abs(gaps[venn.prediction.RowMean()]) > 1
 
 
 def test_restarting_after_errors_is_broken():

@@ -34,7 +34,7 @@ def happen(online, events):
 
 
 def opened(path, name="venn", every=1000, **more):
-    return venn.Online(MAKERS[name](), venn.Monitor(CLASSES), venn.Journal(path, every=every, share=1), **more)
+    return venn.Online(MAKERS[name](), venn.Monitor(CLASSES), venn.online.Journal(path, every=every, share=1), **more)
 
 
 def abandon(online):
@@ -71,7 +71,7 @@ def test_a_closed_run_goes_on_without_learning_again(tmp_path, monkeypatch):
         assert state(online) == expected
         monkeypatch.undo()
         happen(online, events[25:])
-    with pytest.raises(venn.JournalError, match="is closed"):
+    with pytest.raises(venn.online.JournalError, match="is closed"):
         online.ask([0.0, 0.0])
     online.close()
 
@@ -88,7 +88,7 @@ def test_the_record_is_that_of_the_predictions_as_they_were_made(tmp_path):
     assert len(record) == 4
     for ours, theirs in zip(record.outcomes("TransductiveVenn"), expected.outcomes("TransductiveVenn"), strict=True):
         assert np.array_equal(ours, theirs)
-    with venn.Watch(tmp_path / "run.db") as watch:
+    with venn.online.Watch(tmp_path / "run.db") as watch:
         assert watch.counts()[:4] == (12, 4, 0, 8)
         assert [(seen.id, seen.status, seen.y, seen.delay) for seen in watch.latest(4)] == [
             (12, "pending", None, None),
@@ -218,7 +218,7 @@ def test_an_exception_that_leaves_a_transaction_undoes_it(error, tmp_path):
         online.ask([0.0, 1.0], "good")
         online.reach("queue", 7)
         raise error
-    with pytest.raises(venn.JournalError, match="this run was interrupted: make it again"):
+    with pytest.raises(venn.online.JournalError, match="this run was interrupted: make it again"):
         online.ask([0.0, 1.0])
     online.close()
     online = opened(tmp_path / "run.db")
@@ -241,13 +241,13 @@ def test_a_full_disk_refuses_and_spoils_nothing(tmp_path):
     happen(online, events_of(10))
     full(online)
     count = 0
-    with pytest.raises(venn.JournalError, match=r"run\.db cannot be written: database or disk is full"):  # noqa: PT012
+    with pytest.raises(venn.online.JournalError, match=r"run\.db cannot be written: database or disk is full"):  # noqa: PT012
         for count in range(10_000):
             before = state(online)
             online.ask([float(count), 0.0], f"more {count}")
     assert count > 0
     assert state(online) == before
-    with pytest.raises(venn.JournalError, match="full"):
+    with pytest.raises(venn.online.JournalError, match="full"):
         online.ask([0.5, 0.5], "x" * 5000)
     assert state(online) == before
     online.journal.connection.execute("PRAGMA max_page_count = 1000000")
@@ -263,10 +263,10 @@ def test_a_full_disk_within_a_transaction_ends_the_object_not_the_run(tmp_path):
     happen(online, events_of(10))
     before = state(online)
     full(online)
-    with pytest.raises(venn.JournalError, match="full"), online.transaction():  # noqa: PT012
+    with pytest.raises(venn.online.JournalError, match="full"), online.transaction():  # noqa: PT012
         for i in range(10_000):
             online.ask([float(i), 0.0], f"more {i}")
-    with pytest.raises(venn.JournalError, match="this run could not write its journal: make it again"):
+    with pytest.raises(venn.online.JournalError, match="this run could not write its journal: make it again"):
         online.ask([0.0, 0.0])
     online.close()
     assert state(opened(tmp_path / "run.db")) == before
@@ -282,7 +282,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         pytest.skip("this machine allows no mount")
     try:
         online = opened(disk / "run.db", every=20)
-        with pytest.raises(venn.JournalError, match="disk"):  # noqa: PT012
+        with pytest.raises(venn.online.JournalError, match="disk"):  # noqa: PT012
             for i in range(10_000):
                 before = state(online)
                 online.ask([float(i % 7), 0.0], i)
@@ -311,7 +311,7 @@ def test_an_interrupt_while_it_learns(tmp_path, monkeypatch):
     monkeypatch.setattr(online.panel, "learn_one", interrupted)
     with pytest.raises(KeyboardInterrupt):
         online.answer("last", "a")
-    with pytest.raises(venn.JournalError, match="this run was interrupted"):
+    with pytest.raises(venn.online.JournalError, match="this run was interrupted"):
         online.ask([0.0, 0.0])
     online.close()
     with opened(tmp_path / "run.db") as again:  # what was committed is learned
@@ -325,7 +325,7 @@ def test_a_run_has_one_owner(tmp_path):
         "import sys, venn\n"
         "machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ['a', 'b', 'c'])\n"
         "try:\n    venn.Online(venn.TransductiveVenn(machine), None, sys.argv[1])\n"
-        "except venn.JournalError as error:\n    print(error)\n"
+        "except venn.online.JournalError as error:\n    print(error)\n"
     )
     told = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "run.db")], capture_output=True, text=True, check=True
@@ -434,17 +434,17 @@ def test_a_spoilt_journal_is_refused_and_left_alone(what, tmp_path):
     damage, message = SPOILT[what]
     damage(path)
     before = path.read_bytes() if path.is_file() else None
-    with pytest.raises((venn.JournalError, ValueError), match=message):
+    with pytest.raises((venn.online.JournalError, ValueError), match=message):
         opened(path)
     assert before == (path.read_bytes() if path.is_file() else None)
     if what in ("text", "another database", "version", "folder"):
-        with pytest.raises(venn.JournalError, match="journal"):
-            venn.Watch(path)
+        with pytest.raises(venn.online.JournalError, match="journal"):
+            venn.online.Watch(path)
 
 
 def test_no_file_to_watch(tmp_path):
-    with pytest.raises(venn.JournalError, match="must be a journal, and there is no such file"):
-        venn.Watch(tmp_path / "none.db")
+    with pytest.raises(venn.online.JournalError, match="must be a journal, and there is no such file"):
+        venn.online.Watch(tmp_path / "none.db")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a Unix")
@@ -455,7 +455,7 @@ def test_a_read_only_journal(tmp_path, monkeypatch):
     if os.geteuid() == 0:  # root may write all the same: what others are told
         real = os.access
         monkeypatch.setattr(os, "access", lambda file, mode: mode != os.W_OK and real(file, mode))
-    with pytest.raises(venn.JournalError, match=r"run\.db must be writable, and is read-only"):
+    with pytest.raises(venn.online.JournalError, match=r"run\.db must be writable, and is read-only"):
         opened(path)
 
 
@@ -474,7 +474,7 @@ DIFFERENT = {
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_a_run_with_other_parameters_is_refused(what, tmp_path):
     abandon(opened(tmp_path / "run.db"))
-    with pytest.raises(venn.JournalError, match=f"must hold a run with the same {what}"):
+    with pytest.raises(venn.online.JournalError, match=f"must hold a run with the same {what}"):
         DIFFERENT[what](tmp_path / "run.db")
 
 
@@ -482,7 +482,7 @@ def test_a_predictor_that_has_learned_something_else_is_refused(tmp_path):
     abandon(opened(tmp_path / "run.db"))
     model = MAKERS["venn"]()
     model.learn_one([0.0, 0.0], "a")
-    with pytest.raises(venn.JournalError, match="must hold a run that started from the same state"):
+    with pytest.raises(venn.online.JournalError, match="must hold a run that started from the same state"):
         venn.Online(model, venn.Monitor(CLASSES), tmp_path / "run.db")
 
 
@@ -507,8 +507,8 @@ def test_a_schema_that_is_no_text_any_more(tmp_path):
     path = tmp_path / "run.db"
     opened(path).close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE ", b"CREATE \xe1ABLE "))
-    for use in (opened, venn.Watch):
-        with pytest.raises(venn.JournalError, match=r"run\.db cannot be (opened|read) as a journal"):
+    for use in (opened, venn.online.Watch):
+        with pytest.raises(venn.online.JournalError, match=r"run\.db cannot be (opened|read) as a journal"):
             use(path)
 
 
@@ -578,9 +578,9 @@ def online_like(online):
 def test_one_file_has_one_owner_by_whatever_name(tmp_path, monkeypatch):
     online = opened(tmp_path / "run.db")
     (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
-    with pytest.raises(venn.JournalError, match="must belong to one process"):
+    with pytest.raises(venn.online.JournalError, match="must belong to one process"):
         opened(tmp_path / "link.db")
-    with pytest.raises(venn.JournalError, match="must be opened once"):
+    with pytest.raises(venn.online.JournalError, match="must be opened once"):
         venn.Online(MAKERS["venn"](), venn.Monitor(CLASSES), online.journal)
     monkeypatch.chdir(tmp_path)
     relative = opened("other.db", every=5)
@@ -605,7 +605,7 @@ def test_an_interrupt_while_it_predicts(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         online.ask([0.0, 0.0])
     monkeypatch.undo()
-    with pytest.raises(venn.JournalError, match="this run was interrupted"):
+    with pytest.raises(venn.online.JournalError, match="this run was interrupted"):
         online.ask([0.0, 0.0])
     online.close()
     assert state(opened(tmp_path / "run.db")) == before
@@ -638,7 +638,7 @@ def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, ca
 )
 def test_bad_parameters_of_a_journal(parameters, error, tmp_path):
     with pytest.raises(error, match=next(iter(parameters))):
-        venn.Journal(tmp_path / "run.db", **parameters)
+        venn.online.Journal(tmp_path / "run.db", **parameters)
 
 
 # ------------------------------------------------------------------------ for viewers
@@ -664,7 +664,7 @@ def test_what_viewers_see(tmp_path):
         online.ask(x)
         rung += online.answer(online.asked, label)
     assert rung
-    with venn.Watch(tmp_path / "run.db") as watch:
+    with venn.online.Watch(tmp_path / "run.db") as watch:
         points = watch.series()
         assert [point.step for point in points] == list(range(8, 201, 8))
         told = online.told["Conformal"].snapshot()
@@ -679,10 +679,10 @@ def test_what_viewers_see(tmp_path):
             watch.snapshot("x")
         assert watch.counts().rate > 0
     online.close()
-    with venn.Watch(tmp_path / "run.db") as watch:
+    with venn.online.Watch(tmp_path / "run.db") as watch:
         snapshot = watch.snapshot("Conformal")
         assert snapshot == json.loads(json.dumps({"told": told, "monitor": online.monitors["Conformal"].snapshot()}))
-    with pytest.raises(venn.JournalError, match="is closed"):
+    with pytest.raises(venn.online.JournalError, match="is closed"):
         watch.counts()
 
 
@@ -706,7 +706,7 @@ def test_a_journal_that_is_gone_is_noticed_by_the_next_event(tmp_path, what, tog
     ]
     for act in acts[: 1 if together else 3]:  # after a transaction that failed a run is of no further use
         with (
-            pytest.raises(venn.JournalError, match="deleted, moved or replaced"),
+            pytest.raises(venn.online.JournalError, match="deleted, moved or replaced"),
             online.transaction() if together else nullcontext(),
         ):
             act()
@@ -751,13 +751,16 @@ def test_values_that_nobody_has_written_are_the_named_error(table, column, read,
     happen(online, events_of(20))
     online.close()
     overwritten(path, table, column, value)
-    with pytest.raises(venn.JournalError, match=r"run\.db"), venn.Watch(path) as watch:
+    with pytest.raises(venn.online.JournalError, match=r"run\.db"), venn.online.Watch(path) as watch:
         read(watch)
-    with suppress(venn.JournalError):  # another exception would leave it
+    with suppress(venn.online.JournalError):  # another exception would leave it
         opened(path).journal.close()
 
 
 def test_a_viewer_who_asks_with_what_sqlite_does_not_hold(tmp_path):
     opened(tmp_path / "run.db").close()
-    with venn.Watch(tmp_path / "run.db") as watch, pytest.raises(venn.JournalError, match=r"run\.db cannot be read"):
+    with (
+        venn.online.Watch(tmp_path / "run.db") as watch,
+        pytest.raises(venn.online.JournalError, match=r"run\.db cannot be read"),
+    ):
         watch.alarms("TransductiveVenn", 2**63)

@@ -25,8 +25,8 @@ MAKERS = {
     "published": lambda: venn.TransductiveVenn(venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES), venn.Argmax()),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
     "conformal": lambda: venn.Conformal(squares(), seed=3),
-    "platt": lambda: venn.Scaler(squares(), venn.Platt()),
-    "inductive": lambda: venn.InductiveVenn(squares(), schedule=venn.PrefixRestart(first=6)),
+    "platt": lambda: venn.Scaler(squares(), venn.maps.Platt()),
+    "inductive": lambda: venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
 }
 
 
@@ -262,7 +262,7 @@ def p_values(teacher, told, seed):
         rng = np.random.default_rng([seed, run])
         X = rng.normal(size=(QUESTIONS, 1))
         y = [("a", "b")[int(v)] for v in rng.random(QUESTIONS) < 1 / (1 + np.exp(-2 * X[:, 0]))]
-        online = venn.Online(venn.Conformal(venn.NearestCentroid(["a", "b"]), seed=run))
+        online = venn.Online(venn.Conformal(venn.machines.NearestCentroid(["a", "b"]), seed=run))
         values, said = [], {}
         for event in teacher(run, X, y):
             if hasattr(event, "x"):

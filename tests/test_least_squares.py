@@ -108,7 +108,12 @@ def test_what_has_gone_wrong_is_found_and_built_again(what):
 
 @pytest.mark.parametrize(
     ("kernel", "scale", "C"),
-    [(venn.Linear(), 300.0, 1.0), (venn.Linear(), 1.0, 1e4), (venn.Polynomial(2), 3.0, 1.0), (venn.RBF(0.5), 1.0, 1e5)],
+    [
+        (venn.Linear(), 300.0, 1.0),
+        (venn.Linear(), 1.0, 1e4),
+        (venn.machines.Polynomial(2), 3.0, 1.0),
+        (venn.RBF(0.5), 1.0, 1e5),
+    ],
 )
 def test_large_products_of_kernel_and_penalty(kernel, scale, C):
     rng = np.random.default_rng(0)
@@ -124,7 +129,7 @@ def test_a_refused_question_leaves_no_trace():
     X, y = rng.normal(size=(20, 3)), rng.integers(0, 2, 20)
     machine = learned(venn.LeastSquaresSVM(venn.Linear(), 100.0, range(2)), X, y)
     before = machine.hypotheses([0.1, 0.2, 0.3]).deleted(1)
-    with pytest.raises(venn.NotConverged, match="scale the features"):
+    with pytest.raises(venn.machines.NotConverged, match="scale the features"):
         machine.hypotheses([1e9, 2e9, 1e9])
     assert np.array_equal(machine.hypotheses([0.1, 0.2, 0.3]).deleted(1), before)
 
@@ -143,7 +148,7 @@ def test_a_copy_carries_no_room_to_spare():
 def test_what_cannot_be_solved_is_refused_and_not_learned():
     machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1e18, ["a", "b"])
     machine.learn_one([0.0], "a")
-    with pytest.raises(venn.NotConverged, match="C = 1e"):
+    with pytest.raises(venn.machines.NotConverged, match="C = 1e"):
         machine.learn_one([0.0], "b")
     assert machine.n == 1
 
@@ -151,7 +156,7 @@ def test_what_cannot_be_solved_is_refused_and_not_learned():
         def row(self, columns, n, x, out):
             out[:n] = -10.0
 
-    with pytest.raises(venn.NotConverged, match="positive semidefinite"):
+    with pytest.raises(venn.machines.NotConverged, match="positive semidefinite"):
         venn.LeastSquaresSVM(Negative(), 1.0, ["a", "b"]).learn_one([0.0], "a")
 
 

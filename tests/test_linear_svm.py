@@ -6,7 +6,7 @@ from naive import linear_svm as naive
 from sklearn.svm import SVC
 
 from venn._compiled.linear_svm import Rows, certify
-from venn.machines.linear_svm import Design, LinearFit, LinearSVM
+from venn.batch.linear_svm import Design, LinearFit, LinearSVM
 from venn.machines.machine import NotConverged
 
 

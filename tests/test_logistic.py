@@ -372,13 +372,13 @@ def test_what_one_of_several_threads_cannot_solve_leaves_no_trace(monkeypatch):
     def fails(both, *rest):
         solve(both, *rest)
         mass = both.positive[0].sum() if both.todo[0] else 0.0
-        raise venn.NotConverged(f"of the machine with {mass:g} examples")
+        raise venn.machines.NotConverged(f"of the machine with {mass:g} examples")
 
     with monkeypatch.context() as patch:
         patch.setattr(Both, "solve", fails)
-        with pytest.raises(venn.NotConverged, match=f"with {y[1:].count(0)} examples"):
+        with pytest.raises(venn.machines.NotConverged, match=f"with {y[1:].count(0)} examples"):
             machine.unlearn_one(0)
-        with pytest.raises(venn.NotConverged, match=f"with {y.count(0)} examples at example 20"):
+        with pytest.raises(venn.machines.NotConverged, match=f"with {y.count(0)} examples at example 20"):
             machine.learn_one(X[0], 1)
     assert pickle.dumps(machine) == before
     twin = pickle.loads(before)
@@ -444,8 +444,8 @@ def test_nobody_predicts_a_class_that_has_not_come(kernel, C):
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
         abers=venn.TransductiveVennAbers(machine),
-        platt=venn.Scaler(machine, venn.Platt()),
-        deleted=venn.Scaler(machine, venn.Platt(), venn.DeletedScores()),
+        platt=venn.Scaler(machine, venn.maps.Platt()),
+        deleted=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores()),
     )
     for i, x in enumerate(X):
         if i > 20:
@@ -465,7 +465,7 @@ def test_of_one_class_only_everybody_says_that_class():
     for model in (
         venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
         venn.TransductiveVennAbers(machine),
-        venn.Scaler(machine, venn.Platt(), venn.DeletedScores()),
+        venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores()),
     ):
         said = model.predict_one(x)
         assert said.label == 1
@@ -603,7 +603,7 @@ def test_weights_that_rounding_loses_are_refused_and_leave_no_trace():
     moved, _, X = weighed_pair("rbf", None, 7)
     before = pickle.dumps(moved)
     for call in (lambda: moved.reweigh((1.0, 1e300, 1.0)), lambda: moved.learn_one(X[0], 1, 1e300)):
-        with pytest.raises(venn.NotConverged, match="comparable sums, got one that rounding loses"):
+        with pytest.raises(venn.machines.NotConverged, match="comparable sums, got one that rounding loses"):
             call()
         assert pickle.dumps(moved) == before
 
@@ -613,10 +613,10 @@ def test_other_weights_that_cannot_be_solved_leave_no_trace(monkeypatch):
     answer, before = moved.hypotheses(X[0]), pickle.dumps(moved)
 
     def fails(both, *_):
-        raise venn.NotConverged("residual must be at most 1e-09, got 1")
+        raise venn.machines.NotConverged("residual must be at most 1e-09, got 1")
 
     monkeypatch.setattr(Both, "solve", fails)
-    with pytest.raises(venn.NotConverged, match="at example 40"):
+    with pytest.raises(venn.machines.NotConverged, match="at example 40"):
         moved.reweigh((1.0, 2.0, 1.0))
     assert pickle.dumps(moved) == before
     assert moved.hypotheses(X[0]) is answer
@@ -650,7 +650,7 @@ class Indefinite:
 def test_what_is_no_mercer_kernel_is_refused_without_a_trace():
     machine = KernelLogisticRegression(Indefinite(), 50.0, [0, 1])
     for _ in range(2):
-        with pytest.raises(venn.NotConverged, match="positive semidefinite"):
+        with pytest.raises(venn.machines.NotConverged, match="positive semidefinite"):
             machine.learn_one([1.0, 2.0], 1)
         assert machine.n == 0
         assert np.array_equal(machine.scores([1.0, 2.0]), [0, 0])
@@ -689,10 +689,10 @@ def test_predictors_on_it_equal_their_definitions():
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
         abers=venn.TransductiveVennAbers(machine),
-        conformal=venn.Conformal(machine, venn.Margin(deleted=False), smoothed=False),
-        multiplier=venn.Conformal(machine, venn.Multiplier(), smoothed=False),
-        platt=venn.Scaler(machine, venn.Platt()),
-        isotonic=venn.Scaler(machine, venn.Isotonic()),
+        conformal=venn.Conformal(machine, venn.nonconformity.Margin(deleted=False), smoothed=False),
+        multiplier=venn.Conformal(machine, venn.nonconformity.Multiplier(), smoothed=False),
+        platt=venn.Scaler(machine, venn.maps.Platt()),
+        isotonic=venn.Scaler(machine, venn.maps.Isotonic()),
     )
     for i in range(14):
         K = gram("rbf", X[: i + 1])

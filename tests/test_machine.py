@@ -423,11 +423,11 @@ def test_a_copy_continues_to_the_last_bit(copied, asked):
 
 
 def test_an_example_refused_by_the_kernel_is_not_learned():
-    machine = learned(venn.OneVsAllSVM(venn.Polynomial(3), 1.0, [0, 1]), [[0.0], [1.0]], [0, 1])
+    machine = learned(venn.OneVsAllSVM(venn.machines.Polynomial(3), 1.0, [0, 1]), [[0.0], [1.0]], [0, 1])
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="finite kernel"):
         machine.learn_one([1e200], 0)
     assert machine.n == 2
-    twin = learned(venn.OneVsAllSVM(venn.Polynomial(3), 1.0, [0, 1]), [[0.0], [1.0]], [0, 1])
+    twin = learned(venn.OneVsAllSVM(venn.machines.Polynomial(3), 1.0, [0, 1]), [[0.0], [1.0]], [0, 1])
     assert same_answer(machine.hypotheses([0.5]), twin.hypotheses([0.5]))
 
 
@@ -439,8 +439,8 @@ def test_an_example_refused_by_the_kernel_is_not_learned():
     ("name", "make"),
     [
         ("gamma", venn.RBF),
-        ("gamma", lambda v: venn.Polynomial(2, v)),
-        ("degree", venn.Polynomial),
+        ("gamma", lambda v: venn.machines.Polynomial(2, v)),
+        ("degree", venn.machines.Polynomial),
         ("C", lambda v: venn.OneVsAllSVM(venn.RBF(1.0), v, [0, 1])),
     ],
 )
@@ -450,15 +450,15 @@ def test_parameters_out_of_range(name, make, value):
 
 
 def test_coef0_may_be_zero_but_not_negative():
-    assert venn.Polynomial(2, 1.0, 0).coef0 == 0
+    assert venn.machines.Polynomial(2, 1.0, 0).coef0 == 0
     with pytest.raises(ValueError, match="coef0 must be"):
-        venn.Polynomial(2, 1.0, -1.0)
+        venn.machines.Polynomial(2, 1.0, -1.0)
     with pytest.raises((ValueError, TypeError), match="degree must be"):
-        venn.Polynomial(2.5)
+        venn.machines.Polynomial(2.5)
 
 
 def test_numpy_integers_are_integers():
-    assert venn.Polynomial(np.int64(3)) == venn.Polynomial(3)
+    assert venn.machines.Polynomial(np.int64(3)) == venn.machines.Polynomial(3)
     assert venn.RBF(np.float64(2)) == venn.RBF(2.0)
 
 
@@ -519,7 +519,7 @@ def test_classes_need_an_order():
 def test_an_integer_that_no_float_holds_is_refused():
     for make, name in (
         (lambda: venn.RBF(10**400), "gamma"),
-        (lambda: venn.Polynomial(2, coef0=10**400), "coef0"),
+        (lambda: venn.machines.Polynomial(2, coef0=10**400), "coef0"),
         (lambda: venn.OneVsAllSVM(venn.Linear(), 10**400, "ab"), "C"),
     ):
         with pytest.raises(ValueError, match=f"{name} must be a finite number"):

@@ -14,12 +14,12 @@ from scipy.special import betainc, betaln, expit, logit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from venn.calibrators.beta import Beta2, BetaScaling, BetaTransform, FittedBeta2, quantiles
-from venn.calibrators.beta_calibration import BetaCalibration
-from venn.calibrators.classes import OneVsAll, Temperature
-from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
-from venn.calibrators.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.machines.machine import NotConverged
+from venn.maps.beta import Beta2, BetaScaling, BetaTransform, FittedBeta2, quantiles
+from venn.maps.beta_calibration import BetaCalibration
+from venn.maps.classes import OneVsAll, Temperature
+from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
+from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 
 BINARY = {
     "Platt": Platt(),

@@ -16,17 +16,17 @@ from naive import merging as naive
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.calibrators.abers import VennAbers
-from venn.calibrators.abers_of_classes import OneVsAllAbers, OneVsOneAbers
-from venn.calibrators.merges import BrierMerge
+from venn.maps.abers import VennAbers
+from venn.maps.abers_of_classes import OneVsAllAbers, OneVsOneAbers
+from venn.maps.merges import BrierMerge
 from venn.monitors.bins import CalibrationBins
-from venn.monitors.efficiency import EfficiencyTotals, efficiency
 from venn.monitors.scorecard import Scorecard, SetScorecard
+from venn.monitors.set_efficiency import EfficiencyTotals, efficiency
 from venn.monitors.sums import means, rounded, terms, total, totals, units
 from venn.online.pooled import PooledCurves
-from venn.predictors.base import Inductive
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.priors import PriorShift
 
@@ -192,9 +192,9 @@ def inductive(*parameters, **named):
 
 
 KINDS = {
-    "counts": predictor(inductive(venn.TopScoreBins([-0.5, 0.25]))),
+    "counts": predictor(inductive(venn.taxonomies.TopScoreBins([-0.5, 0.25]))),
     "counts by class": predictor(inductive(shift=SHIFT)),
-    "bag": predictor(inductive(venn.AdaptiveMarginBins())),
+    "bag": predictor(inductive(venn.taxonomies.AdaptiveMarginBins())),
     "abers by class": predictor(lambda: InductiveVennAbers(Given())),
     "abers by pair": predictor(lambda: InductiveOneVsOneAbers(Given(), BrierMerge())),
     "ranks": predictor(lambda: InductiveConformal(Given())),
@@ -205,7 +205,7 @@ KINDS = {
     "one against one": calibrated(lambda: OneVsOneAbers(CLASSES, BrierMerge())),
     "bins": (bins_of, lambda monitor: (monitor.n, monitor.ece, monitor.bins, monitor.state), CalibrationBins.merge),
     "efficiency": (totals_of, lambda found: (found.n, found.means if found.n else None), EfficiencyTotals.merge),
-    "scorecard": carded(inductive(venn.TopTwo()), Scorecard),
+    "scorecard": carded(inductive(venn.taxonomies.TopTwo()), Scorecard),
     "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
     "scorecard of forecasts": carded(lambda: InductiveOneVsOneAbers(Given()), Scorecard),
     "scorecard of sets": carded(lambda: InductiveConformal(Given()), SetScorecard),
@@ -288,7 +288,7 @@ def test_one_run_pooled_is_its_record():
 @pytest.mark.parametrize(
     "make",
     [
-        inductive(venn.RunnerUp(0.5)), inductive(shift=SHIFT), lambda: InductiveVennAbers(Given()),
+        inductive(venn.taxonomies.RunnerUp(0.5)), inductive(shift=SHIFT), lambda: InductiveVennAbers(Given()),
         lambda: InductiveOneVsOneAbers(Given()),
     ],
 )  # fmt: skip
@@ -352,8 +352,8 @@ def model_of(make=InductiveVenn, scorer=None, **named):
 
 
 REFUSED = {
-    "taxonomy": (model_of(), model_of(taxonomy=venn.TopTwo()), "TopTwo"),
-    "rule": (model_of(), model_of(rule=venn.RowMean()), "RowMean"),
+    "taxonomy": (model_of(), model_of(taxonomy=venn.taxonomies.TopTwo()), "TopTwo"),
+    "rule": (model_of(), model_of(rule=venn.prediction.RowMean()), "RowMean"),
     "shift": (model_of(), model_of(shift=SHIFT), "PriorShift"),
     "scorer": (model_of(), model_of(scorer=Given(2.0)), "other must have the scorer"),
     "predictor": (model_of(), model_of(InductiveVennAbers), "must be a InductiveVenn, to be merged with one"),
@@ -363,8 +363,8 @@ REFUSED = {
         model_of(InductiveConformal, label_conditional=True),
         "conditional=True",
     ),
-    "schedule": (model_of(schedule=venn.FixedCalibration(5)),) * 2 + (r"must be by NoTraining\(\)",),
-    "training": (venn.InductiveVenn(venn.NearestCentroid(CLASSES)),) * 2 + (r"must be by NoTraining\(\)",),
+    "schedule": (model_of(schedule=venn.schedules.FixedCalibration(5)),) * 2 + (r"must be by NoTraining\(\)",),
+    "training": (venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)),) * 2 + (r"must be by NoTraining\(\)",),
 }
 
 
@@ -437,5 +437,5 @@ def test_classes_of_scorecards_are_python_labels(make):
 
 
 def test_what_hangs_on_the_order_has_no_merge():
-    for kind in (venn.Monitor, venn.DeviationBand, venn.ForwardEProcess, venn.TransductiveVenn):
+    for kind in (venn.Monitor, venn.monitors.DeviationBand, venn.monitors.ForwardEProcess, venn.TransductiveVenn):
         assert not hasattr(kind, "merge")

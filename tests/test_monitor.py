@@ -222,7 +222,7 @@ def test_a_predicted_label_without_guarantee_fails_the_same_test():
     runs = []
     for seed in range(8):
         taxonomy = venn.Deleted(venn.Argmax())
-        record = replayed(seed, 120, venn.TransductiveVenn(machine(), taxonomy, venn.RowMean()), noise=True)
+        record = replayed(seed, 120, venn.TransductiveVenn(machine(), taxonomy, venn.prediction.RowMean()), noise=True)
         runs.append(PredictedLabel().read(record.outcomes("it"), Smoothing(0).block(0, 120))[0])
     assert min(uniformity(runs)) < 1e-3
 
@@ -519,7 +519,7 @@ def test_damaged_states_are_refused():
         good | {"evidence": [good["evidence"][0] | {"left": 1}]},
         good | {"evidence": [good["evidence"][0] | {"p_value": np.nan}]},
         good | {"evidence": [good["evidence"][0] | {"p_value": None}]},
-        good | {"evidence": [good["evidence"][0] | {"band": venn.DeviationBand(0.005).state}]},
+        good | {"evidence": [good["evidence"][0] | {"band": venn.monitors.DeviationBand(0.005).state}]},
     ):
         with pytest.raises(ValueError, match=r"^state.* must"):
             other.restore(bad)

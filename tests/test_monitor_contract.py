@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import public
 
 import venn
 
@@ -22,7 +23,7 @@ def martingale(make):
 
 
 def jumper():
-    return venn.SimpleJumper(0.1)
+    return venn.monitors.SimpleJumper(0.1)
 
 
 def set_monitor_step(rng):
@@ -31,26 +32,32 @@ def set_monitor_step(rng):
 
 # How to make one, a good step, bad steps.
 RUNNING = {
-    "Power": martingale(venn.Power),
-    "SimpleMixture": martingale(venn.SimpleMixture),
-    "PlugIn": martingale(venn.PlugIn),
-    "BetaPlugIn": martingale(venn.BetaPlugIn),
+    "Power": martingale(venn.monitors.Power),
+    "SimpleMixture": martingale(venn.monitors.SimpleMixture),
+    "PlugIn": martingale(venn.monitors.PlugIn),
+    "BetaPlugIn": martingale(venn.monitors.BetaPlugIn),
     "SimpleJumper": martingale(jumper),
-    "CompositeJumper": martingale(venn.CompositeJumper),
-    "Sleeper": martingale(venn.Sleeper),
-    "Ville": martingale(lambda: venn.Ville(jumper(), 0.2)),
-    "CUSUM": martingale(lambda: venn.CUSUM(jumper(), 3)),
-    "ShiryaevRoberts": martingale(lambda: venn.ShiryaevRoberts(jumper(), 30)),
+    "CompositeJumper": martingale(venn.monitors.CompositeJumper),
+    "Sleeper": martingale(venn.monitors.Sleeper),
+    "Ville": martingale(lambda: venn.monitors.Ville(jumper(), 0.2)),
+    "CUSUM": martingale(lambda: venn.monitors.CUSUM(jumper(), 3)),
+    "ShiryaevRoberts": martingale(lambda: venn.monitors.ShiryaevRoberts(jumper(), 30)),
     "DeviationBand": (
-        venn.DeviationBand, lambda rng: (float(rng.uniform(-1, 1)),), [(bad,) for bad in (*NOT_NUMBERS, *OUTSIDE)]
+        venn.monitors.DeviationBand,
+        lambda rng: (float(rng.uniform(-1, 1)),),
+        [(bad,) for bad in (*NOT_NUMBERS, *OUTSIDE)],
     ),
     "ForwardEProcess": (
-        venn.ForwardEProcess,
+        venn.monitors.ForwardEProcess,
         lambda rng: (bool(rng.random() < 0.5), 0.25, 0.75),
         [(0.5, 0.1, 0.2), (1, 0.5, 0.4), (1, math.nan, 0.5), (1, 0.5, "x"), (None, 0.1, 0.2), (1, -0.1, 0.2)],
     ),
     **{
-        name: (getattr(venn, name), lambda rng: (float(rng.random()),), [("x",), (None,), (math.nan,), (1.2,), (-1,)])
+        name: (
+            getattr(venn.monitors, name),
+            lambda rng: (float(rng.random()),),
+            [("x",), (None,), (math.nan,), (1.2,), (-1,)],
+        )
         for name in ("StitchedBound", "EmpiricalBernstein", "BettingBound")
     },
     "Monitor": (
@@ -134,7 +141,7 @@ def test_many_steps_are_the_loop(name):
 @pytest.mark.parametrize("name", RUNNING)
 def test_the_repr_can_be_typed_and_fresh_ones_have_seen_nothing(name):
     subject = stepped(name, 10)
-    again = eval(repr(subject), vars(venn).copy())
+    again = eval(repr(subject), public())
     assert repr(again) == repr(subject)
     assert again.n == 0
     if name != "Monitor":

@@ -11,7 +11,7 @@ import pytest
 
 import venn
 from venn.online.panel import Panel
-from venn.online.replay import replay
+from venn.online.replaying import replay
 from venn.prediction import Forecast, Multiprobability
 
 CLASSES = ("no", "yes", "maybe")
@@ -274,11 +274,11 @@ def test_realised_row_of_the_one_category_predictor():
 
 def test_a_replay_by_predictors_that_have_learned_says_so():
     stream = [([float(i % 4)], CLASSES[i % 2]) for i in range(12)]
-    machine = venn.SlidingWindow(venn.NearestCentroid(CLASSES), 8)
+    machine = venn.SlidingWindow(venn.machines.NearestCentroid(CLASSES), 8)
     panel = Panel(
         window=venn.TransductiveVenn(machine, venn.Argmax()),
-        inductive=venn.InductiveVenn(venn.NearestCentroid(CLASSES)),
-        protected=venn.Protected(venn.InductiveVennAbers(venn.NearestCentroid(CLASSES))),
+        inductive=venn.InductiveVenn(venn.machines.NearestCentroid(CLASSES)),
+        protected=venn.predictors.Protected(venn.InductiveVennAbers(venn.machines.NearestCentroid(CLASSES))),
         uniform=Uniform(),  # does not say how much it has learned
     )
     assert replay(stream, panel, progress=False).before == {}

@@ -18,11 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
 from venn._compiled.pairs import rbf_values
-from venn.adapters.pairwise import PairwiseSVC
+from venn.batch.pairwise import PairwiseSVC
 from venn.machines.frozen import FrozenScorer
 from venn.machines.one_vs_one import pair_signs, votes_and_margins
-from venn.predictors.schedules import PrefixRestart
 from venn.priors import PriorShift
+from venn.schedules import PrefixRestart
 
 TOL = 1e-8
 LABELS = np.array(["ant", "bee", "cow", "dog"])
@@ -164,7 +164,7 @@ def test_blocks_threads_and_single_rows_say_the_same(monkeypatch):
     values, votes = model.pair_decisions(new), model.decision_function(new)
     threads = clone(model).set_params(n_jobs=2).fit(X, y, validation=examples(40, seed=3))
     np.testing.assert_allclose(threads.pair_decisions(X), model.pair_decisions(X), rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr("venn.adapters.pairwise.NUMBERS", 1)  # sixteen rows at a time
+    monkeypatch.setattr("venn.batch.pairwise.NUMBERS", 1)  # sixteen rows at a time
     for one in (model, threads):
         np.testing.assert_allclose(one.pair_decisions(new), values, rtol=1e-12, atol=1e-12)
     alone = np.array([model.decision_function(x[None])[0] for x in new])
@@ -211,7 +211,7 @@ def test_pairs_learned_online_inside_an_inductive_predictor_equal_their_definiti
         labels = np.append(p, np.full(len(Q), -1))
         return naive_weights.one_vs_one(rbf_kernel(both, gamma=0.5), labels, np.ones(len(both)), c, 2.0)[len(P) :]
 
-    machine = venn.OneVsOneSVM(venn.RBF(0.5), 2.0, classes=[0, 1, 2])
+    machine = venn.machines.OneVsOneSVM(venn.RBF(0.5), 2.0, classes=[0, 1, 2])
     model = venn.InductiveVenn(machine, schedule=PrefixRestart(first=8))
     informed = 0
     for n, (x, label) in enumerate(zip(X, y, strict=True)):

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from venn.adapters import posterior
-from venn.adapters.posterior import PosteriorSVC, balance_within
+from venn.batch import posterior
+from venn.batch.posterior import PosteriorSVC, balance_within
 
 
 def examples(seed, n=30, d=2):

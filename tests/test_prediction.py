@@ -8,8 +8,15 @@ import pickle
 import numpy as np
 import pytest
 
-from venn import CategoryClass, ClassIntervals, Forecast, Maximin, Multiprobability, RowMean
-from venn.prediction import PredictionSet
+from venn.prediction import (
+    CategoryClass,
+    ClassIntervals,
+    Forecast,
+    Maximin,
+    Multiprobability,
+    PredictionSet,
+    RowMean,
+)
 
 MATRIX = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 

@@ -175,7 +175,7 @@ def test_examples_of_the_operational_stream_void_the_theorem_where_they_calibrat
     """
     shift = PriorShift((0.5, 0.5), PRIOR)
     ways = {
-        "fixed": (venn.FixedCalibration(2), shift),
+        "fixed": (venn.schedules.FixedCalibration(2), shift),
         "all, weighted": (None, shift),
         "all, not weighted": (None, None),
     }
@@ -260,7 +260,7 @@ def test_a_transductive_step_under_label_shift():
     X, y, new, truth = drawn(2, shift.train, shift.operational, 12, runs)
     P = np.zeros((2, runs, 2, 2))
     for r in range(runs):
-        machine = learned(venn.NearestCentroid(range(2)), X[r], y[r].tolist())
+        machine = learned(venn.machines.NearestCentroid(range(2)), X[r], y[r].tolist())
         for m, one in enumerate((shift, None)):
             model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()), shift=one)
             P[m, r] = model.predict_one(new[r]).probabilities
@@ -303,7 +303,7 @@ def last_steps(make, runs=500, n=30):
 
 
 def restarting(c=2):
-    return venn.InductiveVenn(Centroids(range(c)), None, venn.PrefixRestart(6, last=6))
+    return venn.InductiveVenn(Centroids(range(c)), None, venn.schedules.PrefixRestart(6, last=6))
 
 
 class Dropping:

@@ -150,15 +150,19 @@ MODELS = {
     "transductive": lambda shift: venn.TransductiveVenn(squares(), venn.Deleted(venn.Argmax()), shift=shift),
     "training scores": lambda shift: venn.TransductiveVenn(squares(), venn.Argmax(), shift=shift),
     "adaptive": lambda shift: venn.TransductiveVenn(squares(), shift=shift),
-    "inductive": lambda shift: venn.InductiveVenn(Centroids(range(3)), None, venn.PrefixRestart(9), shift=shift),
-    "inductive adaptive": lambda shift: venn.InductiveVenn(frozen(3), venn.AdaptiveMarginBins(), shift=shift),
-    "row mean": lambda shift: venn.InductiveVenn(frozen(3), rule=venn.RowMean(), shift=shift),
-    "cross": lambda shift: venn.CrossVenn(Centroids(range(3)), folds=3, first=9, shift=shift),
+    "inductive": lambda shift: venn.InductiveVenn(
+        Centroids(range(3)), None, venn.schedules.PrefixRestart(9), shift=shift
+    ),
+    "inductive adaptive": lambda shift: venn.InductiveVenn(
+        frozen(3), venn.taxonomies.AdaptiveMarginBins(), shift=shift
+    ),
+    "row mean": lambda shift: venn.InductiveVenn(frozen(3), rule=venn.prediction.RowMean(), shift=shift),
+    "cross": lambda shift: venn.predictors.CrossVenn(Centroids(range(3)), folds=3, first=9, shift=shift),
     "conformal": lambda shift: Conformal(squares(), shift=shift),
     "plain": lambda shift: Conformal(squares(), smoothed=False, shift=shift),
     "conditional": lambda shift: Conformal(squares(), label_conditional=True, shift=shift),
     "inductive conformal": lambda shift: InductiveConformal(
-        Centroids(range(3)), None, venn.PrefixRestart(9), shift=shift
+        Centroids(range(3)), None, venn.schedules.PrefixRestart(9), shift=shift
     ),
     "inductive plain": lambda shift: InductiveConformal(frozen(3), smoothed=False, shift=shift),
     "inductive conditional": lambda shift: InductiveConformal(frozen(3), label_conditional=True, shift=shift),
@@ -209,13 +213,13 @@ def bounds_come_from_hypotheses_that_may_be_true(P, possible):
     assert P.proba == pytest.approx(rows.mean(axis=0), abs=1e-12)
     assert (P.lower, P.upper) == (rows[:, P.index].min(), rows[:, P.index].max())
     assert (P.probabilities[:, ~possible] == 0).all()
-    if isinstance(P.rule, venn.RowMean):
+    if isinstance(P.rule, venn.prediction.RowMean):
         assert possible[P.index]
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
-@pytest.mark.parametrize("taxonomy", [venn.Argmax(), venn.AdaptiveMarginBins()], ids=["argmax", "adaptive"])
-@pytest.mark.parametrize("rule", [None, venn.RowMean()], ids=["category class", "row mean"])
+@pytest.mark.parametrize("taxonomy", [venn.Argmax(), venn.taxonomies.AdaptiveMarginBins()], ids=["argmax", "adaptive"])
+@pytest.mark.parametrize("rule", [None, venn.prediction.RowMean()], ids=["category class", "row mean"])
 def test_inductive_venn_is_the_definition(kind, taxonomy, rule):
     shift = SHIFTS[kind]
     possible = np.flatnonzero(shift.ratios > 0)
@@ -245,7 +249,7 @@ def test_only_one_class_can_come():
     """The interval is a point: 1 for that class, 0 for the one that the category stands for."""
     shift = PriorShift((0.5, 0.25, 0.25), (0, 1, 0))
     X, y = examples(4, 20)
-    for rule, lower in ((venn.RowMean(), 1.0), (venn.CategoryClass(), None)):
+    for rule, lower in ((venn.prediction.RowMean(), 1.0), (venn.prediction.CategoryClass(), None)):
         model = venn.InductiveVenn(frozen(3), rule=rule, shift=shift)
         block = model.replay_many(X, y)
         expected = (block.index == 1).astype(float) if lower is None else np.ones(20)
@@ -377,9 +381,9 @@ def test_coins_are_fair_and_not_the_numbers_that_break_ties():
 
 
 FEW = {
-    "all wait for a training": lambda: venn.InductiveVenn(squares(), None, venn.PrefixRestart(8)),
+    "all wait for a training": lambda: venn.InductiveVenn(squares(), None, venn.schedules.PrefixRestart(8)),
     "fixed scorer": lambda: venn.InductiveVenn(frozen(3)),
-    "p-values": lambda: InductiveConformal(squares(), schedule=venn.Prefix(0.5, first=4), seed=7),
+    "p-values": lambda: InductiveConformal(squares(), schedule=venn.schedules.Prefix(0.5, first=4), seed=7),
 }
 
 
@@ -429,15 +433,18 @@ def test_balanced_counts_what_came_before_a_training_failed():
             return Failing(self.classes)
 
         def learn_one(self, x, y):
-            raise venn.NotConverged("always")
+            raise venn.machines.NotConverged("always")
 
     X, y = examples(14, 60, c=2)
     y = y % 2
-    models = [Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.PrefixRestart(5)), (0.3, 0.6)) for _ in "abc"]
-    with pytest.raises(venn.NotConverged):
+    models = [
+        Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.schedules.PrefixRestart(5)), (0.3, 0.6))
+        for _ in "abc"
+    ]
+    with pytest.raises(venn.machines.NotConverged):
         learned(models[0], X, y.tolist())
     for take in (models[1].learn_many, models[2].replay_many):
-        with pytest.raises(venn.NotConverged):
+        with pytest.raises(venn.machines.NotConverged):
             take(X, y)
     assert {(model.n, model.kept) for model in models} == {(models[0].n, 5)}
 
@@ -496,19 +503,19 @@ def test_balanced_takes_a_failing_training_as_the_predictor_does():
 
         def learn_one(self, x, y):
             if x[0] == 13:
-                raise venn.NotConverged("13")
+                raise venn.machines.NotConverged("13")
             super().learn_one(x, y)
 
-    model = Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.PrefixRestart(2)), (1.0, 1.0))
+    model = Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.schedules.PrefixRestart(2)), (1.0, 1.0))
     model.learn_one([0.0], 0)
-    with pytest.raises(venn.NotConverged):
+    with pytest.raises(venn.machines.NotConverged):
         model.learn_one([13.0], 1)
     assert model.n == model.kept == 2
 
 
 def test_what_cannot_be_balanced_is_refused():
     good = MODELS["inductive"]
-    for bad in (None, "venn", squares(), venn.Scaler(squares(), venn.Platt()), venn.InductiveVenn):
+    for bad in (None, "venn", squares(), venn.Scaler(squares(), venn.maps.Platt()), venn.InductiveVenn):
         with pytest.raises(TypeError, match="predictor must be one that weighs by class"):
             Balanced(bad, (1, 1, 1))
     with pytest.raises(ValueError, match="predictor must be without a shift"):

@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import labels, objects
+from conftest import labels, objects, public
 from inductive_cases import Failing
 from naive import protected as naive
 
@@ -297,11 +297,13 @@ def examples(seed, n=40):
 
 
 BASES = {
-    "forecasts": lambda m: venn.Scaler(m, venn.Platt()),
+    "forecasts": lambda m: venn.Scaler(m, venn.maps.Platt()),
     "multiprobabilities": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
     "class intervals": lambda m: venn.TransductiveVennAbers(m),
-    "own scorer": lambda m: venn.InductiveVenn(squares(), venn.TopTwo(), venn.PrefixRestart(first=6)),
-    "protected": lambda m: Protected(venn.Scaler(m, venn.Platt()), BrierLoss()),
+    "own scorer": lambda m: venn.InductiveVenn(
+        squares(), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=6)
+    ),
+    "protected": lambda m: Protected(venn.Scaler(m, venn.maps.Platt()), BrierLoss()),
 }
 
 
@@ -316,7 +318,7 @@ def test_the_base_speaks_before_its_machine_learns(base):
     both = BASES[base](other := squares())
     panels = [
         venn.Panel(protected=inside, venn=venn.TransductiveVenn(shared, venn.Argmax())),
-        venn.Panel(protected=Protected(both), base=both, platt=venn.Scaler(other, venn.Platt())),
+        venn.Panel(protected=Protected(both), base=both, platt=venn.Scaler(other, venn.maps.Platt())),
     ]
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         said = plain.predict_one(x).proba
@@ -342,7 +344,7 @@ def test_the_base_speaks_before_its_machine_learns(base):
 def test_the_base_is_copied_and_its_machine_shared():
     X, y = examples(12)
     machine = squares()
-    base = venn.Scaler(machine, venn.Platt())
+    base = venn.Scaler(machine, venn.maps.Platt())
     model = Protected(base)
     assert model.machine is machine is model.predictor.machine
     assert model.predictor is not base
@@ -361,7 +363,7 @@ def test_the_base_is_copied_and_its_machine_shared():
 
 def test_a_base_may_have_learned_before():
     X, y = examples(13)
-    base = venn.Scaler(squares(), venn.Platt())
+    base = venn.Scaler(squares(), venn.maps.Platt())
     for x, label in zip(X[:20], y, strict=False):
         base.learn_one(x, label)
     said = base.predict_one(X[20]).proba
@@ -372,7 +374,10 @@ def test_a_base_may_have_learned_before():
 
 def test_a_machine_taught_by_hand_needs_the_forecast_first():
     X, y = examples(14)
-    whole, parts = Protected(venn.Scaler(squares(), venn.Platt())), Protected(venn.Scaler(squares(), venn.Platt()))
+    whole, parts = (
+        Protected(venn.Scaler(squares(), venn.maps.Platt())),
+        Protected(venn.Scaler(squares(), venn.maps.Platt())),
+    )
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         whole.learn_one(x, label)
         (parts.check if i % 2 else lambda x, y: parts.predict_one(x))(x, label)
@@ -427,7 +432,7 @@ def test_objects_that_are_no_numbers_are_told_apart():
 def test_a_training_that_fails_still_counts_the_step():
     """The base has learned the example and its forecast has been made: its loss is part of the bound."""
     X = np.arange(30.0)[:, None]
-    schedule = venn.FreshSplit(0.5, seed=1)
+    schedule = venn.schedules.FreshSplit(0.5, seed=1)
     model, base = Protected(venn.InductiveVenn(Failing([0, 1]), schedule=schedule)), 0.0
     own, failures = 0.0, 0
     for i, x in enumerate(X):
@@ -435,7 +440,7 @@ def test_a_training_that_fails_still_counts_the_step():
         base += naive.log_loss(model.predictor.predict_one(x).proba, i % 2)
         try:
             model.learn_one(x, i % 2)
-        except venn.NotConverged:
+        except venn.machines.NotConverged:
             failures += 1
         assert model.predictor.n == i + 1
         assert model.gain == pytest.approx(base - own, abs=1e-9)
@@ -446,7 +451,7 @@ def test_a_training_that_fails_still_counts_the_step():
 @pytest.mark.parametrize("loss", [LogLoss(), BrierLoss()])
 def test_a_copy_goes_on_as_if_nothing_had_been(loss, copied):
     X, y = examples(15)
-    whole = Protected(venn.Scaler(squares(), venn.Platt()), loss)
+    whole = Protected(venn.Scaler(squares(), venn.maps.Platt()), loss)
     twin = copied(whole)
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         if i % 7 == 3:
@@ -459,9 +464,10 @@ def test_a_copy_goes_on_as_if_nothing_had_been(loss, copied):
 
 
 def test_repr_can_be_typed():
-    model = Protected(venn.Scaler(squares(), venn.Platt()), BrierLoss(), rates=[0.1, np.float64(0.01)], passive=0.25)
-    names = {name: getattr(venn, name) for name in dir(venn)}
-    again = eval(repr(model), names)
+    model = Protected(
+        venn.Scaler(squares(), venn.maps.Platt()), BrierLoss(), rates=[0.1, np.float64(0.01)], passive=0.25
+    )
+    again = eval(repr(model), public())
     assert repr(again) == repr(model)
     assert "rates=(0.1, 0.01), passive=0.25" in repr(model)
     assert again.classes == CLASSES
@@ -490,7 +496,7 @@ def everything(model):
 
 @pytest.mark.parametrize("base", ["machine", "no machine"])
 def test_a_refused_example_leaves_no_trace(base):
-    model = Protected(venn.Scaler(squares(), venn.Platt()) if base == "machine" else Given(3))
+    model = Protected(venn.Scaler(squares(), venn.maps.Platt()) if base == "machine" else Given(3))
     good = [0.25, 0.25] if base == "machine" else [0.25, 0.25, 0.5]
     known = "a" if base == "machine" else 0
     model.learn_one(good, known)
@@ -549,7 +555,7 @@ def test_bad_parameters_are_refused():
     "x", [[10**400, 0.0], [1j, 0.0], np.array([1j, 0.0])], ids=["huge", "complex", "complex array"]
 )
 def test_objects_that_are_no_numbers_are_refused_by_the_base(x):
-    model = Protected(venn.Scaler(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("no", "yes")), venn.Platt()))
+    model = Protected(venn.Scaler(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("no", "yes")), venn.maps.Platt()))
     model.learn_one([0.0, 1.0], "no")
     for call in (model.predict_one, lambda x: model.learn_one(x, "yes"), lambda x: model.check(x, "yes")):
         with pytest.raises((TypeError, ValueError), match="x must"):

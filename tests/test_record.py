@@ -112,7 +112,7 @@ def test_a_record_knows_what_is_guaranteed(tmp_path):
     record = Record(CLASSES, ["venn", "point", "turn"])
     assert set(record.guaranteed.values()) == {"nothing"}
     rows = np.full((3, 3), 1 / 3)
-    for rule in (venn.CategoryClass(), venn.RowMean()):
+    for rule in (venn.prediction.CategoryClass(), venn.prediction.RowMean()):
         record.update(
             {
                 "venn": Multiprobability(rows, CLASSES),

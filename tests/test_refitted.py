@@ -17,10 +17,10 @@ from sklearn.svm import SVC
 from test_contract import BAD_LABELS, BAD_OBJECTS
 
 import venn
-from venn.adapters.constrained import ClassWeightScan, ConstrainedSVC
-from venn.adapters.posterior import PosteriorSVC
+from venn.batch.constrained import ClassWeightScan, ConstrainedSVC
+from venn.batch.posterior import PosteriorSVC
 from venn.predictors.refitted import Refitted
-from venn.predictors.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart
+from venn.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart
 
 CLASSES = ("a", "b", "c")
 
@@ -43,7 +43,7 @@ class Moody:
 
     def fit(self, X, y):
         if len(X) in self.fails:
-            raise venn.NotConverged(f"not with {len(X)}")
+            raise venn.machines.NotConverged(f"not with {len(X)}")
         self.classes_, counts = np.unique(y, return_counts=True)
         self.p = counts / counts.sum()
         return self
@@ -153,7 +153,7 @@ def test_a_failed_fit_keeps_the_example_and_the_forecasts_before_it():
     for i, y in enumerate(["no", "yes", "yes"]):
         model.learn_one([float(i)], y)
     before = model.predict_one([0.0]).proba
-    with pytest.raises(venn.NotConverged, match="not with 4"):
+    with pytest.raises(venn.machines.NotConverged, match="not with 4"):
         model.learn_one([3.0], "yes")
     assert (model.n, model.fitted_to) == (4, 2)
     np.testing.assert_array_equal(model.predict_one([0.0]).proba, before)
@@ -166,7 +166,7 @@ def test_a_failed_fit_keeps_the_example_and_the_forecasts_before_it():
 def test_in_a_panel_a_failed_fit_keeps_the_news_from_nobody():
     panel = venn.Panel(moody=Refitted(Moody(fails=(2,)), CLASSES, FreshSplit()), bayes=made())
     panel.learn_one([0.0, 1.0], "a")
-    with pytest.raises(venn.NotConverged):
+    with pytest.raises(venn.machines.NotConverged):
         panel.learn_one([1.0, 1.0], "b")
     assert (panel["moody"].n, panel["bayes"].n) == (2, 2)
     panel.learn_one([1.0, 1.0], "b")
@@ -292,7 +292,7 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
     estimators = {"posterior": PosteriorSVC(radius=0.5), "bayes": GaussianNB(), "logistic": LogisticRegression()}
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
-        platt=venn.Scaler(machine, venn.Platt()),
+        platt=venn.Scaler(machine, venn.maps.Platt()),
         **{name: Refitted(one, machine.classes, schedule) for name, one in estimators.items()},
     )
     alone = Refitted(PosteriorSVC(radius=0.5), machine.classes, schedule)
@@ -316,7 +316,7 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
 
 
 def test_a_bootstrap_of_plain_and_of_constrained_svms():
-    bootstrap = pytest.importorskip("venn.adapters.bootstrap")
+    bootstrap = pytest.importorskip("venn.batch.bootstrap")
     constrained = ConstrainedSVC(sensitivity=0.8, solver=ClassWeightScan((1, 8)))
     panel = venn.Panel(
         plain=Refitted(bootstrap.BootstrapSVC((0.5, 2.0), resamples=5), ["no", "yes"], PrefixRestart(first=20)),

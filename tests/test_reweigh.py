@@ -17,7 +17,7 @@ from venn.machines import hinge
 
 MACHINES = {
     "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
-    "one vs one": (venn.OneVsOneSVM, naive.one_vs_one),
+    "one vs one": (venn.machines.OneVsOneSVM, naive.one_vs_one),
     "least squares": (venn.LeastSquaresSVM, naive.least_squares),
 }
 every_machine = pytest.mark.parametrize("name", MACHINES)
@@ -210,7 +210,7 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
     answer, before = machine.hypotheses([0.5, 0.5]), pickle.dumps(machine)
     monkeypatch.setattr("venn.machines.hinge.tolerance_of", lambda C, scale: -1.0)
     monkeypatch.setattr("venn.machines.least_squares.TOLERANCE", -1.0)
-    with pytest.raises(venn.NotConverged, match="with the new"):
+    with pytest.raises(venn.machines.NotConverged, match="with the new"):
         machine.reweigh((1, 2, 3))
     monkeypatch.undo()
     assert answer.current
@@ -229,7 +229,7 @@ def test_weights_next_to_nothing_are_learned_or_refused(name, tiny):
     before = pickle.dumps(machine)
     try:
         machine.reweigh((tiny, 1))
-    except venn.NotConverged:
+    except venn.machines.NotConverged:
         assert pickle.dumps(machine) == before
     assert np.isfinite(machine.bag.scores).all()
     assert machine.residual < 1e-8
@@ -244,7 +244,7 @@ def test_classes_of_weights_next_to_nothing_are_learned_or_refused(name):
         before = machine.n, machine.bag.scores.tolist()
         try:
             machine.learn_one(x, int(label))
-        except venn.NotConverged:
+        except venn.machines.NotConverged:
             assert (machine.n, machine.bag.scores.tolist()) == before
         assert np.isfinite(machine.bag.scores).all()
 
@@ -260,7 +260,7 @@ def test_predictors_over_the_machine_go_on(name):
         return machine, venn.Panel(
             training=venn.TransductiveVenn(machine, venn.Argmax()),
             deleted=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
-            ranks=venn.Conformal(machine, venn.Margin(True)),
+            ranks=venn.Conformal(machine, venn.nonconformity.Margin(True)),
         )
 
     (machine, ours), (_, theirs) = panel((1, 1, 1)), panel((0.5, 4, 1))

@@ -8,6 +8,7 @@ import pytest
 from naive import ridge as naive
 
 import venn
+from venn.machines import NotConverged
 from venn.machines.ridge import RidgeSystem
 from venn.machines.store import ObjectStore
 
@@ -111,9 +112,9 @@ def test_what_cannot_be_solved_changes_nothing():
     for x, target in zip(rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), strict=True):
         system.append(system.border(x, [0.1])[0], target)
     scores = system.deleted_scores()
-    with pytest.raises(venn.NotConverged, match=r"residual must be at most 1e-07, got .* at example 20: the ridge"):
+    with pytest.raises(NotConverged, match=r"residual must be at most 1e-07, got .* at example 20: the ridge"):
         system.border(system.store.held(20)[:, 3].copy(), [-0.2])
-    with pytest.raises(venn.NotConverged, match="positive semidefinite"):
+    with pytest.raises(NotConverged, match="positive semidefinite"):
         system.set_ridge(np.full(20, -1.0))
     assert np.array_equal(system.deleted_scores(), scores)
     assert system.residual < 1e-12

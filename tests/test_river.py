@@ -70,7 +70,9 @@ def test_without_a_filling_value_the_checks_of_changing_features_are_refused_and
 
 
 def test_without_a_filling_value_river_finds_nothing_else():
-    checks.check_estimator(RiverClassifier(venn.TransductiveVenn(venn.NearestCentroid([False, True]), venn.Argmax())))
+    checks.check_estimator(
+        RiverClassifier(venn.TransductiveVenn(venn.machines.NearestCentroid([False, True]), venn.Argmax()))
+    )
 
 
 # Beside our own loop --------------------------------------------------------------------------------
@@ -407,7 +409,7 @@ def test_a_binary_model_is_told_false_and_true():
 def test_it_stands_in_a_panel_watched_and_protected():
     rows = [(np.array([float(i % 5), float(i % 2)]), i % 2) for i in range(40)]
     model = FromRiver(preprocessing.StandardScaler() | linear_model.LogisticRegression(), [0, 1])
-    panel = venn.Panel(river=model, protected=venn.Protected(FromRiver(naive_bayes.GaussianNB(), [0, 1])),
+    panel = venn.Panel(river=model, protected=venn.predictors.Protected(FromRiver(naive_bayes.GaussianNB(), [0, 1])),
                        venn=counting([0, 1]))  # fmt: skip
     record = venn.replay(rows, panel, monitors={"river": venn.Monitor([0, 1])})
     assert len(record) == 40

@@ -275,7 +275,7 @@ def test_a_file_cut_short_stops_the_run_or_is_read_anew(run, tmp_path):
 
 
 def test_lines_that_a_death_cut_off_at_any_byte_are_written_once(tmp_path):
-    journal, path = venn.Journal(tmp_path / "run.db"), tmp_path / "out.jsonl"
+    journal, path = venn.online.Journal(tmp_path / "run.db"), tmp_path / "out.jsonl"
     with online(journal) as asked:
         output = Output(str(path))
         assert output.catch_up(asked, journal) == 0

@@ -41,8 +41,8 @@ def rows(i, n=40):
 
 SCORER = venn.FrozenScorer(LinearSVC(random_state=0).fit(*rows(1000, 200)))
 MODELS = {
-    "counts": lambda: InductiveVenn(SCORER, venn.TopTwo()),
-    "bag": lambda: InductiveVenn(SCORER, venn.AdaptiveMarginBins()),
+    "counts": lambda: InductiveVenn(SCORER, venn.taxonomies.TopTwo()),
+    "bag": lambda: InductiveVenn(SCORER, venn.taxonomies.AdaptiveMarginBins()),
     "abers": lambda: InductiveVennAbers(SCORER),
     "pairs": lambda: InductiveOneVsOneAbers(SCORER),
     "ranks": lambda: InductiveConformal(SCORER, label_conditional=True),
@@ -211,7 +211,7 @@ def test_predictors_that_cannot_be_calibrated_so():
     with pytest.raises(TypeError, match="predictor must be an inductive predictor"):
         score_block(SCORER, *rows(0))
     with pytest.raises(ValueError, match=r"must be by NoTraining\(\)"):
-        calibrate(InductiveVenn(SCORER, schedule=venn.FixedCalibration(10)), [rows(0)])
+        calibrate(InductiveVenn(SCORER, schedule=venn.schedules.FixedCalibration(10)), [rows(0)])
 
 
 # On processes --------------------------------------------------------------------------------------------------------

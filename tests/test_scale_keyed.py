@@ -116,7 +116,7 @@ def happened(shards):
     """Yield the number of events of each key, as anybody can read it."""
     for key in KEYS:
         if shards.journal(key).exists():
-            with venn.Watch(shards.journal(key)) as watch:
+            with venn.online.Watch(shards.journal(key)) as watch:
                 yield watch.counts().asked + watch.counts().answered
 
 

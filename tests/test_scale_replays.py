@@ -382,7 +382,8 @@ def test_threads_write_one_file_without_harm(tmp_path, monkeypatch):
 
     def write(content):
         try:
-            archive.write_atomically(tmp_path / "it", [content] * 100)
+            with archive.written(tmp_path / "it") as file:
+                file.write(content * 100)
         except OSError as error:
             failed.append(error)
 

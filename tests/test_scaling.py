@@ -17,12 +17,12 @@ from sklearn.isotonic import IsotonicRegression
 
 import venn
 from venn._compiled.scaling import sort_again
-from venn.calibrators.beta import Beta2, BetaScaling
-from venn.calibrators.beta_calibration import BetaCalibration
-from venn.calibrators.classes import OneVsAll, Temperature
-from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
-from venn.calibrators.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.machines.machine import Bag, NotConverged
+from venn.maps.beta import Beta2, BetaScaling
+from venn.maps.beta_calibration import BetaCalibration
+from venn.maps.classes import OneVsAll, Temperature
+from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
+from venn.maps.steps import Binning, EqualFrequency, EqualWidth, Isotonic
 from venn.online.panel import Panel
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores, TrainingScores

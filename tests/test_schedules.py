@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import labels, learned, objects
+from conftest import labels, learned, objects, public
 from inductive_cases import (
     SCHEDULES,
     Failing,
@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 import venn
 from venn.predictors.cross import CrossVenn
 from venn.predictors.inductive import InductiveVenn
-from venn.predictors.schedules import (
+from venn.schedules import (
     FixedCalibration,
     FreshSplit,
     NoTraining,
@@ -49,7 +49,7 @@ def test_cross_venn_is_the_definition(folds):
         assert np.allclose(model.predict_one(X[n]).probabilities, expected, atol=1e-12)
         model.learn_one(X[n], y[n])
     assert model.n == N
-    again = eval(repr(model), {name: getattr(venn, name) for name in dir(venn)})
+    again = eval(repr(model), public())
     assert repr(again) == repr(model)
 
 
@@ -65,7 +65,7 @@ def test_cross_venn_refuses_what_it_cannot_use():
     with pytest.raises(ValueError, match="schedule must be one without training"):
         CrossVenn(frozen())
     with pytest.raises(ValueError, match="classes must be two for ScoreBins"):
-        CrossVenn(lssvm(3), venn.ScoreBins())
+        CrossVenn(lssvm(3), venn.taxonomies.ScoreBins())
     with pytest.raises(TypeError, match="positional"):
         CrossVenn(lssvm(2), venn.Argmax(), 5, 0)
     model = CrossVenn(lssvm(2))
@@ -76,7 +76,7 @@ def test_cross_venn_refuses_what_it_cannot_use():
 
 def test_a_fold_that_fails_does_not_keep_the_others_from_learning():
     model = CrossVenn(Failing([0, 1]), folds=2, first=20)
-    with pytest.raises(venn.NotConverged):
+    with pytest.raises(venn.machines.NotConverged):
         learned(model, np.arange(20.0)[:, None], [0, 1] * 10)
     assert {part.n for part in model._parts} == {20}
     assert model.predict_one([1.0]).upper < 1  # the fold that holds 13 out has its scorer
@@ -124,7 +124,7 @@ def test_a_bad_block_leaves_no_trace():
 
 
 def test_an_object_without_finite_kernel_values_is_refused_before_there_is_a_scorer():
-    machine = venn.OneVsAllSVM(venn.Polynomial(3), 1.0, [0, 1])
+    machine = venn.OneVsAllSVM(venn.machines.Polynomial(3), 1.0, [0, 1])
     model = InductiveVenn(machine, schedule=PrefixRestart(2))
     with pytest.raises(ValueError, match="finite kernel values"):
         model.learn_one([1e150], 0)
@@ -145,12 +145,20 @@ class OnlyFor(ByScores):
 
 
 def test_every_taxonomy_on_scores_is_taken_for_the_classes_it_is_for():
-    for kind in (venn.Argmax, venn.TopTwo, Threshold, venn.RunnerUp, venn.Gap, venn.MarginBins, venn.Dissent):
+    for kind in (
+        venn.Argmax,
+        venn.taxonomies.TopTwo,
+        Threshold,
+        venn.taxonomies.RunnerUp,
+        venn.taxonomies.Gap,
+        venn.taxonomies.MarginBins,
+        venn.taxonomies.Dissent,
+    ):
         for c in (2, 3):
             assert InductiveVenn(lssvm(c), kind()).taxonomy == CrossVenn(lssvm(c), kind()).taxonomy == kind()
-    for taxonomy in (venn.TopScoreBins([0.0]), venn.AdaptiveMarginBins(), OnlyFor(3)):
+    for taxonomy in (venn.taxonomies.TopScoreBins([0.0]), venn.taxonomies.AdaptiveMarginBins(), OnlyFor(3)):
         assert InductiveVenn(frozen(3), taxonomy).taxonomy is taxonomy
-    assert InductiveVenn(frozen(2), venn.ScoreBins()).taxonomy == venn.ScoreBins()
+    assert InductiveVenn(frozen(2), venn.taxonomies.ScoreBins()).taxonomy == venn.taxonomies.ScoreBins()
 
 
 def test_a_table_is_refused_by_a_machine_that_learns():
@@ -196,7 +204,7 @@ def test_parts_that_do_not_fit():
         with pytest.raises(TypeError, match="taxonomy must be a function of the scores alone"):
             InductiveVenn(frozen(), taxonomy)
     for taxonomy, classes, message in (
-        (venn.ScoreBins(), 3, "classes must be two for ScoreBins"),
+        (venn.taxonomies.ScoreBins(), 3, "classes must be two for ScoreBins"),
         (OnlyFor(4), 3, "4 classes only"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -204,7 +212,7 @@ def test_parts_that_do_not_fit():
         with pytest.raises(ValueError, match=message):
             InductiveVenn(frozen(classes), taxonomy)
     with pytest.raises(TypeError, match="rule must be a rule object"):
-        InductiveVenn(frozen(), rule=venn.RowMean)
+        InductiveVenn(frozen(), rule=venn.prediction.RowMean)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +251,7 @@ def test_schedules_are_values(schedule):
 
 
 def test_repr_can_be_typed():
-    model = InductiveVenn(lssvm(2), Threshold(), Prefix(0.5, last=64), venn.Maximin())
-    again = eval(repr(model), {name: getattr(venn, name) for name in dir(venn)} | globals())
+    model = InductiveVenn(lssvm(2), Threshold(), Prefix(0.5, last=64), venn.prediction.Maximin())
+    again = eval(repr(model), public() | globals())
     assert repr(again) == repr(model)
     assert again.classes == model.classes == (0, 1)

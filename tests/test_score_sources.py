@@ -14,12 +14,12 @@ import venn
 
 CLASSES = ("a", "b", "c")
 SOURCES = {
-    "training": venn.TrainingScores(),
-    "deleted": venn.DeletedScores(),
-    "restart": venn.HeldOutScores(venn.PrefixRestart(first=5, growth=1.5)),
-    "assigned": venn.HeldOutScores(venn.RandomAssignment(0.4, seed=3, first=4)),
-    "fresh": venn.HeldOutScores(venn.FreshSplit(0.4, seed=1)),
-    "cross": venn.CrossFittedScores(3, seed=2, first=4, growth=1.5, last=20),
+    "training": venn.predictors.TrainingScores(),
+    "deleted": venn.predictors.DeletedScores(),
+    "restart": venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=5, growth=1.5)),
+    "assigned": venn.predictors.HeldOutScores(venn.schedules.RandomAssignment(0.4, seed=3, first=4)),
+    "fresh": venn.predictors.HeldOutScores(venn.schedules.FreshSplit(0.4, seed=1)),
+    "cross": venn.predictors.CrossFittedScores(3, seed=2, first=4, growth=1.5, last=20),
 }
 every_source = pytest.mark.parametrize("name", SOURCES)
 
@@ -53,7 +53,7 @@ def expected_forecast(rows, y, test_scores):
 def test_scores_held_out_by_a_fixed_assignment():
     """Each example is drawn into the calibration set once; the machine is trained at 4, 8, 16 and 32."""
     X, y = examples()
-    model = venn.Scaler(squares(), venn.Platt(), SOURCES["assigned"])
+    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES["assigned"])
     calibrates = np.random.default_rng(3).random(len(X)) < 0.4
     for n in range(len(X)):
         size = max((t for t in (0, 4, 8, 16, 32) if t <= n), default=0)
@@ -66,7 +66,7 @@ def test_scores_held_out_by_a_fixed_assignment():
 
 def test_scores_held_out_after_each_training():
     X, y = examples()
-    model = venn.Scaler(squares(), venn.Platt(), SOURCES["restart"])
+    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES["restart"])
     for n in range(len(X)):
         size = max((t for t in (0, 5, 7, 10, 15, 22, 33) if t <= n), default=0)
         machine = trained(X, y, range(size))
@@ -79,7 +79,7 @@ def test_scores_held_out_after_each_training():
 def test_cross_fitted_scores():
     """Held-out scores of every fold, pooled; the new object's score by the machine that knows all."""
     X, y = examples()
-    model = venn.Scaler(squares(), venn.Platt(), SOURCES["cross"])
+    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES["cross"])
     fold = np.floor(np.random.default_rng(2).random(len(X)) * 3)
     for n in range(len(X)):
         size = max((t for t in (0, 4, 6, 9, 13, 19) if t <= n), default=0)  # 28 is beyond the last
@@ -95,14 +95,14 @@ def test_cross_fitted_scores():
 def test_a_scorer_fitted_elsewhere():
     X, y = examples()
     scorer = venn.FrozenScorer(LinearSVC().fit(X[:15], y[:15]))
-    model = venn.Scaler(scorer, venn.Platt(), venn.HeldOutScores())
+    model = venn.Scaler(scorer, venn.maps.Platt(), venn.predictors.HeldOutScores())
     for n in range(15, len(X)):
         rows = [(scorer.scores(X[i]), i) for i in range(15, n)]
         expected = expected_forecast(rows, y, scorer.scores(X[n]))
         np.testing.assert_allclose(model.predict_one(X[n]).proba, expected, rtol=0, atol=1e-7)
         model.learn_one(X[n], y[n])
     with pytest.raises(TypeError, match="machine must be"):
-        venn.Scaler(scorer, venn.Platt())
+        venn.Scaler(scorer, venn.maps.Platt())
 
 
 def test_the_same_map_on_all_sources_in_one_panel():
@@ -110,9 +110,9 @@ def test_the_same_map_on_all_sources_in_one_panel():
     X, y = examples()
     shared = squares()
     panel = venn.Panel(
-        **{name: venn.Scaler(shared, venn.Isotonic("linear"), source) for name, source in SOURCES.items()}
+        **{name: venn.Scaler(shared, venn.maps.Isotonic("linear"), source) for name, source in SOURCES.items()}
     )
-    alone = {name: venn.Scaler(squares(), venn.Isotonic("linear"), source) for name, source in SOURCES.items()}
+    alone = {name: venn.Scaler(squares(), venn.maps.Isotonic("linear"), source) for name, source in SOURCES.items()}
     seen = {name: [] for name in SOURCES}
     for x, label in zip(X, y, strict=True):
         for name, forecast in panel.predict_one(x).items():
@@ -129,7 +129,7 @@ def test_the_same_map_on_all_sources_in_one_panel():
 @every_source
 def test_saved_and_continued_equals_never_stopped(name):
     X, y = examples()
-    model = venn.Scaler(squares(), venn.Platt(), SOURCES[name])
+    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES[name])
     for i in range(18):
         model.learn_one(X[i], y[i])
     twins = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
@@ -146,7 +146,7 @@ def test_saved_and_continued_equals_never_stopped(name):
 @pytest.mark.parametrize(("x", "y"), [([np.nan, 0.0], "a"), ([0.0, 0.0], "z"), ([1.0], "a"), (["u", "v"], "a")])
 def test_a_refused_example_changes_nothing(name, x, y):
     X, labels = examples(20)
-    model, untouched = (venn.Scaler(squares(), venn.Platt(), SOURCES[name]) for _ in range(2))
+    model, untouched = (venn.Scaler(squares(), venn.maps.Platt(), SOURCES[name]) for _ in range(2))
     for i in range(10):
         model.learn_one(X[i], labels[i])
         untouched.learn_one(X[i], labels[i])
@@ -164,7 +164,7 @@ def test_machines_that_have_learned_are_refused(name):
     machine = squares()
     machine.learn_one([0.0, 0.0], "a")
     with pytest.raises(ValueError, match="machine must have learned nothing"):
-        venn.Scaler(machine, venn.Platt(), SOURCES[name])
+        venn.Scaler(machine, venn.maps.Platt(), SOURCES[name])
 
 
 def test_equal_machines_do_not_share_their_scores():
@@ -179,23 +179,23 @@ def test_equal_machines_do_not_share_their_scores():
 
     X, y = examples(12)
     machines = [ByParameters(venn.RBF(0.7), C=5, classes=CLASSES) for _ in range(2)]
-    models = [venn.Scaler(machine, venn.Isotonic()) for machine in machines]
+    models = [venn.Scaler(machine, venn.maps.Isotonic()) for machine in machines]
     for i in range(6):
         for model, at in zip(models, (i, 11 - i), strict=True):
             model.learn_one(X[at], y[at])
     for model, machine in zip(models, machines, strict=True):
-        alone = venn.Scaler(machine, venn.Isotonic())  # reads the scores by itself
+        alone = venn.Scaler(machine, venn.maps.Isotonic())  # reads the scores by itself
         np.testing.assert_array_equal(model.predict_one(X[3]).proba, alone.predict_one(X[3]).proba)
 
 
 def test_cross_fitted_scores_need_every_example():
     machine = squares()
-    model = venn.Scaler(machine, venn.Platt(), venn.CrossFittedScores())
+    model = venn.Scaler(machine, venn.maps.Platt(), venn.predictors.CrossFittedScores())
     model.learn_one([0.0, 0.0], "a")
     machine.learn_one([1.0, 0.0], "b")
     with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a fit to 1: share a machine"):
         model.predict_one([0.0, 0.0])
-    with pytest.raises(RuntimeError, match="told of all 3 examples of its machine, got 2"):
+    with pytest.raises(RuntimeError, match="must learn all 3 examples of its machine, got 2"):
         model.learn_one([0.0, 1.0], "b")
 
 
@@ -209,18 +209,20 @@ class Failing(venn.LeastSquaresSVM):
 
     def learn_one(self, x, y):
         if self.n == 3:
-            raise venn.NotConverged("not today")
+            raise venn.machines.NotConverged("not today")
         super().learn_one(x, y)
 
 
 def test_a_failed_training_is_reported_and_the_example_learned():
     machine = Failing(venn.RBF(1.0), C=1, classes=CLASSES)
-    model = venn.Scaler(machine, venn.Platt(), venn.HeldOutScores(venn.PrefixRestart(first=2)))
+    model = venn.Scaler(
+        machine, venn.maps.Platt(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=2))
+    )
     X, y = examples(8)
     for i in range(3):
         model.learn_one(X[i], y[i])
     assert not np.allclose(model.predict_one(X[0]).proba, 1 / 3)
-    with pytest.raises(venn.NotConverged, match="not today"):
+    with pytest.raises(venn.machines.NotConverged, match="not today"):
         model.learn_one(X[3], y[3])
     assert model.n == 4
     np.testing.assert_array_equal(model.predict_one(X[0]).proba, 1 / 3)  # no scorer: nothing is said
@@ -233,7 +235,7 @@ class Sulking(venn.LeastSquaresSVM):
 
     def learn_one(self, x, y):
         if self.sulks:
-            raise venn.NotConverged("not today")
+            raise venn.machines.NotConverged("not today")
         super().learn_one(x, y)
 
     def fresh(self):
@@ -244,12 +246,12 @@ def test_after_a_failed_training_every_fold_has_the_example(monkeypatch):
     X, y = examples(30)
     machine = squares()
     machine.fresh = Sulking(venn.RBF(0.7), C=5, classes=CLASSES).fresh
-    model, untroubled = (venn.Scaler(one, venn.Platt(), SOURCES["cross"]) for one in (machine, squares()))
+    model, untroubled = (venn.Scaler(one, venn.maps.Platt(), SOURCES["cross"]) for one in (machine, squares()))
     for i in range(30):
         untroubled.learn_one(X[i], y[i])
         if i == 5:  # 6 examples: trainings of all folds
             monkeypatch.setattr(Sulking, "sulks", True)
-            with pytest.raises(venn.NotConverged, match="not today"):
+            with pytest.raises(venn.machines.NotConverged, match="not today"):
                 model.learn_one(X[i], y[i])
             monkeypatch.setattr(Sulking, "sulks", False)
         else:
@@ -259,10 +261,10 @@ def test_after_a_failed_training_every_fold_has_the_example(monkeypatch):
     np.testing.assert_allclose(model.predict_one(X[3]).proba, expected, rtol=0, atol=1e-10)  # fitted from elsewhere
 
 
-@pytest.mark.parametrize("schedule", ["prefix", 3, venn.PrefixRestart])
+@pytest.mark.parametrize("schedule", ["prefix", 3, venn.schedules.PrefixRestart])
 def test_schedule_must_be_one(schedule):
     with pytest.raises(TypeError, match="schedule must be a schedule object"):
-        venn.HeldOutScores(schedule)
+        venn.predictors.HeldOutScores(schedule)
 
 
 @pytest.mark.parametrize(
@@ -278,4 +280,4 @@ def test_schedule_must_be_one(schedule):
 )
 def test_parameters_of_cross_fitting(options, error, match):
     with pytest.raises(error, match=match):
-        venn.CrossFittedScores(**options)
+        venn.predictors.CrossFittedScores(**options)

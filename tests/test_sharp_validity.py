@@ -43,9 +43,9 @@ def hinge(data, c):
 
 TAXONOMIES = {
     "argmax": venn.Argmax(),
-    "top two": venn.TopTwo(),
-    "margin bins": venn.MarginBins(),
-    "adaptive bins": venn.AdaptiveMarginBins(),
+    "top two": venn.taxonomies.TopTwo(),
+    "margin bins": venn.taxonomies.MarginBins(),
+    "adaptive bins": venn.taxonomies.AdaptiveMarginBins(),
 }
 VALID = {
     **{
@@ -58,21 +58,23 @@ VALID = {
     **{
         f"squares, deleted, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(squares(data, c), venn.Deleted(t))
         for t in (
-            venn.Threshold(),
-            venn.RunnerUp(),
-            venn.Gap(),
-            venn.TopScoreBins([0.0]),
-            venn.Grouped(0, venn.Argmax()),
+            venn.taxonomies.Threshold(),
+            venn.taxonomies.RunnerUp(),
+            venn.taxonomies.Gap(),
+            venn.taxonomies.TopScoreBins([0.0]),
+            venn.taxonomies.Grouped(0, venn.Argmax()),
         )
     },
     **{
         f"neighbours, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(
-            venn.NearestNeighbours(5, range(c)), venn.Deleted(t)
+            venn.machines.NearestNeighbours(5, range(c)), venn.Deleted(t)
         )
-        for t in (venn.Argmax(), venn.Dissent())
+        for t in (venn.Argmax(), venn.taxonomies.Dissent())
     },
-    "centroid": lambda data, c: venn.TransductiveVenn(venn.NearestCentroid(range(c)), venn.Deleted(venn.Argmax())),
-    "neighbours, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.NearestNeighbours(5, range(c))),
+    "centroid": lambda data, c: venn.TransductiveVenn(
+        venn.machines.NearestCentroid(range(c)), venn.Deleted(venn.Argmax())
+    ),
+    "neighbours, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(venn.machines.NearestNeighbours(5, range(c))),
     "squares, training, argmax": lambda data, c: venn.TransductiveVenn(squares(data, c), venn.Argmax()),
     "squares, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c)),
     "squares, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c), deleted=False),
@@ -84,7 +86,7 @@ def departures(prediction, y):
     """Return what must have mean 0: for every class, for the realised row's best, for the label if guaranteed."""
     c = len(prediction.classes)
     is_class = np.arange(c) == y
-    if isinstance(prediction, venn.ClassIntervals):
+    if isinstance(prediction, venn.prediction.ClassIntervals):
         return is_class - prediction.pairs[np.arange(c), is_class.astype(int)]
     row = prediction.probabilities[y]
     best = row.argmax()
@@ -107,11 +109,11 @@ def test_departures_cancel_over_the_choice_of_the_last_example(name, data):
 
 
 TRAIN = 12  # examples of the bag that train; the others calibrate, and one of them comes last
-PERIOD = venn.PrefixRestart(first=TRAIN, last=TRAIN)
+PERIOD = venn.schedules.PrefixRestart(first=TRAIN, last=TRAIN)
 INDUCTIVE = {
     "argmax": lambda data, c: venn.InductiveVenn(squares(data, c), venn.Argmax(), PERIOD),
-    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.TopTwo(), PERIOD),
-    "adaptive bins": lambda data, c: venn.InductiveVenn(squares(data, c), venn.AdaptiveMarginBins(), PERIOD),
+    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.taxonomies.TopTwo(), PERIOD),
+    "adaptive bins": lambda data, c: venn.InductiveVenn(squares(data, c), venn.taxonomies.AdaptiveMarginBins(), PERIOD),
     "Venn-Abers": lambda data, c: venn.InductiveVennAbers(squares(data, c), PERIOD),
 }
 
@@ -157,7 +159,7 @@ def test_the_predicted_label_is_guaranteed_by_default(name):
     X, y, c = bag("grid")
     prediction = learned(VALID[name]("grid", c), X, y).predict_one(X[0])
     assert prediction.guaranteed == "predicted label"
-    assert prediction.rule == venn.CategoryClass()
+    assert prediction.rule == venn.prediction.CategoryClass()
     assert prediction.lower <= prediction.probabilities[0, prediction.index] <= prediction.upper
 
 
@@ -171,9 +173,9 @@ def test_the_predicted_label_is_guaranteed_by_default(name):
 )
 def test_the_category_class_is_refused_where_it_may_hang_on_the_hypothesis(model):
     with pytest.raises(ValueError, match="may depend on the label supposed"):
-        model(venn.CategoryClass())
-    assert model(None).rule == venn.RowMean()
-    assert model(venn.Maximin()).predict_one([0.0, 0.0]).guaranteed == "realised row"
+        model(venn.prediction.CategoryClass())
+    assert model(None).rule == venn.prediction.RowMean()
+    assert model(venn.prediction.Maximin()).predict_one([0.0, 0.0]).guaranteed == "realised row"
 
 
 # Broken on purpose: each must fail the test above ---------------------------------------------------------------
@@ -186,7 +188,7 @@ def label_departure(prediction, y):
 
 def test_the_row_mean_does_not_guarantee_the_predicted_label():
     X, y, c = bag("noise")
-    for rule in (venn.RowMean(), venn.Maximin()):
+    for rule in (venn.prediction.RowMean(), venn.prediction.Maximin()):
 
         def model(rule=rule):
             return venn.TransductiveVenn(squares("noise", c), venn.Deleted(venn.Argmax()), rule)
@@ -240,7 +242,7 @@ def test_broken_predictors_are_found_out():
 # By repetition: the table of single steps ------------------------------------------------------------------------
 
 
-RULES = {"category class": venn.CategoryClass(), "row mean": venn.RowMean()}
+RULES = {"category class": venn.prediction.CategoryClass(), "row mean": venn.prediction.RowMean()}
 
 
 def single_steps(c, n, d, signal, repetitions, seed):

@@ -37,8 +37,8 @@ def test_reported_losses_are_reached_within_their_noise(name):
         machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
         panel = venn.Panel(
             abers=venn.TransductiveVennAbers(machine),
-            platt=venn.Scaler(machine, venn.Platt()),
-            deleted=venn.Scaler(machine, venn.Platt(), venn.DeletedScores()),
+            platt=venn.Scaler(machine, venn.maps.Platt()),
+            deleted=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores()),
         )
         means = venn.replay(stream, panel, progress=False).means()
         losses.append([means["abers"]["log_loss"], means["abers"]["brier"]])

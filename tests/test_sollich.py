@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import venn
-from venn.calibrators.classes import OneVsAll
-from venn.calibrators.maps import Softmax
-from venn.calibrators.sollich import FittedSollich, Sollich
+from venn.maps.classes import OneVsAll
+from venn.maps.sigmoids import Softmax
+from venn.maps.sollich import FittedSollich, Sollich
 
 SCORES = np.concatenate([np.linspace(-4, 4, 161), [-1.0, 1.0, 0.0]])
 EXAMPLES = ([-1.0, 0.5, 2.0], [0, 1, 1])
@@ -85,7 +85,7 @@ def test_it_is_a_value():
 
 def test_in_a_scaler_it_maps_the_scores_of_the_machine():
     machine = venn.OneVsAllSVM(venn.Linear(), C=0.5, classes=[0, 1])
-    model = venn.Scaler(machine, Sollich(0.5), venn.TrainingScores())
+    model = venn.Scaler(machine, Sollich(0.5), venn.predictors.TrainingScores())
     rng = np.random.default_rng(0)
     for _ in range(20):
         y = int(rng.integers(0, 2))

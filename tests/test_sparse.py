@@ -18,10 +18,10 @@ from venn.machines.sparse import MOST, SparseRows, clean_sparse, read_object, ro
 from venn.machines.store import ObjectStore
 from venn.machines.window import SlidingWindow
 
-KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.Polynomial(2)}
+KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.machines.Polynomial(2)}
 MACHINES = {
     "one vs all": venn.OneVsAllSVM,
-    "one vs one": venn.OneVsOneSVM,
+    "one vs one": venn.machines.OneVsOneSVM,
     "least squares": venn.LeastSquaresSVM,
     "logistic": venn.KernelLogisticRegression,
 }
@@ -182,7 +182,11 @@ def test_numbers_of_other_types_are_those_numbers(dtype):
 
 @pytest.mark.parametrize(
     "machine",
-    [venn.NearestNeighbours(1, ["a", "b"]), venn.NearestCentroid(["a", "b"]), venn.NeighbourDistances(1, ["a", "b"])],
+    [
+        venn.machines.NearestNeighbours(1, ["a", "b"]),
+        venn.machines.NearestCentroid(["a", "b"]),
+        venn.machines.NeighbourDistances(1, ["a", "b"]),
+    ],
     ids=lambda machine: type(machine).__name__,
 )
 def test_machines_without_a_kernel_say_what_to_do(machine):
@@ -335,13 +339,12 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
     ],
 )
 def test_sparse_rows_that_contradict_themselves_are_refused(part, value):
-    from venn.online.forms.contents import RowsForm
+    from venn.machines.sparse import SparseRows
 
-    form = RowsForm()
-    good = form.parameters(rows_of(stream(5)[0]))
-    assert np.array_equal(form.make(dict(good)).toarray(), stream(5)[0])
+    good = rows_of(stream(5)[0]).parameters
+    assert np.array_equal(SparseRows.made_of(dict(good)).toarray(), stream(5)[0])
     with pytest.raises(ValueError, match="must"):
-        form.make(good | {part: value(good[part])})
+        SparseRows.made_of(good | {part: value(good[part])})
 
 
 def test_a_window_slides_over_sparse_objects():
@@ -374,7 +377,7 @@ def test_a_failed_unlearning_puts_a_sparse_object_back(monkeypatch):
     held = machine._store.held(20).toarray()
     with monkeypatch.context() as patch:
         patch.setattr(type(machine._system), "_probed", lambda self, solution: np.inf)
-        with pytest.raises(venn.NotConverged):
+        with pytest.raises(venn.machines.NotConverged):
             machine.unlearn_one(4)
     assert np.array_equal(machine._store.held(20).toarray(), held)
     assert np.allclose(machine.deleted_bag.scores, before, atol=1e-12)
@@ -399,7 +402,7 @@ def test_predictors_say_the_same_of_sparse_objects():
 
 def test_groups_by_feature_need_dense_objects():
     X, y = stream(10, 12)
-    model = venn.TransductiveVenn(made("least squares"), venn.Grouped(0, venn.Argmax()))
+    model = venn.TransductiveVenn(made("least squares"), venn.taxonomies.Grouped(0, venn.Argmax()))
     learned(model, [row(x) for x in X], y)
     with pytest.raises(TypeError, match="table must hold the objects"):
         model.predict_one(row(X[0]))
@@ -445,7 +448,7 @@ def test_an_estimator_that_wants_dense_rows_says_so():
 
 
 def inductive(schedule=None):
-    return venn.InductiveVenn(made("least squares"), schedule=schedule or venn.PrefixRestart(first=8))
+    return venn.InductiveVenn(made("least squares"), schedule=schedule or venn.schedules.PrefixRestart(first=8))
 
 
 def test_inductive_predictors_replay_sparse_blocks_as_dense_ones():

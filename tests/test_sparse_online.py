@@ -66,7 +66,7 @@ def test_a_window_restarts_on_sparse_objects():
 def test_a_history_of_sparse_objects_is_saved(tmp_path):
     rows, y = stream()
     make = lambda: venn.InductiveVenn(  # noqa: E731
-        venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, [0, 1]), schedule=venn.PrefixRestart(first=8)
+        venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, [0, 1]), schedule=venn.schedules.PrefixRestart(first=8)
     )
     first = make()
     for x, label in zip(rows[:20], y[:20], strict=True):

@@ -31,12 +31,12 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
-from venn.calibrators.abers_of_classes import cross_venn_abers
-from venn.calibrators.beta import BetaScaling
-from venn.calibrators.classes import OneVsAll, Temperature
-from venn.calibrators.maps import Platt
-from venn.calibrators.merges import BrierMerge, LogMerge
-from venn.calibrators.steps import Binning, Isotonic
+from venn.maps.abers_of_classes import cross_venn_abers
+from venn.maps.beta import BetaScaling
+from venn.maps.classes import OneVsAll, Temperature
+from venn.maps.merges import BrierMerge, LogMerge
+from venn.maps.sigmoids import Platt
+from venn.maps.steps import Binning, Isotonic
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted, MarginBins, ScoreBins
 
 ONE_SPLIT = ShuffleSplit(1, test_size=0.3, random_state=0)

@@ -737,7 +737,7 @@ def test_machines_of_objects_stand_in_a_panel():
         votes=venn.TransductiveVenn(near, Deleted(Argmax())),
         dissent=venn.TransductiveVenn(near, Deleted(Dissent())),
         centroid=venn.TransductiveVenn(central, Deleted(AdaptiveMarginBins())),
-        platt=venn.Scaler(central, venn.Platt()),
+        platt=venn.Scaler(central, venn.maps.Platt()),
     )
     right = np.zeros(4)
     for x, label in zip(X, y, strict=True):

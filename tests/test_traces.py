@@ -7,21 +7,32 @@ import pytest
 from conftest import objects, same_answer
 
 import venn
-from venn.machines.distances import NeighbourDistances
-from venn.machines.objects import NearestCentroid, NearestNeighbours
+from venn.machines import (
+    KernelLogisticRegression,
+    NearestCentroid,
+    NearestNeighbours,
+    NeighbourDistances,
+    NotConverged,
+    OneVsOneSVM,
+    SlidingWindow,
+)
+from venn.maps import Platt
+from venn.nonconformity import Margin
+from venn.predictors import Conformal, DeletedScores, Scaler, TransductiveVennAbers
+from venn.taxonomies import Argmax, Deleted
 
 KERNEL = venn.RBF(0.5)
 MACHINES = {
     "one against all": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(c)),
     "two classes": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(2)),
     "weights": lambda c: venn.OneVsAllSVM(KERNEL, 2.0, range(c), class_weights=[1.0, 2.0, 0.5]),
-    "one against one": lambda c: venn.OneVsOneSVM(KERNEL, 2.0, range(c)),
+    "one against one": lambda c: OneVsOneSVM(KERNEL, 2.0, range(c)),
     "least squares": lambda c: venn.LeastSquaresSVM(KERNEL, 5.0, range(c)),
-    "logistic": lambda c: venn.KernelLogisticRegression(KERNEL, 2.0, range(c)),
+    "logistic": lambda c: KernelLogisticRegression(KERNEL, 2.0, range(c)),
     "neighbours": lambda c: NearestNeighbours(3, range(c)),
     "centroids": lambda c: NearestCentroid(range(c)),
     "distances": lambda c: NeighbourDistances(2, range(c)),
-    "window": lambda c: venn.SlidingWindow(venn.OneVsAllSVM(KERNEL, 2.0, range(c)), 25),
+    "window": lambda c: SlidingWindow(venn.OneVsAllSVM(KERNEL, 2.0, range(c)), 25),
 }
 
 
@@ -79,7 +90,7 @@ def test_a_refused_example_leaves_no_trace_in_deleted_scores(monkeypatch):
         # Every branch is doubtful, and none can be certified.
         patch.setattr("venn.machines.hinge.PART", -1.0)
         patch.setattr("venn.machines.hinge.certify", lambda *_: np.inf)
-        with pytest.raises(venn.NotConverged):
+        with pytest.raises(NotConverged):
             machine.learn_one(X[30], int(y[30]))
     for x, label in zip(X[31:], y[31:].tolist(), strict=True):
         assert same_answer(machine.hypotheses(x), twin.hypotheses(x))
@@ -109,17 +120,17 @@ def test_what_was_computed_afresh_for_a_question_is_dropped_again():
 
 def test_predictors_that_read_deleted_scores_say_so():
     machine = MACHINES["one against all"](3)
-    venn.TransductiveVenn(machine, venn.Argmax())
-    venn.Conformal(machine, venn.Margin(deleted=False))
-    venn.TransductiveVennAbers(machine, deleted=False)
+    venn.TransductiveVenn(machine, Argmax())
+    Conformal(machine, Margin(deleted=False))
+    TransductiveVennAbers(machine, deleted=False)
     assert not machine._spans.kept
     for make in (
-        lambda one: venn.TransductiveVenn(one, venn.Deleted(venn.Argmax())),
-        lambda one: venn.Conformal(one, venn.Margin()),
-        venn.TransductiveVennAbers,
-        lambda one: venn.Scaler(one, venn.Platt(), venn.DeletedScores()),
+        lambda one: venn.TransductiveVenn(one, Deleted(Argmax())),
+        lambda one: Conformal(one, Margin()),
+        TransductiveVennAbers,
+        lambda one: Scaler(one, Platt(), DeletedScores()),
     ):
-        window = venn.SlidingWindow(MACHINES["one against all"](3), 5)
+        window = SlidingWindow(MACHINES["one against all"](3), 5)
         make(window)
         assert window.machine._spans.kept
         window.learn_one([0.0], 0)

@@ -96,9 +96,11 @@ def deleted(machine):
     [
         deleted,
         lambda machine: deleted(machine.fresh()),
-        lambda machine: venn.Panel(abers=venn.TransductiveVennAbers(machine), platt=venn.Scaler(machine, venn.Platt())),
+        lambda machine: venn.Panel(
+            abers=venn.TransductiveVennAbers(machine), platt=venn.Scaler(machine, venn.maps.Platt())
+        ),
         venn.InductiveVenn,
-        venn.CrossVenn,
+        venn.predictors.CrossVenn,
     ],
 )
 def test_teaching_the_prefix_is_warned_of(model):

@@ -18,18 +18,24 @@ from venn._compiled.path import SOLVED
 from venn.machines.logistic_both import Both
 
 C = 2.0
-HINGE = {"one vs all": venn.OneVsAllSVM, "one vs one": venn.OneVsOneSVM}
+HINGE = {"one vs all": venn.OneVsAllSVM, "one vs one": venn.machines.OneVsOneSVM}
 WEIGHTED = {**HINGE, "logistic": venn.KernelLogisticRegression}
 # Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
 KEPT = {
-    "neighbours": (lambda: venn.NearestNeighbours(3, range(3)), lambda *bag: neighbours.votes(*bag[:2], 3, 3, bag[2])),
+    "neighbours": (
+        lambda: venn.machines.NearestNeighbours(3, range(3)),
+        lambda *bag: neighbours.votes(*bag[:2], 3, 3, bag[2]),
+    ),
     "many neighbours": (
-        lambda: venn.NearestNeighbours(9, range(3)),
+        lambda: venn.machines.NearestNeighbours(9, range(3)),
         lambda *bag: neighbours.votes(*bag[:2], 3, 9, bag[2]),
     ),
-    "centroid": (lambda: venn.NearestCentroid(range(3)), lambda *bag: neighbours.centroids(*bag[:2], 3, bag[2])),
+    "centroid": (
+        lambda: venn.machines.NearestCentroid(range(3)),
+        lambda *bag: neighbours.centroids(*bag[:2], 3, bag[2]),
+    ),
     "distances": (
-        lambda: venn.NeighbourDistances(2, range(3)),
+        lambda: venn.machines.NeighbourDistances(2, range(3)),
         lambda *bag: distances.mean_distances(*bag[:2], 3, 2, bag[2]),
     ),
 }
@@ -272,9 +278,9 @@ READERS = {
     "argmax": lambda machine: venn.TransductiveVenn(machine, venn.Argmax()),
     "deleted": lambda machine: venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
     "abers": lambda machine: venn.TransductiveVennAbers(machine),
-    "conformal": lambda machine: venn.Conformal(machine, venn.Margin(), smoothed=False),
-    "platt": lambda machine: venn.Scaler(machine, venn.Platt(), venn.TrainingScores()),
-    "isotonic": lambda machine: venn.Scaler(machine, venn.Isotonic(), venn.DeletedScores()),
+    "conformal": lambda machine: venn.Conformal(machine, venn.nonconformity.Margin(), smoothed=False),
+    "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt(), venn.predictors.TrainingScores()),
+    "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
 }
 
 
@@ -344,7 +350,7 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
         stream.teach(stream.machine, i)
 
     def failing(*arguments):
-        raise venn.NotConverged("residual must be small, got a large one")
+        raise venn.machines.NotConverged("residual must be small, got a large one")
 
     monkeypatch.setattr("venn.machines.hinge.tolerance_of", lambda C, scale: -1.0)
     monkeypatch.setattr(Both, "solve", failing)
@@ -354,7 +360,7 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
         before = pickle.dumps(machine)
         try:
             machine.unlearn_one(i)
-        except venn.NotConverged:
+        except venn.machines.NotConverged:
             assert pickle.dumps(machine) == before
             refused.append(machine)
     monkeypatch.undo()

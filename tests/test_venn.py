@@ -333,8 +333,8 @@ def test_rule_chooses_the_label():
     y = labels("signal", rng, X, 3)
     machine = venn.OneVsAllSVM(venn.RBF(0.5), 1.0, range(3))
     mean = venn.TransductiveVenn(machine, venn.Argmax())
-    least = venn.TransductiveVenn(machine, venn.Argmax(), venn.Maximin())
-    assert mean.rule == venn.RowMean()
+    least = venn.TransductiveVenn(machine, venn.Argmax(), venn.prediction.Maximin())
+    assert mean.rule == venn.prediction.RowMean()
     assert mean.taxonomy == venn.Argmax()
     for x, label in zip(X, y, strict=True):
         a, b = mean.predict_one(x), least.predict_one(x)

@@ -21,7 +21,7 @@ CLASS_WEIGHTS = {
 }
 MACHINES = {
     "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
-    "one vs one": (venn.OneVsOneSVM, naive.one_vs_one),
+    "one vs one": (venn.machines.OneVsOneSVM, naive.one_vs_one),
     "least squares": (venn.LeastSquaresSVM, naive.least_squares),
     "kernel logistic": (venn.KernelLogisticRegression, naive.kernel_logistic),
 }
@@ -182,7 +182,10 @@ def check_readers(name, deleted):
     X, y, w = stream("grid", 6, 30)
     machine = learned_with(make(venn.RBF(GAMMA), 2.0, range(3), (0.5, 1, 2)), X, y, w)
     taxonomy = venn.Deleted(venn.Argmax()) if deleted else venn.Argmax()
-    model, conformal = venn.TransductiveVenn(machine, taxonomy), venn.Conformal(machine, venn.Margin(deleted))
+    model, conformal = (
+        venn.TransductiveVenn(machine, taxonomy),
+        venn.Conformal(machine, venn.nonconformity.Margin(deleted)),
+    )
     for x in [*X[:4], [0.3, 0.7]]:
         answer = machine.hypotheses(x)
         rows, greater = np.zeros((3, 3)), np.zeros(3)
@@ -266,13 +269,13 @@ def test_bad_class_weights_are_refused(name, bad):
 @pytest.mark.parametrize("name", ["one vs all", "least squares", "kernel logistic"])
 def test_readers_of_one_table_refuse_several(name):
     machine = MACHINES[name][0](venn.RBF(GAMMA), 2.0, ["a", "b", "c"], (1, 2, 3))
-    for make in (venn.TransductiveVennAbers, lambda m: venn.Conformal(m, venn.Multiplier())):
+    for make in (venn.TransductiveVennAbers, lambda m: venn.Conformal(m, venn.nonconformity.Multiplier())):
         with pytest.raises(ValueError, match="class_weights must be equal"):
             make(machine).predict_one([0.0])
 
 
 def test_pairs_without_examples_do_not_vote():
-    machine = venn.OneVsOneSVM(venn.RBF(GAMMA), 2.0, ["a", "b", "c", "d"])
+    machine = venn.machines.OneVsOneSVM(venn.RBF(GAMMA), 2.0, ["a", "b", "c", "d"])
     assert machine.scores([0.0]).tolist() == [0, 0, 0, 0]
     machine.learn_one([0.0], "c")
     # c wins all its pairs, by a margin of 1 each; each other class loses one.

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import labels, learned, objects
+from conftest import labels, learned, objects, public
 from naive.coins import coin
 from scipy import stats
 
@@ -20,8 +20,8 @@ CLASSES = ("a", "b", "c")
 MACHINES = {
     "squares": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 5.0, CLASSES),
     "hinge": lambda: venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES),
-    "centroid": lambda: venn.NearestCentroid(CLASSES),
-    "neighbours": lambda: venn.NearestNeighbours(3, CLASSES),
+    "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
+    "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
     "logistic": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
@@ -32,10 +32,10 @@ READERS = {  # these compare scores on a grid, or not at all
     "conformal": lambda m: venn.Conformal(m, smoothed=False),
 }
 SCALERS = {  # equal scores that differ in their last bits may be mapped to anything: no ties for these
-    "platt": lambda m: venn.Scaler(m, venn.Platt()),
-    "isotonic": lambda m: venn.Scaler(m, venn.Isotonic(), venn.DeletedScores()),
-    "binning": lambda m: venn.Scaler(m, venn.Binning(5)),
-    "temperature": lambda m: venn.Scaler(m, venn.Temperature(), venn.DeletedScores()),
+    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
+    "isotonic": lambda m: venn.Scaler(m, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
+    "binning": lambda m: venn.Scaler(m, venn.maps.Binning(5)),
+    "temperature": lambda m: venn.Scaler(m, venn.maps.Temperature(), venn.predictors.DeletedScores()),
 }
 
 
@@ -57,7 +57,7 @@ def squares(size, C=5.0):
 def numbers(prediction):
     if isinstance(prediction, venn.Multiprobability):
         return prediction.probabilities
-    if isinstance(prediction, venn.ClassIntervals):
+    if isinstance(prediction, venn.prediction.ClassIntervals):
         return prediction.pairs
     return prediction.p_values if isinstance(prediction, venn.PredictionSet) else prediction.proba
 
@@ -127,8 +127,8 @@ def test_ties_are_broken_by_a_new_number_at_every_step():
 
 def test_protected_weighs_in_a_window_that_is_full():
     X, y = stream(4, 60)
-    model = venn.Protected(venn.Scaler(squares(8), venn.Platt()))
-    base = venn.Scaler(squares(8), venn.Platt())
+    model = venn.predictors.Protected(venn.Scaler(squares(8), venn.maps.Platt()))
+    base = venn.Scaler(squares(8), venn.maps.Platt())
     lost = lost_by_base = 0.0
     for x, label in zip(X, y, strict=True):
         code = CLASSES.index(label)
@@ -144,8 +144,8 @@ def test_protected_weighs_in_a_window_that_is_full():
 def test_balancing_tosses_a_coin_for_every_example():
     X, y = stream(5, 200)
     keep = (0.2, 0.5, 1.0)
-    windowed = venn.Balanced(venn.TransductiveVenn(squares(4), venn.Argmax()), keep)
-    whole = venn.Balanced(venn.TransductiveVenn(squares(200), venn.Argmax()), keep)
+    windowed = venn.predictors.Balanced(venn.TransductiveVenn(squares(4), venn.Argmax()), keep)
+    whole = venn.predictors.Balanced(venn.TransductiveVenn(squares(200), venn.Argmax()), keep)
     for x, label in zip(X, y, strict=True):
         windowed.learn_one(x, label)
         whole.learn_one(x, label)
@@ -156,19 +156,21 @@ def test_balancing_tosses_a_coin_for_every_example():
 
 def test_what_suits_the_machine_inside_suits_the_window():
     window = squares(5)
-    assert repr(venn.Conformal(window, venn.Multiplier())).startswith("Conformal(SlidingWindow(LeastSquaresSVM(")
+    assert repr(venn.Conformal(window, venn.nonconformity.Multiplier())).startswith(
+        "Conformal(SlidingWindow(LeastSquaresSVM("
+    )
     with pytest.raises(TypeError, match="machine must have distances for scores"):
-        venn.Conformal(window, venn.DistanceRatio())
+        venn.Conformal(window, venn.nonconformity.DistanceRatio())
     with pytest.raises(TypeError, match=r"machine must hold all that it learns.*got SlidingWindow"):
-        venn.Scaler(window, venn.Platt(), venn.CrossFittedScores())
+        venn.Scaler(window, venn.maps.Platt(), venn.predictors.CrossFittedScores())
     assert window.deletes_exactly
     assert window.tuning is None
 
 
 def test_inductive_predictors_train_windows():
     X, y = stream(6, 40)
-    model = venn.InductiveVenn(squares(6), venn.TopTwo(), venn.PrefixRestart(first=10))
-    alone = venn.InductiveVenn(squares(40), venn.TopTwo(), venn.PrefixRestart(first=10))
+    model = venn.InductiveVenn(squares(6), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=10))
+    alone = venn.InductiveVenn(squares(40), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=10))
     learned(model, X[:15], y[:15])
     assert model.scorer.n == 6
     assert np.allclose(model.scorer.scores(X[0]), learned(squares(6), X[4:10], y[4:10]).scores(X[0]), atol=1e-9)
@@ -299,7 +301,7 @@ class Reluctant(venn.LeastSquaresSVM):
 
     def unlearn_one(self, i=0):
         if self.reluctant and i == 0:
-            raise venn.NotConverged("residual must be at most 1e-7, got 1")
+            raise venn.machines.NotConverged("residual must be at most 1e-7, got 1")
         super().unlearn_one(i)
 
 
@@ -311,7 +313,7 @@ def test_where_the_oldest_cannot_go_the_new_one_does_not_come():
     before = window.bag.scores
     machine.reluctant = True
     for _ in range(3):
-        with pytest.raises(venn.NotConverged):
+        with pytest.raises(venn.machines.NotConverged):
             model.learn_one(X[10], y[10])
         assert (window.n, window.forgotten) == (6, 4)
         assert np.array_equal(window.bag.scores, before)
@@ -325,7 +327,7 @@ def test_copies_and_fresh_ones_go_on_alone(copied):
     X, y = stream(13, 30)
     window = learned(squares(6), X[:20], y[:20])
     twin = copied(window)
-    assert repr(eval(repr(window), vars(venn) | {"SlidingWindow": SlidingWindow})) == repr(twin) == repr(window)
+    assert repr(eval(repr(window), public())) == repr(twin) == repr(window)
     before = twin.bag.scores
     learned(window, X[20:], y[20:])
     assert np.array_equal(twin.bag.scores, before)
@@ -359,8 +361,8 @@ BASES = {
     "conformal": venn.Conformal,
     "venn": venn.TransductiveVenn,
     "abers": venn.TransductiveVennAbers,
-    "platt": lambda m: venn.Scaler(m, venn.Platt()),
-    "protected": lambda m: venn.Protected(venn.Scaler(m, venn.Platt())),
+    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
+    "protected": lambda m: venn.predictors.Protected(venn.Scaler(m, venn.maps.Platt())),
 }
 
 
@@ -395,20 +397,20 @@ def test_in_a_panel_the_others_find_the_window_restarted():
     X, y = changing(1, 100, 160)
     window = binary(300)
     panel = venn.Panel(
-        platt=venn.Scaler(window, venn.Platt()),
+        platt=venn.Scaler(window, venn.maps.Platt()),
         model=Restarting(venn.Conformal(window), monitor()),
-        isotonic=venn.Scaler(window, venn.Isotonic()),
-        protected=venn.Protected(venn.Scaler(window, venn.Platt())),
+        isotonic=venn.Scaler(window, venn.maps.Isotonic()),
+        protected=venn.predictors.Protected(venn.Scaler(window, venn.maps.Platt())),
     )
     record = venn.replay(zip(X, y, strict=True), panel, progress=False)
     (step,) = panel["model"].restarts
     assert 100 < step < 140
     assert window.n == 160 - step
     assert len(record) == 160
-    alone = learned(venn.Scaler(binary(300), venn.Platt()), X[step:], y[step:])
+    alone = learned(venn.Scaler(binary(300), venn.maps.Platt()), X[step:], y[step:])
     assert np.allclose(panel["platt"].predict_one(X[0]).proba, alone.predict_one(X[0]).proba, atol=1e-6)
     assert np.allclose(panel.predict_one(X[0])["isotonic"].proba, learned(
-        venn.Scaler(binary(300), venn.Isotonic()), X[step:], y[step:]
+        venn.Scaler(binary(300), venn.maps.Isotonic()), X[step:], y[step:]
     ).predict_one(X[0]).proba, atol=1e-6)  # fmt: skip
 
 
@@ -426,7 +428,7 @@ def test_a_restarting_predictor_asks_without_trace_and_is_copied_whole(copied):
     assert silent.restarts == curious.restarts != ()
     assert np.array_equal(silent.predict_one(X[0]).p_values, curious.predict_one(X[0]).p_values)
     assert silent.monitor.state == curious.monitor.state
-    again = eval(repr(silent), {name: getattr(venn, name) for name in venn.__all__})
+    again = eval(repr(silent), public())
     assert repr(again) == repr(silent)
     assert (again.n, again.restarts, again.classes) == (0, (), ("no", "yes"))
 

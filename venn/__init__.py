@@ -8,6 +8,8 @@
 ...     model.learn_one(x, y)
 >>> prediction
 Multiprobability('no': [0.333, 1.000])
+
+What is needed most stands here; the rooms have all names: `venn.taxonomies`, `venn.maps`, `venn.monitors` and so on.
 """
 
 import lazy_loader
@@ -28,9 +30,12 @@ def __getattr__(name: str) -> object:
     import difflib
     import importlib.util
 
-    near = difflib.get_close_matches(name, __all__, n=1)
-    question = f": did you mean {near[0]}?" if near else ""
-    if name.isidentifier() and importlib.util.find_spec(f"venn.{name}") is not None:
+    there = importlib.util.find_spec
+    rooms = [importlib.import_module(f"venn.{one}") for one in __all__ if there(f"venn.{one}")]
+    known = {one: room.__name__ for room in rooms for one in room.__all__} | dict.fromkeys(__all__, "venn")
+    near = difflib.get_close_matches(name, known, n=1)
+    question = f": did you mean {known[near[0]]}.{near[0]}?" if near else ""
+    if name.isidentifier() and there(f"venn.{name}") is not None:
         question = f": it is a module, import venn.{name} first"
     # Python asks the same below tracebacks of its own, not in notebooks; without an object it leaves it to us.
     raise AttributeError(f"module 'venn' has no attribute {name!r}{question}", name=name, obj=None)

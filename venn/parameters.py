@@ -68,7 +68,7 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def whole(name: str, value: Any, least: int) -> int:
+def integer(name: str, value: Any, least: int) -> int:
     """Return an integer of at least `least`, or say what is wrong with the value."""
     requirement = f"{name} must be an integer >= {least}, got {value!r}"
     if isinstance(value, TRUTH) or not isinstance(value, int | np.integer):

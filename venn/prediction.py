@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.parameters import Parameters, has_methods, is_number
+from venn.saved import saved
+
+__all__ = ["CategoryClass", "ClassIntervals", "Forecast", "Maximin", "Multiprobability", "PredictionSet", "RowMean"]
 
 Label = Hashable
 Floats = NDArray[np.float64]
@@ -61,6 +64,7 @@ def checked_rule(rule: Any) -> Rule:
     return known
 
 
+@saved
 class RowMean(Parameters):
     """Predict the class of largest mean probability over the hypotheses; ties go to the first class.
 
@@ -83,6 +87,7 @@ class RowMean(Parameters):
         return int((mean >= mean.max() - TIE).argmax())
 
 
+@saved
 class Maximin(Parameters):
     """Predict the class whose smallest probability over the hypotheses is largest; ties go to the first class.
 
@@ -99,6 +104,7 @@ class Maximin(Parameters):
         return int(probabilities.min(axis=0).argmax())
 
 
+@saved
 class CategoryClass(Parameters):
     """Predict the class that the new example's category stands for, such as the class of its largest score.
 
@@ -205,6 +211,7 @@ class _Bounded(_Labelled):
         return f"{type(self).__name__}({self.label!r}: [{self.lower:.3f}, {self.upper:.3f}])"
 
 
+@saved
 class Forecast(_Bounded):
     """A point forecast: one probability for each class.
 
@@ -251,6 +258,7 @@ class Forecast(_Bounded):
         return f"Forecast({self.label!r}: {self.lower:.3f})"
 
 
+@saved
 class Multiprobability(_Bounded):
     """One label distribution for each hypothesis about the new label.
 
@@ -331,6 +339,7 @@ class Multiprobability(_Bounded):
         return bool((best == best[0]).all())
 
 
+@saved
 class ClassIntervals(_Bounded):
     """Two probabilities for each class: a binary multiprobability of the event "the label is this class".
 
@@ -411,6 +420,7 @@ def significance(epsilon: Any) -> float:
     return float(epsilon)
 
 
+@saved
 class PredictionSet(_Labelled):
     """A p-value for each class, and with them a set of labels for every significance level.
 

@@ -10,6 +10,9 @@ import numpy as np
 
 from venn.parameters import Parameters, is_number
 from venn.prediction import Floats, Label, distributions
+from venn.saved import saved
+
+__all__ = ["PriorShift", "operational_priors"]
 
 SUM = 1e-9  # how far from 1 the sum of priors may be
 GAP = 1e-9  # mean log-likelihood below its maximum at which EM stops
@@ -17,7 +20,7 @@ ROUNDS = 10_000
 FARTHEST = 1e6  # extrapolation of a round
 
 
-def numbers(name: str, values: Any, requirement: str) -> tuple[float, ...]:
+def finite_numbers(name: str, values: Any, requirement: str) -> tuple[float, ...]:
     """Return finite numbers as floats, or say what must hold of them."""
     wrong = f"{name} must be {requirement}, got {values!r}"
     if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
@@ -38,13 +41,14 @@ def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float
     """Return class probabilities in class order, or say what is wrong with them."""
     sign = "> 0" if positive else ">= 0"
     requirement = f"probabilities {sign} of at least 2 classes, in class order, with sum 1"
-    clean = numbers(name, values, requirement)
+    clean = finite_numbers(name, values, requirement)
     least = min(clean, default=-1.0)
     if len(clean) < 2 or least < 0 or (positive and least == 0) or not abs(sum(clean) - 1) <= SUM:
         raise ValueError(f"{name} must be {requirement}, got {values!r}")
     return clean
 
 
+@saved
 class PriorShift(Parameters):
     """Classes come by other frequencies in use than in training, while P(x | y) stays what it is.
 
@@ -113,7 +117,7 @@ class PriorShift(Parameters):
         self.costs: tuple[float, ...] | None = None
         if costs is not None:
             requirement = f"{c} finite numbers > 0, one for each class in order"
-            self.costs = numbers("costs", costs, requirement)
+            self.costs = finite_numbers("costs", costs, requirement)
             if len(self.costs) != c or min(self.costs) <= 0:
                 raise ValueError(f"costs must be {requirement}, got {costs!r}")
         with np.errstate(over="ignore"):
@@ -128,7 +132,7 @@ class PriorShift(Parameters):
         ----------
         costs : sequence of c numbers > 0
         """
-        c = len(numbers("costs", costs, "finite numbers > 0, one for each class in order"))
+        c = len(finite_numbers("costs", costs, "finite numbers > 0, one for each class in order"))
         if c < 2:
             raise ValueError(f"costs must be finite numbers > 0 of at least 2 classes, got {costs!r}")
         return cls((1 / c,) * c, (1 / c,) * c, costs)
@@ -145,7 +149,7 @@ class PriorShift(Parameters):
         keep : sequence of c probabilities in (0, 1]
         """
         requirement = "probabilities in (0, 1] of at least 2 classes, in class order"
-        clean = numbers("keep", keep, requirement)
+        clean = finite_numbers("keep", keep, requirement)
         if len(clean) < 2 or not (min(clean) > 0 and max(clean) <= 1):
             raise ValueError(f"keep must be {requirement}, got {keep!r}")
         c, total = len(clean), sum(clean)

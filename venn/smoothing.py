@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import whole
+from venn.parameters import integer
 from venn.prediction import Floats
+from venn.saved import Saved, saved
 
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
 # numpy's own generator of a seed must not give the same numbers: labels drawn with seed 0 would be a function of the
@@ -19,7 +18,8 @@ FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 MASK = (1 << 64) - 1
 
 
-class Smoothing:
+@saved
+class Smoothing(Saved):
     """Independent uniform random numbers, addressed by their position, and by an object where there is one.
 
     Number n depends on the seed and n alone. So reading leaves no trace, one step is like many at once, and
@@ -51,7 +51,7 @@ class Smoothing:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.seed = whole("seed", seed, 0)
+        self.seed = integer("seed", seed, 0)
         self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and what is in it
 
     def at(self, n: int, digest: int | None = None) -> float:
@@ -117,12 +117,6 @@ class Smoothing:
 
     def __hash__(self) -> int:
         return hash((Smoothing, self.seed))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"seed": self.seed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
 
 def _mixed(bits: NDArray[np.uint64]) -> Floats:

@@ -370,7 +370,7 @@ def bet(library, ps):
         for p in ps:
             one.update_simple_jumper_martingale(p)
         return one, {"M": one.current_martingale_value}
-    one = venn.SimpleJumper()
+    one = venn.monitors.SimpleJumper()
     for p in ps:
         one.update(p)
     return one, {"log": one.log}
@@ -496,7 +496,9 @@ def apart():
 
 def ours_sure():
     X, y, x = apart()
-    model = venn.Scaler(venn.LeastSquaresSVM(venn.RBF(0.05), 1.0, [0, 1]), venn.Isotonic(), venn.DeletedScores())
+    model = venn.Scaler(
+        venn.LeastSquaresSVM(venn.RBF(0.05), 1.0, [0, 1]), venn.maps.Isotonic(), venn.predictors.DeletedScores()
+    )
     for one, label in zip(X, y.tolist(), strict=True):
         model.learn_one(one, label)
     record = venn.Record((0, 1), ("isotonic",))

@@ -22,7 +22,7 @@ class Ours(Loop):
         said = {"proba": raw.proba}
         if isinstance(raw, venn.Multiprobability):
             said["rows"] = raw.probabilities
-        if isinstance(raw, venn.ClassIntervals):
+        if isinstance(raw, venn.prediction.ClassIntervals):
             said["pairs"] = raw.pairs
         return said
 

@@ -51,7 +51,7 @@ def mapie_path(method):
 
 def our_path(name, at_once=False, **options):
     def path(ps):
-        one = getattr(venn, name)(**options)
+        one = getattr(venn.monitors, name)(**options)
         if at_once:
             return one.update_many(ps)
         out = []

@@ -59,7 +59,7 @@ A, CP, VA, CR, MA, RI, SK = "ours", "online-cp", "venn-abers", "crepes", "mapie"
 
 
 def neighbours(task):
-    return venn.NearestNeighbours(5, task.classes)
+    return venn.machines.NearestNeighbours(5, task.classes)
 
 
 def window(task):
@@ -67,7 +67,7 @@ def window(task):
 
 
 def deleted(map_, machine=squares):
-    return ours(lambda task: venn.Scaler(machine(task), map_, venn.DeletedScores()))
+    return ours(lambda task: venn.Scaler(machine(task), map_, venn.predictors.DeletedScores()))
 
 
 JOBS = [
@@ -83,7 +83,7 @@ JOBS = [
             Contender(
                 A,
                 "`TransductiveVenn`, `Dissent`",
-                ours(lambda t: venn.TransductiveVenn(neighbours(t), venn.Deleted(venn.Dissent()))),
+                ours(lambda t: venn.TransductiveVenn(neighbours(t), venn.Deleted(venn.taxonomies.Dissent()))),
             ),
             Contender(
                 CP,
@@ -105,7 +105,7 @@ JOBS = [
             Contender(
                 A,
                 "`LeastSquaresSVM`, deleted, adaptive bins",
-                ours(lambda t: venn.TransductiveVenn(squares(t), venn.Deleted(venn.AdaptiveMarginBins()))),
+                ours(lambda t: venn.TransductiveVenn(squares(t), venn.Deleted(venn.taxonomies.AdaptiveMarginBins()))),
             ),
         ],
     ),
@@ -192,7 +192,7 @@ JOBS = [
             Contender(
                 A,
                 "`OneVsAllSVM`, training scores",
-                ours(lambda t: venn.Conformal(hinge(t), venn.Margin(deleted=False))),
+                ours(lambda t: venn.Conformal(hinge(t), venn.nonconformity.Margin(deleted=False))),
             ),
             Contender(
                 CP,
@@ -202,7 +202,11 @@ JOBS = [
             Contender(
                 A,
                 "`NeighbourDistances`, `DistanceRatio()`",
-                ours(lambda t: venn.Conformal(venn.NeighbourDistances(1, t.classes), venn.DistanceRatio())),
+                ours(
+                    lambda t: venn.Conformal(
+                        venn.machines.NeighbourDistances(1, t.classes), venn.nonconformity.DistanceRatio()
+                    )
+                ),
             ),
             Contender(
                 CP,
@@ -290,8 +294,8 @@ JOBS = [
             Contender(SK, "`LogisticRegression`, refitted", logistic()),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, sigmoid", calibrated("sigmoid")),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, isotonic", calibrated("isotonic")),
-            Contender(A, "`Scaler`, Platt", deleted(venn.Platt())),
-            Contender(A, "`Scaler`, isotonic", deleted(venn.Isotonic())),
+            Contender(A, "`Scaler`, Platt", deleted(venn.maps.Platt())),
+            Contender(A, "`Scaler`, isotonic", deleted(venn.maps.Isotonic())),
             Contender(A, "`TransductiveVennAbers`", ours(lambda t: venn.TransductiveVennAbers(squares(t)))),
             Contender(A, "`InductiveVennAbers`", ours(lambda t: venn.InductiveVennAbers(squares(t)))),
         ],
@@ -309,12 +313,12 @@ JOBS = [
             Contender(RI, "`ARFClassifier`", river_model("forest")),
             Contender(SK, "`LogisticRegression`, refitted", logistic(2048)),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, sigmoid", calibrated("sigmoid", 2048)),
-            Contender(A, "`Scaler`, Platt, window", deleted(venn.Platt(), window)),
+            Contender(A, "`Scaler`, Platt, window", deleted(venn.maps.Platt(), window)),
             Contender(A, "`TransductiveVennAbers`, window", ours(lambda t: venn.TransductiveVennAbers(window(t)))),
             Contender(
                 A,
                 "`InductiveVennAbers`",
-                ours(lambda t: venn.InductiveVennAbers(squares(t), schedule=venn.PrefixRestart(last=2048))),
+                ours(lambda t: venn.InductiveVennAbers(squares(t), schedule=venn.schedules.PrefixRestart(last=2048))),
             ),
             Contender(A, "`Protected` over river's logistic regression", ours(lambda t: protected(t))),
         ],
@@ -325,4 +329,4 @@ JOBS = [
 def protected(task):
     from river import linear_model
 
-    return venn.Protected(venn.FromRiver(linear_model.LogisticRegression(), task.classes))
+    return venn.predictors.Protected(venn.adapters.FromRiver(linear_model.LogisticRegression(), task.classes))

@@ -151,7 +151,7 @@ class OursPairs(Block):
 
     def answer(self, task):
         scorer = venn.FrozenScorer(task.scorer, task.classes)
-        model = venn.OneVsOneAbers(task.classes).calibrate(scorer.score_many(task.calibrate[0]), task.calibrate[1])
+        model = venn.maps.OneVsOneAbers(task.classes).calibrate(scorer.score_many(task.calibrate[0]), task.calibrate[1])
         return {"proba": model.predict_proba(scorer.score_many(task.X))}
 
 

@@ -78,7 +78,7 @@ TRAPS = [
         "100 equal scores, 25 ones, asked about an equal one: p0, p1. By definition 25/101 = .2475, 26/101 = .2574",
         {
             "ours": lambda: (
-                both_orders(lambda y: venn.venn_abers(np.zeros(100), y, [0.0])[0])
+                both_orders(lambda y: venn.maps.venn_abers(np.zeros(100), y, [0.0])[0])
                 + "; transductive "
                 + both_orders(ours_transductive_ties)
             ),

@@ -8,8 +8,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from benitez_pena import published, sets
 from benitez_pena.answers import reached
 from benitez_pena.machines import CS
-from venn.adapters.bootstrap import BootstrapSVC, least_threshold
-from venn.adapters.constrained import ClassWeightScan, ConstrainedSVC, Scip
+from venn.batch.bootstrap import BootstrapSVC, least_threshold
+from venn.batch.constrained import ClassWeightScan, ConstrainedSVC, Scip
 
 SHARES = tuple(np.round(np.arange(0.5, 1.001, 0.05), 2).tolist())  # wanted of Ctrl1
 OUTCOMES = ("optimal", "time limit", "heuristic", "Infeasible", "NotConverged")

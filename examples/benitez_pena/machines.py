@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from benitez_pena import published
-from venn.machines.linear_svm import Design, LinearSVM
+from venn.batch.linear_svm import Design, LinearSVM
 
 CS = tuple(C / 2 for C in published.CS)  # usual ones: 1/2 w'w + C sum xi
 HELD_OUT = 1 / 3

@@ -8,8 +8,8 @@ import numpy as np
 import venn
 from benitez_pena import published
 from benitez_pena.machines import CS
-from venn.adapters.posterior import PosteriorSVC
-from venn.calibrators.sollich import Sollich
+from venn.batch.posterior import PosteriorSVC
+from venn.maps.sollich import Sollich
 
 RESAMPLED = ("bootstrap", "best C, resampled")
 PPSVM = tuple(f"PPSVM {radius}" for radius in published.RADII)
@@ -82,8 +82,8 @@ class InductiveVennAbers:
 
     def probabilities(self, fold, scores):
         """Return "p", "lower" and "upper" (m,) of label 1."""
-        pairs = venn.venn_abers(scores["held_scores"], fold.y[scores["held"]], scores["held_new"])
-        return _bounded(venn.LogMerge().merge(pairs[:, 0], pairs[:, 1]), pairs[:, 0], pairs[:, 1])
+        pairs = venn.maps.venn_abers(scores["held_scores"], fold.y[scores["held"]], scores["held_new"])
+        return _bounded(venn.maps.LogMerge().merge(pairs[:, 0], pairs[:, 1]), pairs[:, 0], pairs[:, 1])
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class CrossVennAbers:
         """Return the probabilities (m,) of label 1 under "p"."""
         parts = [scores["part"] == k for k in range(len(scores["new_by_part"]))]
         folds = [(scores["cross"][part], fold.y[part]) for part in parts]
-        return {"p": venn.cross_venn_abers(folds, scores["new_by_part"])}
+        return {"p": venn.maps.cross_venn_abers(folds, scores["new_by_part"])}
 
 
 class _Scores:
@@ -126,7 +126,7 @@ class TransductiveVenn:
     def probabilities(self, fold, scores):
         """Return "p", "lower" and "upper" (m,) of label 1."""
         if len(fold.y) > self.largest:
-            model = venn.InductiveVenn(venn.FrozenScorer(_Scores()), venn.AdaptiveMarginBins())
+            model = venn.InductiveVenn(venn.FrozenScorer(_Scores()), venn.taxonomies.AdaptiveMarginBins())
             model.learn_many(scores["held_scores"][:, None], fold.y[scores["held"]])
             answers = model.predict_many(scores["held_new"][:, None])
         else:
@@ -163,8 +163,8 @@ def _each_alone(model, fold):
 def methods():
     """Return all methods by name but those of `RESAMPLED`."""
     known = {
-        "best C, one machine": Sign(), "Sollich": BySollich(), "Platt": Scaled(venn.Platt()),
-        "isotonic": Scaled(venn.Isotonic()), "inductive Venn-Abers": InductiveVennAbers(),
+        "best C, one machine": Sign(), "Sollich": BySollich(), "Platt": Scaled(venn.maps.Platt()),
+        "isotonic": Scaled(venn.maps.Isotonic()), "inductive Venn-Abers": InductiveVennAbers(),
         "cross Venn-Abers": CrossVennAbers(), DEFAULT: TransductiveVenn(),
         "transductive Venn-Abers": TransductiveVennAbers(), CONSTANT: Frequency(),
     }  # fmt: skip

@@ -9,7 +9,8 @@ from studies.store import digest
 
 import streams
 from benitez_pena import published
-from streams.catalogue import PUBLISHED, Numeric
+from streams.catalogue import PUBLISHED
+from streams.schema import Numeric
 
 SEED = 2020  # of folds, resamples and everything else that is drawn
 TARGETS = ("Hinselmann", "Schiller", "Citology")  # of cervical cancer, beside the biopsy

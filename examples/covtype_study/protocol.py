@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from covtype_study.published import PRIORS, TRAIN, VALIDATION
-from venn.adapters.pairwise import PairwiseSVC
+from venn.batch.pairwise import PairwiseSVC
 from venn.priors import PriorShift
 
 CONTINUOUS = 10  # columns; the other 44 are 0 or 1 and stay as they are

@@ -59,7 +59,7 @@ def departures(block, y):
     """Return (n, c + 1): 1{y = k} - P[y, k] by the row P[y] of the true label; last, the same for the predicted k.
 
     Their expectation is 0: that is what validity says. It is for the predicted class because that hangs on the object
-    alone, see `venn.CategoryClass`; of a class that is picked from the rows of P nothing would follow.
+    alone, see `venn.prediction.CategoryClass`; of a class that is picked from the rows of P nothing would follow.
     """
     each = np.arange(len(y))
     departed = np.eye(CLASSES)[y] - block.probabilities[each, y]

@@ -70,8 +70,8 @@ class InductiveVennAbers:
 
     def probabilities(self, fold):
         """Return the probabilities (m,) of label 1."""
-        pairs = venn.venn_abers(fold.scores["held_scores"], fold.y[fold.scores["held"]], fold.scores["held_new"])
-        return venn.LogMerge().merge(pairs[:, 0], pairs[:, 1])
+        pairs = venn.maps.venn_abers(fold.scores["held_scores"], fold.y[fold.scores["held"]], fold.scores["held_new"])
+        return venn.maps.LogMerge().merge(pairs[:, 0], pairs[:, 1])
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class CrossVennAbers:
         """Return the probabilities (m,) of label 1."""
         of = fold.scores["fold"]
         folds = [(fold.scores["cross"][of == k], fold.y[of == k]) for k in range(INNER_FOLDS)]
-        return venn.cross_venn_abers(folds, fold.scores["new_by_fold"])
+        return venn.maps.cross_venn_abers(folds, fold.scores["new_by_fold"])
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,12 @@ class TransductiveVennAbers:
 def methods(source):
     """Return all methods by name, in the order of `ALL`; maps are fitted to scores of the source."""
     maps = {
-        "Platt": venn.Platt(), "Beta": venn.BetaScaling(tuned=True), "Beta-2": venn.Beta2(),
-        "Bin-10": venn.Binning(10, laplace=True), "Bin-50": venn.Binning(50, laplace=True),
-        "Softmax": venn.Softmax(), "01": venn.Sigma01(), "PP": venn.SigmaPP(),
-        "isotonic": venn.Isotonic(), "beta calibration": venn.BetaCalibration(), "temperature": venn.Temperature(),
-        "Bin-10, rates": venn.Binning(10), "Bin-50, rates": venn.Binning(50),
+        "Platt": venn.maps.Platt(), "Beta": venn.maps.BetaScaling(tuned=True), "Beta-2": venn.maps.Beta2(),
+        "Bin-10": venn.maps.Binning(10, laplace=True), "Bin-50": venn.maps.Binning(50, laplace=True),
+        "Softmax": venn.maps.Softmax(), "01": venn.maps.Sigma01(), "PP": venn.maps.SigmaPP(),
+        "isotonic": venn.maps.Isotonic(), "beta calibration": venn.maps.BetaCalibration(),
+        "temperature": venn.maps.Temperature(),
+        "Bin-10, rates": venn.maps.Binning(10), "Bin-50, rates": venn.maps.Binning(50),
     }  # fmt: skip
     of_classes = {"Beta", "temperature"}
     known = {name: Scaled(map_, source, name in of_classes) for name, map_ in maps.items()}

@@ -111,7 +111,7 @@ def journals(rng: np.random.Generator, tally: Tally) -> None:
     watched(folder / "run.db", what, tally)
     try:
         found = opened(folder / "run.db", name)
-    except (venn.JournalError, ValueError) as error:
+    except (venn.online.JournalError, ValueError) as error:
         tally.same("run.db" in str(error), f"{what}: a message without the file", error)
         tally.note(f"{what}: refused")
         return
@@ -127,7 +127,7 @@ def journals(rng: np.random.Generator, tally: Tally) -> None:
         happen(whole, events)
         alike = state(found)[1] == state(whole)[1] and learned(found) == learned(whole)
         tally.same(alike, f"{what}: something else is learned", (name, cut, victim))
-    except venn.JournalError as error:
+    except venn.online.JournalError as error:
         tally.note(f"{what}: refused later")
         tally.same("run.db" in str(error), f"{what}: a message without the file", error)
     finally:
@@ -141,7 +141,7 @@ def learned(online: venn.Online) -> bytes:
 def watched(path: Path, what: str, tally: Tally) -> None:
     """Who looks at it from outside gets an answer or the named error."""
     try:
-        with venn.Watch(path) as watch:
+        with venn.online.Watch(path) as watch:
             watch.counts(), watch.latest(5), watch.series(), watch.record()
-    except venn.JournalError as error:
+    except venn.online.JournalError as error:
         tally.same("run.db" in str(error), f"{what}: watched, a message without the file", error)

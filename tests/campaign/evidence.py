@@ -16,13 +16,13 @@ from .tally import Tally
 ENDS = [0.0, 1.0, 5e-324, 1e-300, 1e-13, 1e-12, 1 - 1e-12, 1 - 2**-53, 0.5, 0.1, 1 / 3]
 #: Martingale, its definition (logarithm of the capital after all p-values), longest sequence, tolerance.
 MARTINGALES = {
-    "power": (lambda: venn.Power(0.3), lambda ps: naive.power(ps, 0.3), 40, 1e-10),
-    "mixture": (venn.SimpleMixture, naive.mixture, 8, 1e-7),
-    "jumper": (lambda: venn.SimpleJumper(0.05), lambda ps: naive.jumper(ps, 0.05), 60, 1e-10),
-    "composite": (venn.CompositeJumper, lambda ps: naive.composite(ps, (1e-4, 1e-3, 1e-2, 0.1, 1)), 60, 1e-10),
-    "sleeper": (lambda: venn.Sleeper(0.1, 4), lambda ps: naive.sleeper(ps, 0.1, 4), 20, 1e-10),
-    "plug-in": (lambda: venn.PlugIn(0.05, 7), lambda ps: naive.plug_in(ps, 0.05, 7)[-1], 40, 1e-9),
-    "beta": (lambda: venn.BetaPlugIn(0.1), lambda ps: naive.beta_plug_in(ps, 0.1)[-1], 40, 1e-7),
+    "power": (lambda: venn.monitors.Power(0.3), lambda ps: naive.power(ps, 0.3), 40, 1e-10),
+    "mixture": (venn.monitors.SimpleMixture, naive.mixture, 8, 1e-7),
+    "jumper": (lambda: venn.monitors.SimpleJumper(0.05), lambda ps: naive.jumper(ps, 0.05), 60, 1e-10),
+    "composite": (venn.monitors.CompositeJumper, lambda ps: naive.composite(ps, (1e-4, 1e-3, 1e-2, 0.1, 1)), 60, 1e-10),
+    "sleeper": (lambda: venn.monitors.Sleeper(0.1, 4), lambda ps: naive.sleeper(ps, 0.1, 4), 20, 1e-10),
+    "plug-in": (lambda: venn.monitors.PlugIn(0.05, 7), lambda ps: naive.plug_in(ps, 0.05, 7)[-1], 40, 1e-9),
+    "beta": (lambda: venn.monitors.BetaPlugIn(0.1), lambda ps: naive.beta_plug_in(ps, 0.1)[-1], 40, 1e-7),
 }
 
 
@@ -78,7 +78,7 @@ def detect(name: str, ps: list[float], rng: np.random.Generator, tally: Tally) -
         return
     threshold = float(rng.choice([1.5, 4.0, 100.0]))
     cusum = rng.random() < 0.5
-    detector = (venn.CUSUM if cusum else venn.ShiryaevRoberts)(make(), threshold)
+    detector = (venn.monitors.CUSUM if cusum else venn.monitors.ShiryaevRoberts)(make(), threshold)
 
     def log_capital(some: list[float]) -> float:
         return define(some) if some else 0.0

@@ -26,7 +26,7 @@ from .tally import Tally, place
 
 REFUSALS = (
     ValueError, TypeError, KeyError, OSError, NotImplementedError,
-    venn.JournalError, venn.NotConverged, streams.BadMessage,
+    venn.online.JournalError, venn.machines.NotConverged, streams.BadMessage,
 )  # fmt: skip
 HANG = 20  # seconds
 FUNCTIONS = subjects.functions()
@@ -161,7 +161,7 @@ def judge(
 def sane(name: str, result: Any, chosen: dict[str, str], tally: Tally) -> None:
     """What is said of a hostile object is probabilities all the same."""
     for one in result.values() if isinstance(result, dict) else [result]:
-        if isinstance(one, venn.Multiprobability | venn.Forecast | venn.PredictionSet | venn.ClassIntervals):
+        if isinstance(one, venn.Multiprobability | venn.Forecast | venn.PredictionSet | venn.prediction.ClassIntervals):
             said = numbers(one)
             tally.same(np.isfinite(said).all() and (said >= 0).all() and (said <= 1 + 1e-12).all(),
                        f"{name}: no probabilities", (chosen, one))  # fmt: skip

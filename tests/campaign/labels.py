@@ -27,7 +27,7 @@ def trial(rng: np.random.Generator, tally: Tally) -> None:
     path = Path("run.db")
 
     def start() -> venn.Online:
-        journal = venn.Journal(path, every=int(rng.integers(1, 20)), share=1) if journaled else None
+        journal = venn.online.Journal(path, every=int(rng.integers(1, 20)), share=1) if journaled else None
         return venn.Online(MAKERS[name](), venn.Monitor(CLASSES), journal, patience=patience)
 
     online = start()

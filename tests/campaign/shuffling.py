@@ -25,7 +25,7 @@ from .tally import Tally
 #: Machines that weigh examples; the others take no kernel.
 WEIGHTED = {
     "hinge": venn.OneVsAllSVM,
-    "pairs": venn.OneVsOneSVM,
+    "pairs": venn.machines.OneVsOneSVM,
     "squares": venn.LeastSquaresSVM,
     "logistic": venn.KernelLogisticRegression,
 }
@@ -63,8 +63,8 @@ class Case:
         if self.takes_weights:
             return WEIGHTED[self.name](KERNELS[self.kernel][0], self.C, range(self.c), self.class_weights)
         if self.name == "centroid":
-            return venn.NearestCentroid(range(self.c))
-        kind = venn.NearestNeighbours if self.name == "neighbours" else venn.NeighbourDistances
+            return venn.machines.NearestCentroid(range(self.c))
+        kind = venn.machines.NearestNeighbours if self.name == "neighbours" else venn.machines.NeighbourDistances
         return kind(self.k, range(self.c))
 
     def teach(self, machine: Any, i: int) -> None:
@@ -161,11 +161,11 @@ def rows_of(categories: list[Any], y: np.ndarray, ratios: np.ndarray | None, c: 
     return np.array([priors.row(list(own), [*y, j], ratios.tolist(), c) for j, own in enumerate(categories)])
 
 
-def shift_of(case: Case, rng: np.random.Generator) -> venn.PriorShift | None:
+def shift_of(case: Case, rng: np.random.Generator) -> venn.priors.PriorShift | None:
     if rng.random() < 0.6:
         return None
     train, operational = rng.dirichlet(np.ones(case.c), 2) * 0.9 + 0.1 / case.c
-    return venn.PriorShift(train, operational)
+    return venn.priors.PriorShift(train, operational)
 
 
 def check_venn(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray]:
@@ -174,9 +174,9 @@ def check_venn(case: Case, machine: Any, rng: np.random.Generator, tally: Tally)
     taxonomy, definition = table[name]
     deleted, grouped = bool(rng.random() < 0.5), rng.random() < 0.3 and case.takes_weights
     if grouped:
-        taxonomy = venn.Grouped(0, taxonomy)
+        taxonomy = venn.taxonomies.Grouped(0, taxonomy)
     shift = shift_of(case, rng)
-    rule = venn.RowMean() if rng.random() < 0.4 else None
+    rule = venn.prediction.RowMean() if rng.random() < 0.4 else None
 
     def model(machine: Any) -> Any:
         return venn.TransductiveVenn(machine, venn.Deleted(taxonomy) if deleted else taxonomy, rule, shift)
@@ -232,7 +232,11 @@ def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: T
     ratio = case.name in ("centroid", "distances") and rng.random() < 0.7
     pushed = case.name in ("hinge", "squares", "logistic") and case.plain and case.kernel in CALM
     pushed = pushed and rng.random() < 0.4 and (case.name != "hinge" or case.kernel.startswith("rbf"))
-    measure = venn.Multiplier() if pushed else (venn.DistanceRatio if ratio else venn.Margin)(deleted)
+    measure = (
+        venn.nonconformity.Multiplier()
+        if pushed
+        else (venn.nonconformity.DistanceRatio if ratio else venn.nonconformity.Margin)(deleted)
+    )
     shift = shift_of(case, rng)
 
     def model(machine: Any) -> Any:
@@ -274,14 +278,14 @@ def check_scaler(case: Case, machine: Any, rng: np.random.Generator, tally: Tall
     bins, frequency, laplace = int(rng.integers(1, 6)), bool(rng.random() < 0.5), bool(rng.random() < 0.5)
     kind = str(rng.choice(["step", "linear"]))
     own, of = {
-        "platt": (venn.Platt(), naive_scaling.platt),
-        "isotonic": (venn.Isotonic(kind), lambda f, t: naive_scaling.isotonic(f, t, kind)),
+        "platt": (venn.maps.Platt(), naive_scaling.platt),
+        "isotonic": (venn.maps.Isotonic(kind), lambda f, t: naive_scaling.isotonic(f, t, kind)),
         "binning": (
-            venn.Binning(bins, venn.EqualFrequency() if frequency else venn.EqualWidth(), laplace),
+            venn.maps.Binning(bins, venn.maps.EqualFrequency() if frequency else venn.maps.EqualWidth(), laplace),
             lambda f, t: naive_scaling.binning(f, t, bins, frequency, laplace),
         ),
     }[which]
-    found = venn.Scaler(machine, own, venn.TrainingScores()).predict_one(case.x).proba
+    found = venn.Scaler(machine, own, venn.predictors.TrainingScores()).predict_one(case.x).proba
     tally.same(np.isfinite(found).all() and abs(found.sum() - 1) < 1e-9, f"scaler {own!r} says probabilities", case)
     # A score in rounding's reach of another or of an edge is on either side of it: only what is clear is compared.
     gaps = np.array([np.diff(np.sort([*row, s])) for row, s in zip(scores, asked, strict=True)])
@@ -444,13 +448,13 @@ def schedule_of(rng: np.random.Generator) -> tuple[Any, Callable[[int], Any]]:
     last = int(rng.integers(8, 20)) if rng.random() < 0.5 else None
     growth = float(rng.choice([1.1, 1.5, 2.0]))
     if kind == 0:
-        made = venn.PrefixRestart(first, growth, last)
+        made = venn.schedules.PrefixRestart(first, growth, last)
         return made, lambda n: naive_inductive.prefix_restart(n, first, growth, last)
     if kind == 1:
-        return venn.Prefix(share, first, last), lambda n: naive_inductive.prefix(n, share, first, last)
+        return venn.schedules.Prefix(share, first, last), lambda n: naive_inductive.prefix(n, share, first, last)
     if kind == 2:
-        return venn.FreshSplit(share, seed), lambda n: naive_inductive.fresh_split(n, share, seed)
-    made = venn.RandomAssignment(share, seed, first)
+        return venn.schedules.FreshSplit(share, seed), lambda n: naive_inductive.fresh_split(n, share, seed)
+    made = venn.schedules.RandomAssignment(share, seed, first)
     return made, lambda n: naive_inductive.random_assignment(n, share, seed, first)
 
 

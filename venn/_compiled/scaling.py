@@ -1,8 +1,8 @@
 """Binary maps from scores to probabilities, for all one-against-all machines in one call.
 
-Arrays by machine: `scores` (c, m) float64; `positives` (c, m) int64, examples of class k at each
-distinct object; `totals` (m,) int64, all examples there. Every example counts once, so a count is
-a weight.
+Arrays by machine: `scores` (c, m) float64; `positives` (c, m), weight of the examples of class k at each
+object; `totals` (m,), weight of all examples there. Online these are counts, int64, and objects are distinct;
+a fit to one set of examples takes weights, float64.
 """
 
 import numpy as np
@@ -163,45 +163,54 @@ def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore
 
 
 @compiled
+def fit_sigmoid(f, positives, totals, unit, fitted):  # type: ignore[no-untyped-def]
+    """Fit the sigmoid of one machine; return whether Newton's method converged.
+
+    `fitted` (3,) holds slope, offset and centre: from where to start, unless NaN, and then the optimum. `positives` and
+    `totals` (m,) are to be multiplied by `unit`: the optimum does not depend on it but for the targets, overflow does.
+    """
+    m = f.shape[0]
+    positive = positives.sum() * unit
+    n = totals.sum() * unit
+    low, high = extremes(f)
+    of_positive = (positive + 1.0) / (positive + 2.0)
+    of_negative = 1.0 / (n - positive + 2.0)
+    if low == high or positive == 0 or positive == n:
+        # One class: the constant map is the optimum. One score: the slope is free, and set to 0.
+        mean = (positive * of_positive + (n - positive) * of_negative) / n
+        fitted[0] = 0.0
+        fitted[1] = np.log((1.0 - mean) / mean)
+        fitted[2] = low
+        return True
+    weight = totals.astype(np.float64)
+    target = np.empty(m)
+    for i in range(m):
+        target[i] = positives[i] * of_positive + (totals[i] - positives[i]) * of_negative
+    done = False
+    if np.isfinite(fitted[0]):
+        slope, offset, at, done = newton(f, target, weight, low, high, fitted[0], fitted[1], fitted[2])
+    if not done:
+        centre = 0.0
+        for i in range(m):
+            centre += weight[i] * f[i]
+        offset = np.log((n - positive + 1.0) / (positive + 1.0))
+        slope, offset, at, done = newton(f, target, weight, low, high, 0.0, offset, centre / totals.sum())
+    fitted[0] = slope
+    fitted[1] = offset
+    fitted[2] = at
+    return done
+
+
+@compiled
 def fit_platt(scores, positives, totals, maps):  # type: ignore[no-untyped-def]
     """Fit all sigmoids; start from `maps` (c, 3) of slope, offset, centre where these are finite.
 
     Return the new maps (c, 3) and the number of the first machine without convergence, or -1.
     """
-    c, m = scores.shape
-    fitted = np.empty((c, 3))
-    target = np.empty(m)
-    weight = totals.astype(np.float64)
-    n = totals.sum()
-    for k in range(c):
-        f = scores[k]
-        positive = positives[k].sum()
-        low, high = extremes(f)
-        of_positive = (positive + 1.0) / (positive + 2.0)
-        of_negative = 1.0 / (n - positive + 2.0)
-        for i in range(m):
-            target[i] = positives[k, i] * of_positive + (totals[i] - positives[k, i]) * of_negative
-        if low == high or positive == 0 or positive == n:
-            # One class: the constant map is the optimum. One score: the slope is free, and set to 0.
-            mean = (positive * of_positive + (n - positive) * of_negative) / n
-            fitted[k, 0] = 0.0
-            fitted[k, 1] = np.log((1.0 - mean) / mean)
-            fitted[k, 2] = low
-            continue
-        done = False
-        if np.isfinite(maps[k, 0]):
-            slope, offset, at, done = newton(f, target, weight, low, high, maps[k, 0], maps[k, 1], maps[k, 2])
-        if not done:
-            centre = 0.0
-            for i in range(m):
-                centre += weight[i] * f[i]
-            start = np.log((n - positive + 1.0) / (positive + 1.0))
-            slope, offset, at, done = newton(f, target, weight, low, high, 0.0, start, centre / n)
-        if not done:
+    fitted = maps.copy()
+    for k in range(scores.shape[0]):
+        if not fit_sigmoid(scores[k], positives[k], totals, 1.0, fitted[k]):
             return fitted, k
-        fitted[k, 0] = slope
-        fitted[k, 1] = offset
-        fitted[k, 2] = at
     return fitted, -1
 
 
@@ -237,8 +246,8 @@ def fit_bins(scores, positives, totals, cuts, laplace):  # type: ignore[no-untyp
     extra = 1 if laplace else 0
     rates = np.empty((c, bins))
     where = np.empty(m, np.int64)
-    of_class = np.empty(bins, np.int64)
-    of_all = np.empty(bins, np.int64)
+    of_class = np.empty(bins, positives.dtype)
+    of_all = np.empty(bins, positives.dtype)
     for k in range(c):
         for b in range(bins - 1):
             if not (np.isfinite(cuts[k, b]) and cuts[k, max(b - 1, 0)] <= cuts[k, b]):
@@ -386,8 +395,8 @@ def fit_isotonic(scores, positives, totals, order):  # type: ignore[no-untyped-d
     # The blocks of all machines one after another; those of machine k end before ends[k].
     starts = np.empty(c * m)
     stops = np.empty(c * m)
-    of_class = np.empty(c * m, np.int64)
-    of_all = np.empty(c * m, np.int64)
+    of_class = np.empty(c * m, positives.dtype)
+    of_all = np.empty(c * m, positives.dtype)
     ends = np.empty(c, np.int64)
     b = 0
     widest = 0
@@ -414,11 +423,12 @@ def fit_isotonic(scores, positives, totals, order):  # type: ignore[no-untyped-d
                 p += mine[items[i]]
                 t += totals[items[i]]
                 i += 1
-            # Rates are compared as whole numbers: the blocks are exact, in any order of the examples.
-            if positive * t >= p * total:
+            # Rates are compared, not products: those of small weights vanish. Different rates of fewer than 2**26
+            # examples are different numbers: then blocks are exact, in any order of the examples.
+            if not positive / total < p / t:
                 positive += p
                 total += t
-                while b > bottom and of_class[b - 1] * total >= positive * of_all[b - 1]:
+                while b > bottom and not of_class[b - 1] / of_all[b - 1] < positive / total:
                     b -= 1
                     positive += of_class[b]
                     total += of_all[b]

@@ -29,8 +29,8 @@ from venn.adapters.checks import (
 )
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
-from venn.calibrators.merges import Merge
 from venn.machines.frozen import METHODS, FrozenScorer
+from venn.maps.merges import Merge
 from venn.prediction import Floats, Label
 
 try:

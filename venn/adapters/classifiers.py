@@ -11,12 +11,12 @@ from venn.adapters.bag import KeepsTheBag
 from venn.adapters.checks import FromProbabilities, settled
 from venn.machines.kernels import Kernel
 from venn.machines.machine import Machine
-from venn.nonconformity import Measure
+from venn.nonconformity.scores import Measure
 from venn.parameters import share
 from venn.prediction import Floats, Integers, RowMean, Rule
 from venn.predictors.conformal import Conformal
 from venn.predictors.transductive import TransductiveVenn
-from venn.taxonomies import Taxonomy
+from venn.taxonomies.base import Taxonomy
 
 
 class VennClassifier(FromProbabilities, KeepsTheBag):

@@ -14,11 +14,11 @@ from sklearn.utils import _safe_indexing
 
 from venn._compiled.hulls import LIMIT
 from venn.adapters.turns import turn
-from venn.calibrators.abers import VennAbers
-from venn.calibrators.abers_of_classes import coupled
-from venn.calibrators.classes import OneVsAll
-from venn.calibrators.maps import ScoreMap
-from venn.calibrators.merges import Merge, checked_merge
+from venn.maps.abers import VennAbers
+from venn.maps.abers_of_classes import coupled
+from venn.maps.classes import OneVsAll
+from venn.maps.contract import ScoreMap
+from venn.maps.merges import Merge, checked_merge
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
 from venn.predictors.blocks import ManyMultiprobabilities

@@ -15,7 +15,7 @@ from venn.prediction import Floats, Label, Prediction, PredictionSet
 try:
     from river import base as base
 except ImportError as error:
-    raise ImportError("venn.RiverClassifier and venn.FromRiver need river: pip install river") from error
+    raise ImportError("venn.RiverClassifier and venn.adapters.FromRiver need river: pip install river") from error
 
 Make = Callable[[tuple[Label, ...]], Predictor]
 CHANGING_FEATURES = {

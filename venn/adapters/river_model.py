@@ -56,7 +56,7 @@ class FromRiver:
     ...     predictor.learn_one([1 + x], "yes")
     >>> predictor.predict_one([1.15]).label
     'yes'
-    >>> venn.Protected(predictor).predict_one([1.15]).label
+    >>> venn.predictors.Protected(predictor).predict_one([1.15]).label
     'yes'
     """
 

@@ -65,7 +65,8 @@ def compare(
     as soon as it is done, and the same command again goes on where it was interrupted. On a cluster the workers must
     have Dask, the data sets, and CSV files under the same path.
     """
-    from venn.scale.tasks import Task, replays
+    from venn.scale.task import Task
+    from venn.scale.tasks import replays
 
     if cluster is not None and workers is not None:
         raise click.UsageError("--workers belongs to the cluster of this machine, and --cluster names another one")

@@ -21,7 +21,7 @@ from venn.cli.setting import Learning, learning, positive, read_by, seed
 from venn.monitors.monitor import Monitor
 from venn.monitors.outcomes import Outcomes
 from venn.online.record import Record
-from venn.online.replay import advance, length
+from venn.online.replaying import advance, length
 from venn.show.terminal import DRAWING, shows_progress
 
 if TYPE_CHECKING:

@@ -7,24 +7,24 @@ from typing import Any
 
 import click
 
-from venn.calibrators.beta import Beta2, BetaScaling
-from venn.calibrators.beta_calibration import BetaCalibration
-from venn.calibrators.classes import Temperature
-from venn.calibrators.maps import Platt, Sigma01, SigmaPP, Softmax
-from venn.calibrators.steps import Binning, Isotonic
 from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.window import SlidingWindow
+from venn.maps.beta import Beta2, BetaScaling
+from venn.maps.beta_calibration import BetaCalibration
+from venn.maps.classes import Temperature
+from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
+from venn.maps.steps import Binning, Isotonic
 from venn.online.panel import Panel, Predictor
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.scaling import Scaler
-from venn.predictors.schedules import PrefixRestart
 from venn.predictors.transductive import TransductiveVenn
 from venn.predictors.transductive_abers import TransductiveVennAbers
+from venn.schedules import PrefixRestart
 from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
 
 MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {

@@ -18,8 +18,8 @@ from venn.cli.setting import Learning, learning, read_by, seed
 from venn.cli.words import plain_words
 from venn.machines.tuning import Tuning
 from venn.online.record import Record
-from venn.online.replay import length
-from venn.online.replay import replay as run
+from venn.online.replaying import length
+from venn.online.replaying import replay as run
 from venn.show.terminal import DRAWING, shows_progress
 
 

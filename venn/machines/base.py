@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, check_code, only_table
+from venn.machines.checks import check_code
+from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, only_table
 from venn.prediction import Floats, Integers, Label
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.digests import dense_digests, sparse_digests
-from venn.machines.frozen import Block
+from venn.machines.frozen import ObjectRows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 
 
-def digests_of(rows: Block) -> NDArray[np.uint64]:
+def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
     """Return (n,) 64 bits for each row of clean numbers: rows that are equal, and hardly others, have equal ones.
 
     The same in every process and on every platform. It does not matter which sign a zero has, nor whether rows are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+import zlib
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -11,16 +12,17 @@ import numpy as np
 
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
-from venn.machines.machine import clean_object
+from venn.machines.checks import clean_object
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, saved
 
 METHODS = ("decision_function", "predict_proba")
-Block: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
+ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
-def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> Block:
+def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
     """Return `X` as finite (n, d) float64 rows, not copied where it is that, or say what is wrong with it.
 
     An array goes by position, and so does a sparse one, which stays sparse. A table must have the columns `names`, in
@@ -56,7 +58,7 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
     return clean
 
 
-def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> Block:
+def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
     Names that it carries, as a table's row, must be `names`.
@@ -72,7 +74,8 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
     return row
 
 
-class FrozenScorer:
+@saved
+class FrozenScorer(Saved):
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
     The estimator is copied and never changes: fitting the original again does not show here. Scores are
@@ -124,6 +127,24 @@ class FrozenScorer:
     >>> bool(scorer.scores([1.1])[1] > 0)
     True
     """
+
+    foreign = frozenset({"estimator"})
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"estimator": self._estimator, "classes": self.classes}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A checksum of the coefficients, where the estimator is a linear one."""
+        return {"checksum": None if self._linear is None else zlib.crc32(b"".join(a.tobytes() for a in self._linear))}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Compare the checksum of a `state`: a ValueError says that this is another estimator."""
+        super().restore(state)
+        if state != self.state:
+            raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
 
     def __init__(self, estimator: Any, classes: Sequence[Label] | None = None) -> None:
         self._method = "" if isinstance(estimator, type) else next((m for m in METHODS if _has(estimator, m)), "")
@@ -202,7 +223,7 @@ class FrozenScorer:
         """
         return self._score(clean_rows(X, self.features, self.feature_names))
 
-    def _score(self, rows: Block) -> Floats:
+    def _score(self, rows: ObjectRows) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))
         if self._linear is not None and isinstance(rows, SparseRows):
             sparse_linear_scores(rows.arrays, len(rows), *self._linear, scores)
@@ -226,7 +247,7 @@ class FrozenScorer:
             raise ValueError(f"scores must be finite, got {scores[i, k]} for class {self.classes[k]!r} at row {i}")
         return scores
 
-    def _asked(self, block: Block) -> Floats:
+    def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
         ask = getattr(self._estimator, self._method)
         rows = block.tocsr() if isinstance(block, SparseRows) else block

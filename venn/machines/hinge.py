@@ -16,6 +16,7 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
+from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of
 from venn.machines.exchange import (
     SMALL,
     Problem,
@@ -28,14 +29,7 @@ from venn.machines.exchange import (
 )
 from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.machines.hinge_state import HingeState
-from venn.machines.machine import (
-    Bag,
-    NotConverged,
-    checked_class_weights,
-    checked_place,
-    checked_weight,
-    code_of,
-)
+from venn.machines.machine import Bag, NotConverged
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
 from venn.machines.threads import side_by_side
 from venn.parameters import positive
@@ -131,8 +125,7 @@ class HingeMachine(HingeState):
     @property
     def tolerance(self) -> float:
         """Worst violation of the optimality conditions that is accepted, see the class."""
-        tolerance: float = tolerance_of(self.C, self._scale)
-        return tolerance
+        return float(tolerance_of(self.C, self._scale))
 
     def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.

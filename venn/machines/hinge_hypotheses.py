@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Solved
 from venn.machines.base import BaseHypotheses
-from venn.machines.machine import ScoreTable, Tables, check_code
+from venn.machines.checks import check_code
+from venn.machines.machine import ScoreTable, Tables
 from venn.machines.spans import Entries, Spans
 from venn.machines.store import ObjectStore
 from venn.prediction import Floats, Integers

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
+from venn.machines.checks import checked_class_weights
 from venn.machines.hinge_hypotheses import Distinct
 from venn.machines.kernels import Kernel, checked_kernel, proximities
-from venn.machines.machine import checked_class_weights, grown
+from venn.machines.machine import grown
 from venn.machines.spans import Spans
 from venn.machines.store import ObjectStore, Storing, doubled
-from venn.parameters import class_codes, positive, whole
+from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
 
 # Columns that a matrix has more than its room, a power of two: else all rows would start at one place of the cache.
@@ -37,7 +38,7 @@ class HingeState(Storing):
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
-        self.threads = whole("threads", threads, 1)
+        self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         #: (machines, c) whether examples of a class are positive, negative or no examples of a machine

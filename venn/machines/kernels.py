@@ -17,6 +17,7 @@ from venn._compiled.sparse import (
 from venn.machines.sparse import SparseRows
 from venn.parameters import Parameters, positive
 from venn.prediction import Floats
+from venn.saved import saved
 
 
 class Kernel(Protocol):
@@ -64,6 +65,7 @@ def proximities(kernel: Any) -> Any:
     return Proximities(kernel) if knows else kernel
 
 
+@saved
 class RBF(Parameters):
     """Gaussian kernel K(x, z) = exp(-gamma |x - z|^2).
 
@@ -102,6 +104,7 @@ class RBF(Parameters):
         sparse_rbf_proximity_row(rows.arrays, n, x.arrays, self.gamma, work, out)
 
 
+@saved
 class Linear(Parameters):
     """Linear kernel K(x, z) = <x, z>.
 
@@ -128,6 +131,7 @@ class Linear(Parameters):
         sparse_linear_proximity_row(rows.arrays, n, x.arrays, work, out)
 
 
+@saved
 class Polynomial(Parameters):
     """Polynomial kernel K(x, z) = (gamma <x, z> + coef0)^degree.
 

@@ -7,17 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
-from venn.machines.machine import (
-    Bag,
-    checked_class_weights,
-    checked_place,
-    checked_weight,
-    code_of,
-    grown,
-    shown_class_weights,
-)
+from venn.machines.machine import Bag, grown
 from venn.machines.ridge import RidgeSystem
 from venn.machines.store import ObjectStore, Storing
 from venn.parameters import class_codes, positive

@@ -10,19 +10,12 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn._compiled.dense import dot
+from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
 from venn.machines.logistic_both import Both, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses, Question
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
 from venn.machines.logistic_state import LogisticState
-from venn.machines.machine import (
-    Bag,
-    checked_class_weights,
-    checked_place,
-    checked_weight,
-    code_of,
-    grown,
-    shown_class_weights,
-)
+from venn.machines.machine import Bag, grown
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 

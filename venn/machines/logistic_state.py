@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from venn._compiled import logistic as compiled
+from venn.machines.checks import checked_class_weights
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.logistic_both import Both, Scratch
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
-from venn.machines.machine import NotConverged, checked_class_weights, grown
+from venn.machines.machine import NotConverged, grown
 from venn.machines.store import ObjectStore, Storing, doubled
 from venn.machines.threads import side_by_side
-from venn.parameters import class_codes, positive, whole
+from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Label
 
 Result = TypeVar("Result")
@@ -37,7 +38,7 @@ class LogisticState(Storing):
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.C = positive("C", C)
-        self.threads = whole("threads", threads, 1)
+        self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self.n = 0

@@ -23,7 +23,8 @@ from venn._compiled.neighbours import (
     welcome,
 )
 from venn.machines.base import BaseHypotheses, BaseMachine
-from venn.machines.machine import Bag, ScoreTable, Tables, checked_place, clean_object, code_of, grown
+from venn.machines.checks import checked_place, clean_object, code_of
+from venn.machines.machine import Bag, ScoreTable, Tables, grown
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
 

@@ -8,13 +8,15 @@ import numpy as np
 
 from venn._compiled.sparse import Rows
 from venn.prediction import Floats, Integers
+from venn.saved import Saved, checked_keys, held_array, held_int, held_rows, saved
 
 INDEX, VALUE, COUNT = np.dtype("<i4"), np.dtype("<f8"), np.dtype("<i8")
 MOST = np.iinfo(np.int32).max  # features: indices take 4 bytes
 MARK = b"s"
 
 
-class SparseRows:
+@saved
+class SparseRows(Saved):
     """Rows of numbers of which most are 0: indices ascend within a row, and no entry is zero.
 
     Rows that are chosen, by a slice, a mask or numbers, share the entries; nothing is copied.
@@ -31,6 +33,25 @@ class SparseRows:
     def __init__(self, arrays: Rows, features: int) -> None:
         self.arrays = arrays
         self.features = features
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Where each row's entries end, their indices and values, one after the other, and the number of features."""
+        _, stops, indices, values = self.packed().arrays
+        return {"stops": stops, "indices": indices, "values": values, "features": self.features}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> SparseRows:
+        """Return the rows; compiled code, which checks nothing, will read them."""
+        checked_keys("parameters", parameters, ("stops", "indices", "values", "features"))
+        n, entries = held_rows("stops", parameters["stops"]), held_rows("indices", parameters["indices"])
+        stops = held_array("stops", parameters["stops"], (n,), np.int64)
+        indices = held_array("indices", parameters["indices"], (entries,), np.int32)
+        values = held_array("values", parameters["values"], (entries,))
+        starts = np.append(0, stops)[:-1]
+        rows = cls(Rows(starts, stops, indices, values), held_int("features", parameters["features"], 1))
+        check_rows(rows)
+        return rows
 
     @property
     def shape(self) -> tuple[int, int]:

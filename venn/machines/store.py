@@ -8,8 +8,9 @@ import numpy as np
 
 from venn._compiled.sparse import Rows
 from venn.machines.base import BaseMachine
+from venn.machines.checks import clean_object, code_of
 from venn.machines.kernels import Kernel
-from venn.machines.machine import clean_object, code_of, grown
+from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.prediction import Floats, Integers, Label
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
 
 from venn._compiled.scaling import apply_platt, fit_platt
+from venn.machines.checks import clean_object, code_of
 from venn.machines.kernels import RBF, Kernel, checked_kernel
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.machine import clean_object, code_of
 from venn.machines.sparse import clean_sparse, is_sparse
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, checked_keys, held_int, saved
 
 WIDTHS = tuple(2.0**k for k in range(-4, 4))  # times 1 / median squared distance
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -32,7 +33,8 @@ class Trial(NamedTuple):
     error: float  #: share of examples whose largest leave-one-out score is not that of their class
 
 
-class Tuning:
+@saved
+class Tuning(Saved):
     """What `tune` found.
 
     Attributes
@@ -54,6 +56,30 @@ class Tuning:
         self.n = len(prefix)
         self.classes = tuple(classes)
         self._prefix = frozenset((x.tobytes(), y) for x, y in prefix)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes, the examples in an order of their own."""
+        prefix = sorted(self._prefix, key=lambda example: (example[0], repr(example[1])))
+        return {"trials": [tuple(trial) for trial in self.trials], "prefix": prefix, "classes": self.classes}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The number of examples, equal ones counted."""
+        return {"n": self.n}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return what `tune` found, examples as bytes."""
+        checked_keys("parameters", parameters, ("trials", "prefix", "classes"))
+        trials = [Trial(checked_kernel(kernel), *map(float, rest)) for kernel, *rest in parameters["trials"]]
+        prefix = [(np.frombuffer(x), y) for x, y in parameters["prefix"]]
+        return cls(trials, prefix, parameters["classes"])
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have been tuned on as many examples as a `state` says."""
+        super().restore(state)
+        self.n = held_int("n", state["n"], self.n)
 
     def machine(self, kind: Callable[..., Any] = LeastSquaresSVM) -> Any:
         """Return a new machine, of the given class, with the kernel, C and classes of this choice.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from venn.machines.machine import Bag, Hypotheses, Machine, NotConverged, Tuned, checked_machine
-from venn.parameters import whole
+from venn.parameters import integer
 from venn.prediction import Floats, Label
+from venn.saved import Saved, held_int, saved
 
 
-class SlidingWindow:
+@saved
+class SlidingWindow(Saved):
     """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
 
     Scores are those of a machine that learned the window alone to 1e-8 or so. Readers that compare scores on a grid, as
@@ -81,11 +83,21 @@ class SlidingWindow:
                 "machine must be one that can forget, with a method 'unlearn_one', such as LeastSquaresSVM, "
                 f"got {machine!r}"
             )
-        self.size = whole("size", size, 1)
+        self.size = integer("size", size, 1)
         if machine.n > self.size:
             raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
         self.machine: Any = machine
         self.forgotten = 0
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How many examples were forgotten; the machine has its own state."""
+        return {"forgotten": self.forgotten}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have forgotten as many as a `state` says."""
+        super().restore(state)
+        self.forgotten = held_int("forgotten", state["forgotten"])
 
     def fresh(self) -> SlidingWindow:
         """Return a window of the same size on a machine with the same parameters that has learned nothing."""
@@ -223,7 +235,7 @@ class SlidingWindow:
         NotConverged
             As by the machine; the window then holds more than `keep` examples, the latest.
         """
-        keep = whole("keep", keep, 0)
+        keep = integer("keep", keep, 0)
         if keep == 0 and self.n > 0:
             # All at once, and without solving anything that could fail; answers that someone holds are out of date.
             self.machine.forget()

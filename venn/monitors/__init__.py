@@ -4,24 +4,7 @@ The main objects are exported by `venn`; here are the parts that fewer need: sou
 measures of calibration on arrays, criteria of efficiency of prediction sets.
 """
 
-from venn.monitors.calibration import classwise_ece, ece, hosmer_lemeshow, reliability
-from venn.monitors.efficiency import Efficiency, EfficiencyTotals, efficiency
-from venn.monitors.losses import brier, log_loss, sharpness
-from venn.monitors.sources import OneClass, PredictedLabel, RealisedRow, TrueLabel
+import lazy_loader
 
-__all__ = [
-    "Efficiency",
-    "EfficiencyTotals",
-    "OneClass",
-    "PredictedLabel",
-    "RealisedRow",
-    "TrueLabel",
-    "brier",
-    "classwise_ece",
-    "ece",
-    "efficiency",
-    "hosmer_lemeshow",
-    "log_loss",
-    "reliability",
-    "sharpness",
-]
+# `__init__.pyi` lists the names: one is imported when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,12 +15,14 @@ from venn.monitors.checks import numbers
 from venn.monitors.running import Running, State, held_count
 from venn.parameters import above_one, fraction
 from venn.prediction import Floats
+from venn.saved import saved
 
 CHUNK = 4096  # p-values bet on before looking for an alarm, after which the bets behind it are made again
 ONLINE = "on exchangeable data, by a predictor that is exact online and forgets nothing,"
 VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
 
 
+@saved
 @dataclass(frozen=True)
 class Alarm:
     """That a detector rang.
@@ -181,6 +183,7 @@ class Detector(Running):
         """Whether what was held and what has come of it, each possible by itself, can belong together."""
 
 
+@saved
 class Ville(Detector):
     """Ring once, when the martingale first reaches 1 / level; the alarm stays on record.
 
@@ -342,6 +345,7 @@ class ChangeDetector(Detector):
         return log == last.log_evidence if last is not None and n == rang else log == -math.inf
 
 
+@saved
 class CUSUM(ChangeDetector):
     """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; ring at the threshold, start anew.
 
@@ -385,6 +389,7 @@ class CUSUM(ChangeDetector):
         )
 
 
+@saved
 class ShiryaevRoberts(ChangeDetector):
     """The Shiryaev-Roberts statistic of a martingale: R_n = sum over i < n of S_n / S_i; ring, and start anew.
 

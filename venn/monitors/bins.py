@@ -9,8 +9,9 @@ import numpy as np
 from venn.monitors.checks import forecasts
 from venn.monitors.running import Running, State, held_count, held_numbers, held_sum, mergeable
 from venn.monitors.sums import means, rounded, terms, totals
-from venn.parameters import Parameters, has_methods, is_number, whole
+from venn.parameters import Parameters, has_methods, integer, is_number
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 WAITING = 512  # forecasts that are put into bins at once: one by one that takes a microsecond more
 
@@ -25,6 +26,7 @@ class Bins(Protocol):
         """
 
 
+@saved
 class WidthBins(Parameters):
     """Bins of equal width: [i / bins, (i + 1) / bins), the last one closed.
 
@@ -39,13 +41,14 @@ class WidthBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = whole("bins", bins, 1)
+        self.bins = integer("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
         return np.arange(1, self.bins) / self.bins
 
 
+@saved
 class MassBins(Parameters):
     """Bins that hold equally many forecasts, as far as equal forecasts, which share a bin, allow.
 
@@ -62,7 +65,7 @@ class MassBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = whole("bins", bins, 1)
+        self.bins = integer("bins", bins, 1)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -99,6 +102,7 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
     return float(np.abs(events - sums).sum() / counts.sum())
 
 
+@saved
 class CalibrationBins(Running):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 
@@ -133,7 +137,7 @@ class CalibrationBins(Running):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        size = whole("bins", bins, 1)
+        size = integer("bins", bins, 1)
         self._parameters = {"bins": size}
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size

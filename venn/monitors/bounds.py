@@ -10,8 +10,9 @@ import numpy as np
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
 from venn.monitors.running import NEAR, Sums, close
-from venn.parameters import fraction, whole
+from venn.parameters import fraction, integer
 from venn.prediction import Floats
+from venn.saved import saved
 
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process, mixed with equal weights
 
@@ -37,9 +38,10 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     >>> round(deviation_radius(100), 2)
     13.58
     """
-    return sqrt(whole("n", n, 1) * log(2 / fraction("delta", delta)) / 2)
+    return sqrt(integer("n", n, 1) * log(2 / fraction("delta", delta)) / 2)
 
 
+@saved
 class DeviationBand(Sums):
     """A band that the sum of realised-row deviations leaves, at any step, with probability at most `delta`.
 
@@ -131,6 +133,7 @@ class DeviationBand(Sums):
         return bool(abs(total) <= n * (1 + NEAR)) and close(radius, compiled.deviation_radius(n, *self._constants))
 
 
+@saved
 class ForwardEProcess(Sums):
     """Evidence against "given the past, the chance of a hit lies in [lower, upper]", for all steps at once.
 

@@ -13,6 +13,7 @@ from venn.monitors.checks import number
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.running import Running, State
 from venn.monitors.sources import Source
+from venn.saved import saved
 
 PER_DECADE = log(10)
 LOWEST = -1e6  # shown for a statistic of 0, whose logarithm plain data cannot hold
@@ -41,6 +42,7 @@ class Evidence(Protocol):
         """Go on from a `state`."""
 
 
+@saved
 class Exchangeability(Running):
     """p-values of a source, bet on by martingales; and the sum of its deviations within a band.
 
@@ -169,6 +171,7 @@ class Exchangeability(Running):
         self.__dict__.update(twin.__dict__)
 
 
+@saved
 class PointForecasts(Running):
     """A forward e-process against the probabilities that a point forecaster gives to its own predictions.
 

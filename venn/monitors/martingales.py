@@ -27,12 +27,14 @@ from venn._compiled.martingales import (
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
 from venn.monitors.running import NEAR, are_whole, close
-from venn.parameters import fraction, is_number, whole
+from venn.parameters import fraction, integer, is_number
 from venn.prediction import Floats
+from venn.saved import saved
 
 FINEST = 4096  # grid of a Sleeper
 
 
+@saved
 class Power(Bettor):
     """The power martingale: f(p) = kappa p^(kappa - 1) at every step.
 
@@ -75,6 +77,7 @@ def _possible_powers(parts: dict[str, Floats], log: float) -> bool:
     return bool(are_whole(parts["kept"]) and kept <= n and minus_log >= 0 and close(parts["log"][0], log))
 
 
+@saved
 class SimpleMixture(Bettor):
     """The mean of all power martingales, kappa drawn uniformly from (0, 1).
 
@@ -107,6 +110,7 @@ class SimpleMixture(Bettor):
         return 0 <= kept <= n and minus_log >= 0 and _possible_powers(parts, log_mixture(kept, minus_log))
 
 
+@saved
 class PlugIn(Bettor):
     """The plug-in martingale: f is a kernel density estimate from the earlier p-values.
 
@@ -143,7 +147,7 @@ class PlugIn(Bettor):
 
     def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
         self.uniform = fraction("uniform", uniform)
-        self.window = None if window is None else whole("window", window, 1)
+        self.window = None if window is None else integer("window", window, 1)
         sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
         if self.window is not None:
             sizes["ring"] = self.window
@@ -177,6 +181,7 @@ class PlugIn(Bettor):
             fit_kernel(bandwidth, memory[-(CELLS + 1) :])
 
 
+@saved
 class BetaPlugIn(Bettor):
     """A plug-in martingale: f is the beta density that has the mean and variance of the earlier p-values.
 
@@ -235,6 +240,7 @@ class Jumpers(Bettor):
         )
 
 
+@saved
 class SimpleJumper(Jumpers):
     """The simple jumper: five bettors that share their capital.
 
@@ -268,6 +274,7 @@ class SimpleJumper(Jumpers):
         self._begin({"jump": self.jump}, [self.jump])
 
 
+@saved
 class CompositeJumper(Jumpers):
     """The mean of simple jumpers with several jump rates.
 
@@ -306,6 +313,7 @@ def _rate(name: str, value: Any) -> float:
     return float(value)
 
 
+@saved
 class Sleeper(Bettor):
     """The Sleeper/Stayer: capital sleeps, and wakes a little at every step, in case a change begins just now.
 
@@ -344,7 +352,7 @@ class Sleeper(Bettor):
 
     def __init__(self, rate: float = 0.001, grid: int = 10) -> None:
         self.rate = fraction("rate", rate)
-        self.grid = whole("grid", grid, 2)
+        self.grid = integer("grid", grid, 2)
         if self.grid > FINEST:
             raise ValueError(f"grid must be an integer from 2 to {FINEST}, got {grid!r}: it has grid^2 bettors")
         k = (self.grid - 1) ** 2

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn._compiled.outcomes import WIDTH, add_graded, add_set
+from venn.machines.machine import grown
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
@@ -20,8 +21,9 @@ from venn.monitors.outcomes import KINDS, LEVELS, SETS, Outcomes, Scorer, outcom
 from venn.monitors.running import Running, State, close, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.parameters import above_one, class_codes, fraction, has_methods, whole
+from venn.parameters import above_one, class_codes, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
+from venn.saved import saved
 from venn.smoothing import Smoothing
 
 LEVEL_ARRAY = np.array(LEVELS)
@@ -30,8 +32,10 @@ GRADED = (
     "accuracy", "lower", "upper", "log_loss", "brier", "confidence", "realised_accuracy", "realised", "clipped",
 )  # fmt: skip
 SETS_GRADED = ("accuracy", "credibility", "confidence", *(f"{what}_{e}" for what in ("error", "size") for e in LEVELS))
+ROOM = 1024  # steps
 
 
+@saved
 class Monitor(Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
@@ -115,7 +119,7 @@ class Monitor(Running):
         self._codes = class_codes(classes)
         self.level = fraction("level", level)
         self.run_length = above_one("run_length", run_length)
-        self.window = whole("window", window, 1)
+        self.window = integer("window", window, 1)
         self.clip = fraction("clip", clip)
         self.martingale = CompositeJumper() if martingale is None else checked_martingale(martingale)
         if isinstance(sources, type | str) or not (sources is None or isinstance(sources, Sequence)):
@@ -146,7 +150,7 @@ class Monitor(Running):
         """Make room for the columns of a kind of prediction."""
         self._names = SETS_GRADED if kind == SETS else GRADED
         self._sums = np.zeros(len(self._names))
-        self._ring = np.zeros((self.window, len(self._names)))
+        self._ring = np.zeros((min(self.window, ROOM), len(self._names)))  # it grows up to the window
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return one with the same parameters that has seen nothing; a seed given takes the place of its own."""
@@ -244,7 +248,10 @@ class Monitor(Running):
         for evidence in self._evidence:  # first, for sources of a user's own may fail
             rung += evidence.update(step, tau)
         hit = step.predicted == step.truth
-        ring = self._ring[n % self.window]
+        place = n % self.window
+        if place == len(self._ring):
+            self._ring = grown(self._ring, min(2 * place, self.window), len(self._names))
+        ring = self._ring[place]
         if self._scorer.kind == SETS:
             add_set(self._numbers, self._row, hit, LEVEL_ARRAY, self._sums, ring)
         else:
@@ -337,6 +344,7 @@ class Monitor(Running):
                 f"state must hold a ring of {size} steps and {len(twin._evidence)} pieces of evidence, "
                 f"got {len(held['ring'])} and {len(held['evidence'])}"
             )
+        twin._ring = np.zeros((max(size, min(self.window, ROOM)), columns))
         for place, row in enumerate(held["ring"]):
             twin._ring[place] = held_numbers("ring", row, columns)
         twin._accuracy.restore(held["accuracy"])

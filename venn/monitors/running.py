@@ -10,13 +10,14 @@ import numpy as np
 
 from venn.monitors.sums import rounded, units
 from venn.prediction import Floats
+from venn.saved import Saved, arguments_of
 
 State = dict[str, Any]
 MOST = sys.float_info.max
 NEAR = 1e-9  # what was computed from the same numbers agrees better than this
 
 
-class Running(ABC):
+class Running(Saved, ABC):
     """What was learned step by step: a repr that can be typed, fresh copies, and a state of plain data.
 
     A subclass sets its parameters and says what it holds beside them.
@@ -32,6 +33,12 @@ class Running(ABC):
     @abstractmethod
     def _take_back(self, held: State) -> None:
         """Go on from what `_held` gave; raise a ValueError, and change nothing, if it cannot have given that."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes, patterns as fresh ones."""
+        first = dict(zip(arguments_of(type(self)), self._patterns, strict=False))
+        return {name: _fresh(value) for name, value in (first | self._parameters).items()}
 
     def _plain(self) -> State:
         """Return the parameters as plain JSON data."""
@@ -59,12 +66,16 @@ class Running(ABC):
             `state` is not that, or damaged; nothing changes.
         """
         own = self.state
-        checked_keys("state", state, own)
+        checked_state("state", state, own)
         if any(state[key] != own[key] for key in ("kind", "parameters")):
             raise ValueError(
                 f"state must be that of {self!r}, got one of {state['kind']!r} with {state['parameters']!r}"
             )
         self._take_back(state)
+
+
+def _fresh(value: Any) -> Any:
+    return value.fresh() if isinstance(value, Running) else value
 
 
 class Sums(Running):
@@ -129,7 +140,7 @@ class Sums(Running):
 # ---------------------------------------------------------------------------- states
 
 
-def checked_keys(name: str, state: Any, wanted: State) -> None:
+def checked_state(name: str, state: Any, wanted: State) -> None:
     """Refuse what is no dict with the keys of `wanted`."""
     if not isinstance(state, dict) or state.keys() != wanted.keys():
         found = sorted(map(str, state)) if isinstance(state, dict) else state

@@ -13,11 +13,11 @@ from venn._compiled.scorecard import BRIER, CONFIDENCE, LOG_LOSS, LOWER, UPPER, 
 from venn.monitors.bins import WidthBins
 from venn.monitors.cards import Card, plain_labels
 from venn.monitors.checks import class_codes
-from venn.monitors.efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.losses import CLIP, MeanLogLoss
 from venn.monitors.outcomes import LEVELS
+from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.sums import rounded, totals, units
-from venn.parameters import fraction, whole
+from venn.parameters import fraction, integer
 from venn.prediction import Floats, Integers, Label, significance
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 
@@ -59,7 +59,7 @@ class Scorecard(Card):
     Examples
     --------
     >>> import venn
-    >>> block = ManyMultiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.RowMean())
+    >>> block = ManyMultiprobabilities(np.array([[1, 3], [3, 1]]), ("no", "yes"), venn.prediction.RowMean())
     >>> card = Scorecard(("no", "yes"))
     >>> card.update_many(block, [1, 1])
     >>> card.errors, card.brier, card.lower, card.upper
@@ -71,7 +71,7 @@ class Scorecard(Card):
     def __init__(self, classes: Sequence[Label], bins: int = 10, clip: float = CLIP) -> None:
         self.clip = fraction("clip", clip)
         classes = plain_labels(classes)
-        b, c = whole("bins", bins, 1), len(classes)
+        b, c = integer("bins", bins, 1), len(classes)
         self._cuts = WidthBins(b).cuts(np.empty(0))
         counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
         summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
@@ -319,9 +319,9 @@ class SetScorecard(Card):
 
     def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
         level = significance(epsilon)
-        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": whole("bins", bins, 1)}
-        summed = dict.fromkeys(CRITERIA, 1)
-        super().__init__(classes, {"epsilon": level, "bins": counted["histogram"]}, counted, summed)
+        bins = integer("bins", bins, 1)
+        counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": bins}
+        super().__init__(classes, {"epsilon": level, "bins": bins}, counted, dict.fromkeys(CRITERIA, 1))
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
         """Take in n predictions and the labels that came.

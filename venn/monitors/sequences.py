@@ -15,8 +15,9 @@ import numpy as np
 from venn._compiled import bounds as compiled
 from venn.monitors.checks import number, numbers
 from venn.monitors.running import NEAR, Sums, close
-from venn.parameters import flag, fraction, whole
+from venn.parameters import flag, fraction, integer
 from venn.prediction import Floats
+from venn.saved import saved
 
 
 class _ConfidenceSequence(Sums):
@@ -62,6 +63,7 @@ class _ConfidenceSequence(Sums):
         return self._memory.item(2)
 
 
+@saved
 class StitchedBound(_ConfidenceSequence):
     """Bounds for the mean of [0, 1] variables whose conditional means may change, at all times at once.
 
@@ -130,6 +132,7 @@ class _OfConstantMean(_ConfidenceSequence):
         )
 
 
+@saved
 class EmpiricalBernstein(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
 
@@ -173,6 +176,7 @@ class EmpiricalBernstein(_OfConstantMean):
         return low, high
 
 
+@saved
 class BettingBound(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables: candidates against which betting made no fortune.
 
@@ -216,8 +220,10 @@ class BettingBound(_OfConstantMean):
 
     _run = staticmethod(compiled.betting_steps)
 
+    sized = frozenset({"cells"})
+
     def __init__(self, level: float = 0.05, cells: int = 1000) -> None:
-        level, self.cells = fraction("level", level), whole("cells", cells, 2)
+        level, self.cells = fraction("level", level), integer("cells", cells, 2)
         means = np.sin(np.pi * np.arange(1, self.cells) / (2 * self.cells)) ** 2
         grid = np.concatenate([means, compiled.CAP / means, compiled.CAP / (1 - means)])
         super().__init__(level, {"cells": self.cells}, grid.tolist(), {"wealth": 4 * len(means)})

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from venn.monitors.outcomes import Outcomes
 from venn.parameters import Parameters
 from venn.prediction import EACH_CLASS, ERROR_RATE, PREDICTED_LABEL, REALISED_ROW, Label
+from venn.saved import saved
 
 
 class Source(Protocol):
@@ -62,6 +63,7 @@ class Event(Parameters):
         return p, happened - (1.0 - missed)
 
 
+@saved
 class PredictedLabel(Event):
     """The event "the predicted label is the true one", where that label is guaranteed.
 
@@ -85,6 +87,7 @@ class PredictedLabel(Event):
         return steps.predicted == steps.truth, steps.own
 
 
+@saved
 class RealisedRow(Event):
     """The event "the most probable class in the row of the true label is the true one".
 
@@ -107,6 +110,7 @@ class RealisedRow(Event):
         return steps.realised_class == steps.truth, steps.realised
 
 
+@saved
 class OneClass(Event):
     """The event "the label is class k", or its opposite where that is likelier under the true hypothesis.
 
@@ -149,6 +153,7 @@ class OneClass(Event):
         return (steps.truth == self.code) == likely, 1.0 - probability + likely * (2.0 * probability - 1.0)
 
 
+@saved
 class TrueLabel(Parameters):
     """The smoothed p-value of the true label, by a conformal predictor.
 

@@ -1,6 +1,6 @@
 """Measures of nonconformity: how strange each example is among all, and the new example's rank by that."""
 
-from venn.nonconformity.multipliers import Multiplier
-from venn.nonconformity.scores import ByScores, DistanceRatio, Margin, Measure, Ranks, checked_measure
+import lazy_loader
 
-__all__ = ["ByScores", "DistanceRatio", "Margin", "Measure", "Multiplier", "Ranks", "checked_measure"]
+# `__init__.pyi` lists the names: one is imported when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -21,8 +21,10 @@ from venn.machines.window import inside
 from venn.nonconformity.scores import Ranks
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 
+@saved
 class Multiplier(Parameters):
     """The Lagrange multiplier of the example in the machine of its own class: the push that it takes to fit it.
 

@@ -15,6 +15,7 @@ from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.window import inside
 from venn.parameters import Parameters, flag, has_methods
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 from venn.taxonomies.scores import on_grid
 
 
@@ -180,12 +181,11 @@ class BesideRivals(ByScores):
             return super().rank_table(table)
         self._check_table(table)
         return Ranks(
-            *rank_beside_rivals(
-                table.negative, table.positive, table.labels, table.weights, table.test, self._ratio
-            )
+            *rank_beside_rivals(table.negative, table.positive, table.labels, table.weights, table.test, self._ratio)
         )
 
 
+@saved
 class Margin(BesideRivals):
     """How far the best of the other classes' scores is above that of the own class.
 
@@ -218,6 +218,7 @@ class Margin(BesideRivals):
     compiled_values = values
 
 
+@saved
 class DistanceRatio(BesideRivals):
     """Distance to the own class over the least distance to another class, for machines whose scores are distances.
 

@@ -1,1 +1,6 @@
 """The loop: many predictors side by side, a replay, and the record it leaves."""
+
+import lazy_loader
+
+# `__init__.pyi` lists the names: one is imported when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

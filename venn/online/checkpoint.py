@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn.online import archive
-from venn.online.forms import Model, form_named, form_of
+from venn.online.forms import form_named, form_of
+from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
 
 FORMAT = "venn checkpoint"
 VERSION = 1
+FLOOR = 1 << 12  # a room of so many is made whatever the size of a file
 #: By an older version: what makes header and members of the next one. None yet: this is the first.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 
@@ -46,7 +49,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
         It holds something else: a function, an object of a class of the user's own. The message says where.
         Of fitted scikit-learn estimators only their class and repr are saved: see `load`. Or `path` is none.
     ValueError
-        It holds itself, or has 4 GiB or more.
+        It holds itself.
 
     Examples
     --------
@@ -85,8 +88,8 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
         The file is no checkpoint, is damaged, holds numbers that contradict each other, or was written by another
         version of the format; or `models` are not those that it asks for. The message names the file.
     """
-    data = Path(path).read_bytes()
-    return _read(data, models, str(path))
+    with open(path, "rb") as file:
+        return _read(file, models, str(path))
 
 
 def models(thing: Any) -> list[Any]:
@@ -98,19 +101,19 @@ def models(thing: Any) -> list[Any]:
 
 def pack(thing: Any) -> bytes:
     """Return as bytes what `save` would write to a file."""
-    return b"".join(archive.pieces(*_packed(thing)))
+    return archive.packed(*_packed(thing))
 
 
-def unpack(data: archive.Bytes, models: Sequence[Any] = ()) -> Any:
+def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:
     """Return what `pack` has packed; errors are those of `load`."""
-    return _read(data, models, "the data")
+    return _read(io.BytesIO(data), models, "the data")
 
 
-def _read(data: archive.Bytes, models: Sequence[Any], name: str) -> Any:
+def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
     # Whatever a damaged or hostile file makes zipfile, numpy, json or a constructor raise means one thing here.
     try:
-        header, members = archive.unpack(data, exact=True)
-        return Unpacker(*_current(header, members), models).root()
+        header, members = archive.read(file)
+        return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
     except Exception as error:
         raise ValueError(f"{name} is not a readable checkpoint: {error}") from error
 
@@ -137,6 +140,64 @@ def _current(header: dict[str, Any], members: dict[str, Any]) -> tuple[dict[str,
         header, members = migrate(header, members)
         version = header["version"]
     return header, members
+
+
+@saved
+class Generator(Saved):
+    """What is saved of one of numpy's generators: the state of its bits. What `spawn` would give is not kept."""
+
+    KINDS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+    #: Positions in their buffers: numpy does not check them.
+    POSITIONS: ClassVar = {"MT19937": ("pos", 624), "Philox": ("buffer_pos", 4)}
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator = generator
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The kind of bits."""
+        return {"bits": type(self.generator.bit_generator).__name__}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state of the bits."""
+        return {"state": self.generator.bit_generator.state}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Generator:
+        """Return one with bits of that kind."""
+        checked_keys("parameters", parameters, ("bits",))
+        if parameters["bits"] not in cls.KINDS:
+            raise ValueError(f"bits must be one of {', '.join(cls.KINDS)}, got {parameters['bits']!r}")
+        return cls(np.random.Generator(getattr(np.random, parameters["bits"])(0)))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        super().restore(state)
+        bits, wanted = self.generator.bit_generator, state["state"]
+        own = bits.state
+        name, most = self.POSITIONS.get(own["bit_generator"], ("has_uint32", 1))
+        refusal = f"state must be that of a {own['bit_generator']}, got {wanted!r}"
+        if not _alike(wanted, own) or not 0 <= (wanted if name in wanted else wanted["state"])[name] <= most:
+            raise ValueError(refusal)
+        bits.state = wanted
+        if not _equal(bits.state, wanted):
+            raise ValueError(refusal)
+
+
+def _alike(first: Any, second: Any) -> bool:
+    """Whether both have the same keys, types and shapes throughout."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_alike(first[key], second[key]) for key in second)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return bool(first.shape == second.shape and first.dtype == second.dtype)
+    return type(first) is type(second)
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return all(_equal(first[key], second[key]) for key in first)
+    return bool(np.array_equal(first, second))
 
 
 class Packer:
@@ -208,33 +269,43 @@ class Packer:
             name = f"array_{len(self.arrays)}"
             self.arrays[name] = thing
             return {"array": name}
-        if type(thing) is Model:
-            owner = type(thing.estimator)
-            self.estimators.append(thing.estimator)
-            self.models.append([f"{owner.__module__}.{owner.__qualname__}", repr(thing.estimator)])
-            return {"model": len(self.models) - 1}
+        if isinstance(thing, np.random.Generator):
+            thing = Generator(thing)
         form = form_of(thing)
-        if form is None:
+        if form is None and not is_saved(thing):
             what = "a function" if callable(thing) and hasattr(thing, "__code__") else f"a {type(thing).__name__}"
             raise TypeError(
                 f"{where} must be of a class of this package, or plain data, for a checkpoint holds no code; "
                 f"got {what}: {thing!r}"
             )
-        parameters = {name: self.value(one, f"{where}.{name}") for name, one in form.parameters(thing).items()}
-        state = {name: self.value(one, f"{where}.{name}") for name, one in form.state(thing).items()}
-        self.objects.append({"class": form.name, "parameters": parameters, "state": state})
+        parameters, state = (form.parameters(thing), form.state(thing)) if form is not None else taken_apart(thing)
+        foreign = getattr(thing, "foreign", ())
+        described: dict[str, Any] = {"class": type(thing).__name__}
+        for part, values in (("parameters", parameters), ("state", state)):
+            described[part] = {
+                name: self._model(one) if name in foreign and one is not None else self.value(one, f"{where}.{name}")
+                for name, one in values.items()
+            }
+        self.objects.append(described)
         return {"object": len(self.objects) - 1}
+
+    def _model(self, estimator: Any) -> dict[str, int]:
+        """Return JSON for an estimator of the user's own, which is not saved."""
+        owner = type(estimator)
+        self.estimators.append(estimator)
+        self.models.append([f"{owner.__module__}.{owner.__qualname__}", repr(estimator)])
+        return {"model": len(self.models) - 1}
 
 
 class Unpacker:
     """Makes the objects of a header and its members again."""
 
-    def __init__(self, header: dict[str, Any], members: dict[str, Any], models: Sequence[Any]) -> None:
+    def __init__(self, header: dict[str, Any], members: dict[str, Any], models: Sequence[Any], most: int) -> None:
         self._header = header
+        self._most = max(most, FLOOR)
         self._members = members
         self._objects: list[Any] = []
-        self._views: dict[str, NDArray[Any]] = {}
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._used: set[str] = set()
         self._models = checked_models(header.get("models"), models)
 
     def root(self) -> Any:
@@ -246,7 +317,7 @@ class Unpacker:
             for number, described in enumerate(objects):
                 self._objects.append(self._made(number, described))
             root = self.value(self._header.get("root"))
-        left = self._members.keys() - self._views.keys()
+        left = self._members.keys() - self._used
         if left:
             raise ValueError(f"it has arrays that belong to nothing: {sorted(left)}")
         return root
@@ -256,22 +327,47 @@ class Unpacker:
             raise ValueError(f"object {number} is not described by class, parameters and state")
         name = described["class"]
         form = form_named(name)
-        if form is None:
+        kind: Any = kind_named(name) if isinstance(name, str) else None
+        if form is None and kind is None:
             raise ValueError(f"object {number} is of a class that this program does not know, {name!r}")
+        foreign = getattr(kind, "foreign", ())
         parts = []
         for part in ("parameters", "state"):
             if not isinstance(described[part], dict):
                 raise ValueError(f"object {number}, {name}, has {described[part]!r} as {part}")
-            parts.append({key: self.value(one, form.views) for key, one in described[part].items()})
+            parts.append(
+                {
+                    key: self._model(one) if key in foreign and one is not None else self.value(one)
+                    for key, one in described[part].items()
+                }
+            )
         try:
-            thing = form.make(parts[0])
-            form.give(thing, parts[1])
+            if form is not None:
+                thing = form.make(parts[0])
+                form.give(thing, parts[1])
+            else:
+                self._check_sizes(kind, parts[0])
+                thing = made_again(kind, *parts)
         except Exception as error:
             raise ValueError(f"object {number}, {name}: {error or type(error).__name__}") from error
-        return thing
+        return thing.generator if isinstance(thing, Generator) else thing
 
-    def value(self, packed: Any, views: bool = False) -> Any:
-        """Return the value that JSON stands for; `views`: its arrays are only to be read, and copied if kept."""
+    def _check_sizes(self, kind: type, parameters: dict[str, Any]) -> None:
+        """Refuse parameters for which a constructor would make more room than the whole file could fill."""
+        for name in getattr(kind, "sized", ()):
+            value = parameters.get(name)
+            if type(value) is int and value > self._most:
+                raise ValueError(f"{name} must be at most {self._most}, the bytes of the file, got {value}")
+
+    def _model(self, described: Any) -> Any:
+        """Return the estimator that the caller gave in the place of one that was not saved."""
+        number = described.get("model") if isinstance(described, dict) and len(described) == 1 else None
+        if type(number) is not int or not 0 <= number < len(self._models):
+            raise ValueError(f"its header has {str(described)[:80]!r} for one of {len(self._models)} models")
+        return self._models[number]
+
+    def value(self, packed: Any) -> Any:
+        """Return the value that JSON stands for."""
         if packed is None or isinstance(packed, bool | int | str):
             return packed
         if isinstance(packed, float):
@@ -279,23 +375,23 @@ class Unpacker:
                 raise ValueError(f"its header has {packed!r} as a number")
             return packed
         if isinstance(packed, list):
-            return [self.value(one, views) for one in packed]
+            return [self.value(one) for one in packed]
         if isinstance(packed, dict) and packed:
             kind = next(iter(packed))
-            read = getattr(self, f"_read_{kind}", None) if kind in KINDS else None
-            if read is not None and tuple(packed) == KINDS[kind]:
-                return read(*packed.values(), views)
+            read = getattr(self, f"_read_{kind}", None) if kind in VALUES else None
+            if read is not None and tuple(packed) == VALUES[kind]:
+                return read(*packed.values())
         raise ValueError(f"its header has {str(packed)[:80]!r} as a value")
 
-    def _read_float(self, text: Any, views: bool) -> float:
+    def _read_float(self, text: Any) -> float:
         if text not in ("nan", "inf", "-inf"):
             raise ValueError(f"its header has {text!r} as a float")
         return float(text)
 
-    def _read_bytes(self, text: Any, views: bool) -> bytes:
+    def _read_bytes(self, text: Any) -> bytes:
         return base64.b64decode(text, validate=True)
 
-    def _read_scalar(self, kind: Any, text: Any, views: bool) -> Any:
+    def _read_scalar(self, kind: Any, text: Any) -> Any:
         dtype = np.dtype(kind if isinstance(kind, str) else None)
         if dtype.kind not in "biufcSUmM" or dtype.str != kind:
             raise ValueError(f"its header has {kind!r} as the type of a number")
@@ -304,61 +400,52 @@ class Unpacker:
             raise ValueError(f"its header has {len(content)} bytes for a number of type {kind!r}")
         return np.frombuffer(content, dtype)[0] if dtype.itemsize else dtype.type()
 
-    def _read_tuple(self, parts: Any, views: bool) -> tuple[Any, ...]:
-        return tuple(self._parts(parts, views))
+    def _read_tuple(self, parts: Any) -> tuple[Any, ...]:
+        return tuple(self._parts(parts))
 
-    def _read_set(self, parts: Any, views: bool) -> set[Any]:
-        return set(self._parts(parts, views))
+    def _read_set(self, parts: Any) -> set[Any]:
+        return set(self._parts(parts))
 
-    def _read_frozenset(self, parts: Any, views: bool) -> frozenset[Any]:
-        return frozenset(self._parts(parts, views))
+    def _read_frozenset(self, parts: Any) -> frozenset[Any]:
+        return frozenset(self._parts(parts))
 
-    def _read_deque(self, parts: Any, most: Any, views: bool) -> deque[Any]:
+    def _read_deque(self, parts: Any, most: Any) -> deque[Any]:
         if not (most is None or (type(most) is int and most >= 0)):
             raise ValueError(f"its header has {most!r} as the length of a deque")
-        return deque(self._parts(parts, views), most)
+        return deque(self._parts(parts), most)
 
-    def _read_dict(self, pairs: Any, views: bool) -> dict[Any, Any]:
+    def _read_dict(self, pairs: Any) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
-        for pair in self._parts(pairs, views):
+        for pair in self._parts(pairs):
             if not isinstance(pair, list) or len(pair) != 2 or pair[0] in made:
                 raise ValueError(f"its header has {str(pair)[:80]!r} as a key and value")
             made[pair[0]] = pair[1]
         return made
 
-    def _parts(self, parts: Any, views: bool) -> list[Any]:
+    def _parts(self, parts: Any) -> list[Any]:
         if not isinstance(parts, list):
             raise ValueError(f"its header has {str(parts)[:80]!r} as a list")
-        return [self.value(one, views) for one in parts]
+        return [self.value(one) for one in parts]
 
-    def _read_array(self, name: Any, views: bool) -> NDArray[Any]:
+    def _read_array(self, name: Any) -> NDArray[Any]:
         if not isinstance(name, str) or name not in self._members:
             raise ValueError(f"its header names an array {name!r} that is not there")
-        if name not in self._views:
-            self._views[name] = archive.view(self._members[name])
-        if views:
-            return self._views[name]
-        if name not in self._arrays:
-            self._arrays[name] = self._views[name].copy(order="K")
-        return self._arrays[name]
+        self._used.add(name)
+        array: NDArray[Any] = self._members[name]
+        return array
 
-    def _read_object(self, number: Any, views: bool) -> Any:
+    def _read_object(self, number: Any) -> Any:
         if type(number) is not int or not 0 <= number < len(self._objects):
             raise ValueError(f"its header refers to object {number!r} of {len(self._objects)} so far")
         return self._objects[number]
 
-    def _read_model(self, number: Any, views: bool) -> Model:
-        if type(number) is not int or not 0 <= number < len(self._models):
-            raise ValueError(f"its header refers to model {number!r} of {len(self._models)}")
-        return Model(self._models[number])
-
 
 #: What a JSON object stands for, by its first key; all its keys, in order.
-KINDS = {
+VALUES = {
     kind: (kind, *more)
     for kind, *more in (
         ("float",), ("bytes",), ("scalar", "bytes"), ("tuple",), ("set",), ("frozenset",), ("deque", "most"), ("dict",),
-        ("array",), ("object",), ("model",),
+        ("array",), ("object",),
     )
 }  # fmt: skip
 

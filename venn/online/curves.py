@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.efficiency import Efficiency, efficiency
 from venn.monitors.outcomes import Outcomes
+from venn.monitors.set_efficiency import Efficiency, efficiency
 from venn.prediction import Floats, Integers
 
 Bools = NDArray[np.bool_]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,13 +21,29 @@ from venn.show import plot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from venn.online.record import Record
-
 Target = str | os.PathLike[str] | None
 BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its bounds
 
 
-def draw_curves(record: Record, path: Target = None) -> Figure:
+class Drawable(Protocol):
+    """What the figures read of a record."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def kinds(self) -> Mapping[str, str | None]: ...
+    @property
+    def guaranteed(self) -> Mapping[str, str]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str, /) -> Curves | SetCurves: ...
+    def outcomes(self, name: str) -> Any: ...
+    def p_values(self, name: str, seed: int = 0) -> Mapping[str, Floats]: ...
+
+
+def draw_curves(record: Drawable, path: Target = None) -> Figure:
     """Draw accuracy, claimed bounds and, where the predicted label is guaranteed, a band about them."""
     curves = {name: c for name in record if isinstance(c := record[name], Curves)}
     _drawable(record, curves, "probabilities")
@@ -40,7 +57,7 @@ def draw_curves(record: Record, path: Target = None) -> Figure:
     return plot.curves(panels, title=record.title, path=path)
 
 
-def draw_errors(record: Record, path: Target = None) -> Figure:
+def draw_errors(record: Drawable, path: Target = None) -> Figure:
     """Draw how many prediction sets missed the true label."""
     sets = {name: c for name in record if isinstance(c := record[name], SetCurves)}
     _drawable(record, sets, "prediction sets")
@@ -48,7 +65,7 @@ def draw_errors(record: Record, path: Target = None) -> Figure:
     return plot.errors(errors, title=record.title, path=path)
 
 
-def draw_martingales(record: Record, path: Target = None, level: float = 0.01, seed: int = 0) -> Figure:
+def draw_martingales(record: Drawable, path: Target = None, level: float = 0.01, seed: int = 0) -> Figure:
     """Draw test martingales of all p-values and, for point forecasts, e-processes."""
     level = fraction("level", level)
     logs = {name: CompositeJumper().update_many(p) for name, p in _all_p_values(record, seed).items()}
@@ -65,14 +82,14 @@ def draw_martingales(record: Record, path: Target = None, level: float = 0.01, s
     return plot.martingales(paths, {f"{1 / level:,.0f} to 1": threshold}, rung, title=record.title, path=path)
 
 
-def draw_p_values(record: Record, path: Target = None, seed: int = 0) -> Figure:
+def draw_p_values(record: Drawable, path: Target = None, seed: int = 0) -> Figure:
     """Draw histograms of the p-values that a monitor would bet on."""
     panels = _all_p_values(record, seed)
     _drawable(record, panels, "p-values")
     return plot.p_values(panels, title=record.title, path=path)
 
 
-def draw_reliability(record: Record, path: Target = None) -> Figure:
+def draw_reliability(record: Drawable, path: Target = None) -> Figure:
     """Draw how often predicted labels were right against how probable the point forecasts said they were."""
     diagrams = {}
     for name, kind in record.kinds.items():
@@ -84,7 +101,7 @@ def draw_reliability(record: Record, path: Target = None) -> Figure:
     return plot.reliability(diagrams, title=record.title, path=path)
 
 
-def draw_all(record: Record, folder: str | os.PathLike[str]) -> list[Path]:
+def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
     """Draw into a folder what there is to see; return the files."""
     kinds = set(record.kinds.values())
     graded = kinds != {SETS}
@@ -104,7 +121,7 @@ def draw_all(record: Record, folder: str | os.PathLike[str]) -> list[Path]:
     return written
 
 
-def _all_p_values(record: Record, seed: int) -> dict[str, Floats]:
+def _all_p_values(record: Drawable, seed: int) -> dict[str, Floats]:
     """Return the p-values of all predictors, by name; where one has several sources, by name and source."""
     found = {name: record.p_values(name, seed) for name in record}
     return {
@@ -112,7 +129,7 @@ def _all_p_values(record: Record, seed: int) -> dict[str, Floats]:
     }
 
 
-def _drawable(record: Record, found: Any, wanted: str) -> None:
+def _drawable(record: Drawable, found: Any, wanted: str) -> None:
     if not len(record):
         raise ValueError("a record without steps has nothing to draw")
     if not found:

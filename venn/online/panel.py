@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from venn.prediction import Label, Prediction
+from venn.saved import Saved, saved
 
 
 @runtime_checkable
@@ -30,7 +31,8 @@ class Predictor(Protocol):
         """Learn one example that the machine has already learned."""
 
 
-class Panel(Mapping[str, Predictor]):
+@saved
+class Panel(Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
@@ -124,6 +126,16 @@ class Panel(Mapping[str, Predictor]):
         # A machine that alone can refuse does so as it learns, before anything has changed.
         alone = len(machines) == 1 and len(checks) == 1 and hasattr(machines[0], "check")
         self._checks = [] if alone else checks
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The predictors by name."""
+        return dict(self)
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Panel:
+        """Return a panel of these predictors."""
+        return cls(**parameters)
 
     @property
     def machines(self) -> tuple[Any, ...]:

@@ -55,7 +55,7 @@ class PooledCurves:
     >>> pooled = PooledCurves()
     >>> for shuffle in range(3):
     ...     stream = streams.gaussians(20, seed=shuffle)
-    ...     model = venn.TransductiveVenn(venn.NearestCentroid(stream.classes), venn.Argmax())
+    ...     model = venn.TransductiveVenn(venn.machines.NearestCentroid(stream.classes), venn.Argmax())
     ...     record = venn.replay(stream, venn.Panel(model=model), progress=False)
     ...     pooled = pooled.merge(PooledCurves(record["model"]))
     >>> pooled

@@ -17,7 +17,7 @@ from venn.online import figures, record_file
 from venn.online.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.online.record_file import TRUTH, Saved, SavedTrack
 from venn.online.tracks import Track
-from venn.parameters import is_number, whole
+from venn.parameters import integer, is_number
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.show import terminal
 from venn.smoothing import Smoothing
@@ -112,7 +112,7 @@ class Record:
         self.clip = float(clip)
         if not isinstance(before, Mapping | None):
             raise TypeError(f"before must be a mapping of names to numbers of examples, got {before!r}")
-        self.before = {name: whole(f"before, of {name},", n, 0) for name, n in (before or {}).items()}
+        self.before = {name: integer(f"before, of {name},", n, 0) for name, n in (before or {}).items()}
         for name in self.before:
             if name not in self.names:
                 raise ValueError(f"before must have names of predictors, {', '.join(self.names)}, got {name!r}")
@@ -431,12 +431,12 @@ class Record:
             The file is not a record, is damaged, holds pickled objects, claims more than it holds,
             or was written by another version of the format. The message names the file.
         """
-        data = Path(path).read_bytes()
         # Whatever a damaged or hostile archive makes zipfile, numpy or json raise means one thing here.
-        try:
-            return cls._of(record_file.read(data))
-        except Exception as error:
-            raise ValueError(f"{path} is not a readable record: {error}") from error
+        with open(path, "rb") as file:
+            try:
+                return cls._of(record_file.read(file))
+            except Exception as error:
+                raise ValueError(f"{path} is not a readable record: {error}") from error
 
     @classmethod
     def _of(cls, saved: Saved) -> Record:

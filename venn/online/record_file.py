@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,9 @@ def write(path: Path, saved: Saved) -> None:
     archive.write(path, header, members)
 
 
-def read(data: bytes) -> Saved:
-    """Return what `write` wrote, or raise: not always a ValueError, see `archive.unpack`."""
-    header, members = archive.unpack(data)
+def read(file: IO[bytes]) -> Saved:
+    """Return what `write` wrote, or raise: not always a ValueError, see `archive.read`."""
+    header, members = archive.read(file)
     if header.get("format") != FORMAT:
         raise ValueError(f"its header does not say {FORMAT!r}")
     if header.get("version") != VERSION:
@@ -95,7 +95,7 @@ def read(data: bytes) -> Saved:
     for one in guaranteed:
         if one not in (None, *GUARANTEES):
             raise ValueError(f"its header says {one!r} where a guarantee belongs")
-    arrays = {name: archive.array(members[name], *form) for name, form in expected.items()}
+    arrays = {name: archive.expected(members[name], *form) for name, form in expected.items()}
     tracks = [
         SavedTrack(kinds[place], guaranteed[place], arrays[f"predictor_{place}"], arrays[f"row_{place}"])
         for place in places

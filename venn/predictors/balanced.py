@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import code_of
+from venn.machines.checks import code_of
 from venn.machines.sparse import is_sparse
 from venn.parameters import class_codes, has_methods
 from venn.prediction import Integers, Label, Prediction
-from venn.predictors.base import Inductive
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import Alone
 from venn.priors import PriorShift
+from venn.saved import held_int, saved
 from venn.smoothing import Smoothing
 
 # Not the numbers of a predictor inside with the same seed: what is kept must be independent of what breaks its ties.
@@ -21,6 +22,7 @@ from venn.smoothing import Smoothing
 OFFSET = 1 << 64
 
 
+@saved
 class Balanced(Alone):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
@@ -102,6 +104,26 @@ class Balanced(Alone):
         self._given = predictor.under(None)
         self.predictor = predictor.under(shift)
         self.n = 0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"predictor": self._given, "keep": self.keep, "seed": self.seed}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The predictor as it has learned, and the number of examples offered."""
+        return {"n": self.n, "predictor": self.predictor}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        n, predictor, own = held_int("n", state["n"]), state["predictor"], self.predictor
+        if type(predictor) is not type(own) or repr(predictor) != repr(own):
+            raise ValueError(f"predictor must be one like {own!r}, got {predictor!r}")
+        self.n, self.predictor = n, predictor
+        if self.kept > n:
+            raise ValueError(f"predictor must have learned at most {n} examples, got {self.kept}")
 
     def __repr__(self) -> str:
         return f"Balanced({self._given!r}, keep={self.keep!r}, seed={self.seed})"

@@ -117,7 +117,7 @@ class ManyMultiprobabilities(_Bounded):
     Examples
     --------
     >>> import venn
-    >>> block = ManyMultiprobabilities(np.array([[0, 0], [1, 3]]), ("no", "yes"), venn.RowMean())
+    >>> block = ManyMultiprobabilities(np.array([[0, 0], [1, 3]]), ("no", "yes"), venn.prediction.RowMean())
     >>> block.labels, block.lower, block.upper
     (['no', 'yes'], array([0. , 0.6]), array([1. , 0.8]))
     >>> block[1]

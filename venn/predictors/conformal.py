@@ -9,11 +9,13 @@ import numpy as np
 from venn._compiled.nonconformity import shares
 from venn.machines.digests import digest_of
 from venn.machines.machine import Machine, checked_machine
-from venn.nonconformity import Margin, Measure, Ranks, checked_measure
+from venn.nonconformity import Margin
+from venn.nonconformity.scores import Measure, Ranks, checked_measure
 from venn.parameters import flag, number
 from venn.prediction import Floats, PredictionSet
 from venn.predictors.learning import OnMachine
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.saved import saved
 from venn.smoothing import Smoothing
 
 
@@ -63,6 +65,7 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
     return np.minimum(weighted, 1.0)  # sums in floating point
 
 
+@saved
 class Conformal(OnMachine):
     """Conformal predictor over the whole augmented bag.
 
@@ -142,18 +145,19 @@ class Conformal(OnMachine):
         if self.measure.deleted:
             machine.expect_deleted()
         self._smoothing = Smoothing(seed)
+        self.seed = self._smoothing.seed
         self.shift = shift
         self._ratios = checked_ratios(shift, machine.classes)
 
     def __repr__(self) -> str:
         return (
             f"Conformal({self.machine!r}, {self.measure!r}, label_conditional={self.label_conditional}, "
-            f"smoothed={self.smoothed}, seed={self._smoothing.seed}{shown_shift(self.shift)})"
+            f"smoothed={self.smoothed}, seed={self.seed}{shown_shift(self.shift)})"
         )
 
     def under(self, shift: PriorShift | None) -> Conformal:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
-        machine, seed = self.machine.fresh(), self._smoothing.seed
+        machine, seed = self.machine.fresh(), self.seed
         return Conformal(machine, self.measure, self.label_conditional, self.smoothed, seed, shift)
 
     def predict_one(self, x: Any) -> PredictionSet:

@@ -13,6 +13,7 @@ from venn.machines.machine import grown
 from venn.prediction import Bools, Floats, Integers, Label, Rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.merging import Mergeable
+from venn.saved import checked_keys, held_array, held_codes, held_finite, held_rows
 from venn.taxonomies import AdaptiveMarginBins, ByScores
 
 
@@ -35,7 +36,7 @@ def distinct(categories: Integers) -> tuple[list[int], Integers]:
 class Counter(Mergeable):
     """Base of readers that count the calibration examples in a category.
 
-    A reader is told the scores of calibration examples, all by one scorer, and asked about those of others.
+    A reader receives the scores of calibration examples, all by one scorer, and is asked about those of others.
     `clear` makes it forget them, when the scorer changes.
     """
 
@@ -48,7 +49,9 @@ class Counter(Mergeable):
         self.ratios = ratios
         self.clear()
 
-    def _parameters(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
         return {"taxonomy": self.taxonomy, "classes": self.classes, "rule": self.rule, "ratios": self.ratios}
 
     def clear(self) -> None:
@@ -111,10 +114,28 @@ class CategoryCounts(Counter):
         c = len(self.classes)
         return values, np.bincount(which * c + codes, minlength=len(values) * c).reshape(-1, c)
 
-    def _hold(self, one: CategoryCounts, other: CategoryCounts) -> None:
-        values = sorted({*one._places, *other._places})
-        rows = self._rows(values)
-        self._counts[rows] = one._known(values) + other._known(values)
+    @property
+    def state(self) -> dict[str, Any]:
+        """The categories and their counts, in one order, whatever that of the examples was."""
+        categories = sorted(self._places)
+        return {"categories": np.array(categories, np.int64), "counts": self._known(categories)}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        rows = self._rows(state["categories"].tolist())
+        self._counts[rows] += state["counts"]
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`."""
+        checked_keys("state of the reader", state, self.state)
+        p = held_rows("categories", state["categories"])
+        held_array("categories", state["categories"], (p,), np.int64)
+        held_codes("counts", state["counts"], (p, len(self.classes)), 0, 1 << 53)
+        if len(np.unique(state["categories"])) != p:
+            raise ValueError("categories must be distinct")
+        self._classes_of(state["categories"].tolist())  # which refuses those that stand for no class
+        self.clear()
+        self.take(state)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
@@ -144,6 +165,13 @@ class CategoryCounts(Counter):
         return self._block(before, self._classes_of(values)[which])
 
 
+def scored_examples(state: dict[str, Any], c: int) -> tuple[Floats, Integers]:
+    """Return the (m, c) scores and (m,) class codes of a saved state, or say what is wrong with them."""
+    checked_keys("state of the reader", state, ("scores", "codes"))
+    m = held_rows("codes", state["codes"])
+    return held_finite("scores", state["scores"], (m, c)), held_codes("codes", state["codes"], (m,), 0, c)
+
+
 class ScoreBag(Counter):
     """For taxonomies that look at all examples: their scores, put into categories anew for every object.
 
@@ -167,9 +195,19 @@ class ScoreBag(Counter):
         self._codes[self._n : n] = codes
         self._n = n
 
-    def _hold(self, one: ScoreBag, other: ScoreBag) -> None:
-        for part in (one, other):
-            self.add(part._scores[: part._n], part._codes[: part._n])
+    @property
+    def state(self) -> dict[str, Any]:
+        """Scores and class codes."""
+        return {"scores": self._scores[: self._n], "codes": self._codes[: self._n]}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        self.add(state["scores"], state["codes"])
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`."""
+        self.clear()
+        self.add(*scored_examples(state, len(self.classes)))
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores, each as if it came alone."""

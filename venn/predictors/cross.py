@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import whole
+from venn.parameters import integer
 from venn.prediction import NOTHING, Bools, Label, Multiprobability, RowMean
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import Alone, teach_all
-from venn.predictors.schedules import RandomAssignment
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.saved import checked_keys, saved
+from venn.schedules import RandomAssignment
 from venn.taxonomies import ByScores
 
 
+@saved
 class Fold(RandomAssignment):
     """One fold's assignment: every example belongs to one of the folds, by draws that all folds share."""
 
@@ -32,6 +34,7 @@ class Fold(RandomAssignment):
         return drawn
 
 
+@saved
 class CrossVenn(Alone):
     """Inductive Venn predictors on complementary parts, their counts averaged.
 
@@ -87,6 +90,8 @@ class CrossVenn(Alone):
     ('no', 'nothing')
     """
 
+    sized = frozenset({"folds"})
+
     def __init__(
         self,
         machine: Any,
@@ -99,50 +104,57 @@ class CrossVenn(Alone):
         last: int | None = None,
         shift: PriorShift | None = None,
     ) -> None:
-        self.folds = whole("folds", folds, 2)
+        self.folds = integer("folds", folds, 2)
         schedules = [Fold(k, self.folds, seed, first, growth, last) for k in range(self.folds)]
         schedule_for(machine, schedules[0])
         self.taxonomy = checked_taxonomy(taxonomy, len(machine.classes))
-        self._given = machine
-        self._assignment = schedules[0]
+        self.given = machine
+        fold = schedules[0]
+        self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
         self.classes: tuple[Label, ...] = tuple(machine.classes)
         self.shift = shift
         self._ratios = checked_ratios(shift, self.classes)
-        self._parts: list[Inductive[ManyMultiprobabilities]] = [
+        self.parts: list[Inductive[ManyMultiprobabilities]] = [
             Inductive(machine, counter(self.taxonomy, self.classes, RowMean(), self._ratios), schedule)
             for schedule in schedules
         ]
 
     def __repr__(self) -> str:
-        s = self._assignment
         return (
-            f"CrossVenn({self._given!r}, {self.taxonomy!r}, folds={self.folds}, seed={s.seed}, "
-            f"first={s.first}, growth={s.growth}, last={s.last}{shown_shift(self.shift)})"
+            f"CrossVenn({self.given!r}, {self.taxonomy!r}, folds={self.folds}, seed={self.seed}, "
+            f"first={self.first}, growth={self.growth}, last={self.last}{shown_shift(self.shift)})"
         )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        names = ("taxonomy", "folds", "seed", "first", "growth", "last", "shift")
+        return {"machine": self.given, **{name: getattr(self, name) for name in names}}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What each fold has learned."""
+        return {"parts": [part.state for part in self.parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        checked_keys("state", state, ("parts",))
+        for part, held in zip(self.parts, state["parts"], strict=True):
+            part.restore(held)
 
     def under(self, shift: PriorShift | None) -> CrossVenn:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
-        s = self._assignment
-        return CrossVenn(
-            self._given,
-            self.taxonomy,
-            self.folds,
-            seed=s.seed,
-            first=s.first,
-            growth=s.growth,
-            last=s.last,
-            shift=shift,
-        )
+        return CrossVenn(**self.parameters | {"shift": shift})
 
     @property
     def tuning(self) -> Any:
         """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self._given, "tuning", None)
+        return getattr(self.given, "tuning", None)
 
     @property
     def n(self) -> int:
         """Number of examples learned."""
-        return self._parts[0].n
+        return self.parts[0].n
 
     def predict_many(self, X: Any) -> ManyMultiprobabilities:
         """Return predictions for many objects, all from what is known now; leaves no trace.
@@ -151,7 +163,7 @@ class CrossVenn(Alone):
         ----------
         X : (n, d) finite numbers
         """
-        return self._merged([part.predict_many(X) for part in self._parts])
+        return self._merged([part.predict_many(X) for part in self.parts])
 
     def _merged(self, blocks: list[ManyMultiprobabilities]) -> ManyMultiprobabilities:
         counts = np.mean([block.counts for block in blocks], axis=0)
@@ -164,11 +176,11 @@ class CrossVenn(Alone):
         ----------
         x : (d,) finite numbers
         """
-        return self._merged([part.predict_block(x) for part in self._parts])[0]
+        return self._merged([part.predict_block(x) for part in self.parts])[0]
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        for part in self._parts:
+        for part in self.parts:
             part.check(x, y)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -187,4 +199,4 @@ class CrossVenn(Alone):
             A training failed: that fold says nothing until the next, all others have learned.
         """
         self.check(x, y)
-        teach_all(self._parts, x, y)
+        teach_all(self.parts, x, y)

@@ -11,6 +11,7 @@ from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
 from venn.prediction import Bools, Integers
+from venn.saved import checked_keys, held_array, held_codes, held_finite, held_int, held_rows
 
 
 class History:
@@ -23,7 +24,29 @@ class History:
         self._codes = np.zeros(0, np.int64)
         self._calibrates = np.zeros(0, np.bool_)
 
-    def append(self, X: frozen.Block, codes: Integers, calibrates: Bools) -> None:
+    @property
+    def state(self) -> dict[str, Any]:
+        """The examples so far."""
+        return dict(zip(("X", "codes", "calibrates"), self.examples, strict=True))
+
+    @classmethod
+    def restored(cls, state: Any, n: int, c: int) -> History:
+        """Return a history of n examples of c classes from its `state`, or raise a ValueError where it is of none."""
+        checked_keys("history", state, ("X", "codes", "calibrates"))
+        X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
+        history = cls()
+        if n:
+            d = np.shape(X)[-1]
+            held_int("number of features", d, 1)
+            if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # which were checked as they were made
+                held_finite("X", X, (n, d))
+            held_codes("codes", codes, (n,), 0, c)
+            history.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
+        elif any(held_rows(name, value) for name, value in state.items()):
+            raise ValueError("history must hold the examples learned, got some of none")
+        return history
+
+    def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
         """Keep examples, and whether they calibrated when they came."""
         n = self.n + len(X)
         if n == self.n:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from venn.prediction import CategoryClass, Multiprobability, RowMean, Rule, checked_rule
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
-from venn.predictors.schedules import Schedule
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.saved import saved
+from venn.schedules import Schedule
 from venn.taxonomies import Argmax, ByScores
 
 
@@ -25,6 +26,7 @@ def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
     return taxonomy
 
 
+@saved
 class InductiveVenn(Inductive[ManyMultiprobabilities]):
     """Venn predictor by categories of a scorer that is not trained on the examples it counts.
 
@@ -87,7 +89,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-    >>> model = InductiveVenn(machine, schedule=venn.PrefixRestart(first=4))
+    >>> model = InductiveVenn(machine, schedule=venn.schedules.PrefixRestart(first=4))
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes"), ([0.2], "no")]:
     ...     model.learn_one(x, y)
     >>> model.predict_one([0.05])
@@ -121,13 +123,13 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
 
     def __repr__(self) -> str:
         return (
-            f"InductiveVenn({self._given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r}"
+            f"InductiveVenn({self.given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r}"
             f"{shown_shift(self.shift)})"
         )
 
     def under(self, shift: PriorShift | None) -> InductiveVenn:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
-        return InductiveVenn(self._given, self.taxonomy, self.schedule, self.rule, shift)
+        return InductiveVenn(self.given, self.taxonomy, self.schedule, self.rule, shift)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from venn.calibrators import VennAbers
-from venn.calibrators.abers_of_classes import coupled
-from venn.calibrators.merges import Merge, checked_merge
+from venn.maps import VennAbers
+from venn.maps.abers_of_classes import coupled
+from venn.maps.merges import Merge, checked_merge
 from venn.prediction import Bools, ClassIntervals, Floats, Forecast, Integers, Label
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.predictors.schedules import Schedule
+from venn.saved import checked_keys, saved
+from venn.schedules import Schedule
 from venn.taxonomies.scores import on_grid
 
 LARGEST = 1e300  # of scores told apart: larger ones have no place on the grid
@@ -35,16 +36,34 @@ class ClasswiseAbers(Mergeable):
         self.classes = classes
         self.clear()
 
-    def _parameters(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
         return {"classes": self.classes}
 
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._calibrators: list[VennAbers] = [VennAbers() for _ in self.classes]
 
-    def _hold(self, one: ClasswiseAbers, other: ClasswiseAbers) -> None:
-        pairs = zip(one._calibrators, other._calibrators, strict=True)
-        self._calibrators = [a.merge(b) for a, b in pairs]
+    @property
+    def state(self) -> dict[str, Any]:
+        """The examples of each calibrator."""
+        return {"calibrators": [one.state for one in self._calibrators]}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        merged = []
+        for own, held in zip(self._calibrators, state["calibrators"], strict=True):
+            further = VennAbers()
+            further.restore(held)
+            merged.append(own.merge(further))
+        self._calibrators = merged
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`."""
+        checked_keys("state of the reader", state, ("calibrators",))
+        for own, held in zip(self._calibrators, state["calibrators"], strict=True):
+            own.restore(held)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
@@ -89,7 +108,9 @@ class PairwiseAbers(ClasswiseAbers):
         self._rivals = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))]
         super().__init__(classes)
 
-    def _parameters(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
         return {"classes": self.classes, "merge of p0 and p1": self._merge}
 
     def clear(self) -> None:
@@ -140,6 +161,7 @@ class PairwiseAbers(ClasswiseAbers):
         return ManyForecasts.join(blocks)
 
 
+@saved
 class InductiveVennAbers(Inductive[ManyClassIntervals]):
     """Venn-Abers predictor of every class, by a scorer that is not trained on the examples it calibrates on.
 
@@ -201,7 +223,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         super().__init__(machine, ClasswiseAbers(tuple(machine.classes)), schedule)
 
     def __repr__(self) -> str:
-        return f"InductiveVennAbers({self._given!r}, schedule={self.schedule!r})"
+        return f"InductiveVennAbers({self.given!r}, schedule={self.schedule!r})"
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return the intervals of every class for `x`; leaves no trace.
@@ -213,6 +235,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         return self.predict_block(x)[0]
 
 
+@saved
 class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
     """Point forecasts for several classes by Venn-Abers of each pair, by a scorer that is not trained on the examples.
 
@@ -274,8 +297,13 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
         self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two predictors
         super().__init__(machine, PairwiseAbers(tuple(machine.classes), self._merge), schedule)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"machine": self.given, "merge": self._merge, "schedule": self.schedule}
+
     def __repr__(self) -> str:
-        return f"InductiveOneVsOneAbers({self._given!r}, merge={self._merge!r}, schedule={self.schedule!r})"
+        return f"InductiveOneVsOneAbers({self.given!r}, merge={self._merge!r}, schedule={self.schedule!r})"
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
 from venn.machines.digests import digests_of
-from venn.machines.frozen import Block
-from venn.nonconformity import ByScores, Margin, checked_measure
+from venn.machines.frozen import ObjectRows
+from venn.nonconformity import ByScores, Margin
+from venn.nonconformity.scores import checked_measure
 from venn.parameters import flag
 from venn.prediction import Bools, Floats, Integers, PredictionSet
-from venn.predictors.base import Inductive, schedule_for
 from venn.predictors.blocks import ManyPredictionSets
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.predictors.schedules import Schedule
 from venn.priors import PriorShift, checked_ratios, shown_shift
+from venn.saved import checked_keys, held_array, held_rows, saved
+from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
 REBUILD = 4  # more new values than this part of the old ones: cheaper to sort them all
@@ -46,7 +48,9 @@ class Ranking(Mergeable):
         self._groups = [(k, k + 1) for k in range(c)] if label_conditional else [(0, c)]
         self.clear()
 
-    def _parameters(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
         return {"measure": self._measure, "number of classes": self._c, "label_conditional": self._label_conditional}
 
     def clear(self) -> None:
@@ -78,9 +82,26 @@ class Ranking(Mergeable):
                 self._seen[g] = with_room(self._seen[g], len(own))
                 insert_many(self._seen[g], own)
 
-    def _hold(self, one: Ranking, other: Ranking) -> None:
-        pairs = zip(one._seen, other._seen, strict=True)
-        self._seen = [of_sorted(np.sort(np.concatenate([contents(a), contents(b)]))) for a, b in pairs]
+    @property
+    def state(self) -> dict[str, Any]:
+        """Nonconformity of the calibration examples, in ascending order, by group."""
+        return {"values": [contents(buckets) + 0.0 for buckets in self._seen]}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        for g, values in enumerate(state["values"]):
+            self._seen[g] = of_sorted(np.sort(np.concatenate([contents(self._seen[g]), values])))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`."""
+        checked_keys("state of the reader", state, ("values",))
+        if len(state["values"]) != len(self._seen):
+            raise ValueError(f"values must be those of {len(self._seen)} groups, got {len(state['values'])}")
+        for values in state["values"]:
+            if np.isnan(held_array("values", values, (held_rows("values", values),))).any():
+                raise ValueError("values must be numbers, got NaN")
+        self.clear()
+        self.take(state)
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it came alone; leaves no trace."""
@@ -116,7 +137,9 @@ class WeightedRanking(Ranking):
         super().__init__(measure, len(ratios), label_conditional=True)
         self._ratios = ratios
 
-    def _parameters(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
         return {"measure": self._measure, "ratios": self._ratios}
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
@@ -125,7 +148,7 @@ class WeightedRanking(Ranking):
         greater = np.zeros(values.shape)
         equal, total = np.full((2, *values.shape), self._ratios)  # itself, as what it is supposed to be
         counts = Ranked(*np.empty((3, *values.shape), np.int64))
-        # Whole numbers times a weight, class by class: nothing hangs on the order in which examples came.
+        # Whole numbers times a weight, class by class: nothing depends on the order in which examples came.
         for k, ratio in enumerate(self._ratios.tolist()):
             own = np.where(calibrates & (codes == k), k, -1)
             self._seen[k] = with_room(self._seen[k], int((own >= 0).sum()))
@@ -156,6 +179,7 @@ def pointwise_measure(measure: Any, c: int) -> ByScores:
     return measure
 
 
+@saved
 class InductiveConformal(Inductive[Any]):
     """Conformal predictor by a scorer that is not trained on the examples it calibrates on.
 
@@ -261,6 +285,7 @@ class InductiveConformal(Inductive[Any]):
         self.label_conditional = flag("label_conditional", label_conditional)
         self.smoothed = flag("smoothed", smoothed)
         self._smoothing = Smoothing(seed)
+        self.seed = self._smoothing.seed
         self.shift = shift
         ratios = checked_ratios(shift, machine.classes)
         self._possible = None if ratios is None else ratios > 0
@@ -272,18 +297,18 @@ class InductiveConformal(Inductive[Any]):
 
     def __repr__(self) -> str:
         return (
-            f"InductiveConformal({self._given!r}, {self.measure!r}, schedule={self.schedule!r}, "
-            f"label_conditional={self.label_conditional}, smoothed={self.smoothed}, seed={self._smoothing.seed}"
+            f"InductiveConformal({self.given!r}, {self.measure!r}, schedule={self.schedule!r}, "
+            f"label_conditional={self.label_conditional}, smoothed={self.smoothed}, seed={self.seed}"
             f"{shown_shift(self.shift)})"
         )
 
     def under(self, shift: PriorShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
         return InductiveConformal(
-            self._given, self.measure, self.schedule, self.label_conditional, self.smoothed, self._smoothing.seed, shift
+            self.given, self.measure, self.schedule, self.label_conditional, self.smoothed, self.seed, shift
         )
 
-    def _finished(self, block: Ranked, rows: Block, start: int | None) -> ManyPredictionSets:
+    def _finished(self, block: Ranked, rows: ObjectRows, start: int | None) -> ManyPredictionSets:
         # The reader gives ranks, which know of no step and no object; here they meet the random number of theirs.
         if not self.smoothed:
             return self._p_values(block, 1.0)

@@ -7,9 +7,10 @@ from typing import Any
 
 from venn.machines.machine import Machine
 from venn.prediction import Label
+from venn.saved import Saved
 
 
-class OnMachine:
+class OnMachine(Saved):
     """Base of transductive predictors: all there is to know is in the machine, which others may read too."""
 
     machine: Machine
@@ -27,7 +28,7 @@ class OnMachine:
         """Nothing: the machine holds all there is to know."""
 
 
-class Alone:
+class Alone(Saved):
     """Base of predictors with machines of their own or none, which a panel would neither teach nor share."""
 
     machine = None

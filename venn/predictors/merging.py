@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Self
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -35,41 +35,51 @@ def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> No
             raise ValueError(f"other must have the {name} {own!r}, to be merged, got {others!r}")
 
 
-class Mergeable:
-    """Base of readers of calibration scores whose parts merge.
+class Mergeable(ABC):
+    """Base of readers of calibration scores: parts of their examples merge to the whole.
 
-    A merged reader is a new one, neither part changes. It answers as one that was told the examples of both, to the
-    last bit, whatever the order and grouping of merges; a fresh one changes nothing.
+    A merged reader is a new one, neither part changes. It answers as one that has taken in the examples of both, to
+    the last bit, whatever the order and grouping of merges; a fresh one changes nothing.
     """
 
-    def _parameters(self) -> dict[str, Any]:
-        """Return what the constructor takes, in its order, by the names that messages give them."""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes, in its order, by the names that messages give them."""
 
-    def _hold(self, one: Self, other: Self) -> None:
-        """Let a fresh reader hold the examples of both."""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """The calibration examples."""
+
+    @abstractmethod
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the calibration examples of the `state` of one with the same parameters."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a saved `state`, or raise a ValueError where it holds none."""
 
     def fresh(self) -> Self:
-        """Return one with the same parameters that has been told nothing."""
-        return type(self)(*self._parameters().values())
+        """Return one with the same parameters and no examples."""
+        return type(self)(*self.parameters.values())
 
     def merge(self, other: Self) -> Self:
-        """Return a new reader that has been told the examples of both.
+        """Return a new reader of the examples of both.
 
         Raises
         ------
         TypeError, ValueError
             They do not belong together.
         """
+        parts = {}
         if type(other) is type(self):
-            theirs = other._parameters()
-            parts = {name: (_plain(own), _plain(theirs[name])) for name, own in self._parameters().items()}
-        else:
-            parts = {}
+            theirs = other.parameters
+            parts = {name: (_plain(own), _plain(theirs[name])) for name, own in self.parameters.items()}
         checked_alike(self, other, parts)
         both = self.fresh()
-        both._hold(self, other)
+        both.take(self.state)
+        both.take(other.state)
         return both
 
 
@@ -78,42 +88,55 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def merged(one: Any, other: Any) -> Any:
-    """Return an inductive predictor that has calibrated on the examples of both; see `Inductive.merge`."""
+class Calibration(NamedTuple):
+    """What examples leave behind in an inductive predictor."""
+
+    reader: Any
+    n: int  #: number of examples
+    features: int | None  #: of their objects
+
+    def merge(self, other: Calibration) -> Calibration:
+        """Return what both leave.
+
+        Raises
+        ------
+        ValueError
+            Their objects have different numbers of features.
+        """
+        if None not in (self.features, other.features) and self.features != other.features:
+            raise ValueError(
+                f"other must have seen objects of {self.features} features, to be merged, got {other.features}"
+            )
+        features = other.features if self.features is None else self.features
+        return Calibration(self.reader.merge(other.reader), self.n + other.n, features)
+
+
+def checked_parts(one: Any, other: Any) -> None:
+    """Refuse to merge inductive predictors of different parameters or scorers, or that treat examples by their order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The message names the difference.
+    """
     checked_alike(one, other, {})
     checked_unordered(one)
     checked_unordered(other)
-    _same_scorer(one._given, other._given)
-    alike = copy.copy(other)
-    alike._given = one._given  # the same, but its repr may hold an address
+    _check_scorer(one.given, other.given)
+    alike = type(other).made_of({**other.parameters, "machine": one.given})  # its repr may hold an address
     checked_alike(one, alike, {"parameters of": (one, alike)})
-    if None not in (one._features, other._features) and one._features != other._features:
-        raise ValueError(f"other must have seen objects of {one._features} features, got {other._features}")
-    both = blank(one)
-    both._reader = one._reader.merge(other._reader)
-    both.n = one.n + other.n
-    both._features = other._features if one._features is None else one._features
-    return both
-
-
-def blank(predictor: Any) -> Any:
-    """Return an inductive predictor with the same parameters and the same scorer that has calibrated on nothing."""
-    new = copy.copy(predictor)
-    new._reader = predictor._reader.fresh()
-    new.n, new._asked = 0, None
-    return new
 
 
 def checked_unordered(predictor: Any) -> None:
     """Refuse a predictor that treats examples by their order: parts have none between them."""
-    if type(predictor.schedule).__name__ != "NoTraining":
+    if not predictor.schedule.alike:
         raise ValueError(
-            f"{type(predictor).__name__} must be by NoTraining(), to be merged: by {predictor.schedule!r} it hangs on "
-            "the number of the examples before which of them train or calibrate"
+            f"{type(predictor).__name__} must be by NoTraining(), to be merged: {predictor.schedule!r} "
+            "lets examples train or calibrate by their order"
         )
 
 
-def _same_scorer(one: Any, other: Any) -> None:
+def _check_scorer(one: Any, other: Any) -> None:
     # By content: a scorer that has been to another process is a copy.
     try:
         same = same_content(one, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.machine import NotConverged, code_of
+from venn.machines.checks import code_of
+from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, class_codes, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
+from venn.saved import Saved, held_array, held_finite, held_float, held_int, saved
 
 POWERS = (1.0, 0.5, 2.0)
 SHIFT = 1.0
@@ -48,6 +50,7 @@ class Loss(Protocol):
         """Return the (c,) merged forecast; `log_weights` (s,) are logarithms of weights, up to a constant."""
 
 
+@saved
 class LogLoss(Parameters):
     """Log loss -ln p_y. Forecasts are merged by their weighted mean, which makes the bound an equality.
 
@@ -71,6 +74,7 @@ class LogLoss(Parameters):
         return merged
 
 
+@saved
 class BrierLoss(Parameters):
     """Brier loss sum_k (1{y = k} - p_k)^2, in [0, 2].
 
@@ -118,7 +122,8 @@ class Answer(NamedTuple):
     """(c,) the forecast."""
 
 
-class Protected:
+@saved
+class Protected(Saved):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
@@ -235,6 +240,45 @@ class Protected:
         jump(self._log_weights, self._rates)
         self._n = 0
         self._asked: Answer | None = None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Gain and weights, and what was said last, which a label may follow."""
+        asked = self._asked
+        return {
+            "gain": self.gain,
+            "passive": self._log_passive,
+            "weights": self._log_weights,
+            "n": self._n,
+            # What was said of an object that is not made of numbers is known by that very object.
+            "asked": None if asked is None or asked.content is None else tuple(asked)[1:],
+        }
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return one around this base, which is not copied."""
+        thing = super().made_of(parameters)
+        thing.predictor = parameters["predictor"]
+        return thing
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        weights = held_array("weights", state["weights"], self._log_weights.shape)
+        if not (weights < np.inf).all():
+            raise ValueError("weights must be logarithms of numbers")
+        self.gain, self._n = held_float("gain", state["gain"]), held_int("n", state["n"])
+        passive = state["passive"]
+        if type(passive) is not float or not passive < np.inf:
+            raise ValueError(f"passive must be the logarithm of a number, got {passive!r}")
+        self._log_passive, self._log_weights = passive, weights.copy()
+        if state["asked"] is not None:
+            content, learned, rows, merged = state["asked"]
+            c = len(self.classes)
+            held_array("what was said", rows, (weights.shape[1], c))
+            if type(content) is not bytes or not (learned is None or type(learned) is int) or np.isnan(rows).any():
+                raise ValueError("asked must be what was said of an object")
+            self._asked = Answer(None, content, learned, rows, held_finite("what was said", merged, (c,)))
 
     def __repr__(self) -> str:
         return f"Protected({self.predictor!r}, loss={self.loss!r}, rates={self.rates!r}, passive={self.passive!r})"

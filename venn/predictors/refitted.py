@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import clean_object, code_of
+from venn.machines.checks import clean_object, code_of
 from venn.parameters import class_codes, has_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Alone
-from venn.predictors.schedules import PrefixRestart, Schedule, checked_schedule
+from venn.saved import held_bool, held_codes, held_finite, held_int, held_rows, saved
+from venn.schedules import PrefixRestart, Schedule, checked_schedule
 
 
+@saved
 class Refitted(Alone):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
@@ -58,7 +60,7 @@ class Refitted(Alone):
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from venn.predictors.schedules import PrefixRestart
+    >>> from venn.schedules import PrefixRestart
     >>> model = Refitted(LogisticRegression(), ["no", "yes"], PrefixRestart(first=4))
     >>> model.predict_one([0.1])
     Forecast('no': 0.500)
@@ -88,6 +90,68 @@ class Refitted(Alone):
         self.fitted: Any = None
         self.fitted_to = 0
         self.n = 0
+
+    foreign = frozenset({"estimator", "fitted"})
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"estimator": self._given, "classes": self.classes, "schedule": self.schedule}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The examples, and what was fitted where they are gone."""
+        return {
+            "n": self.n,
+            "features": self._features,
+            "history": None if self._history is None else self._history.state,
+            "proba": self._proba,
+            "columns": self._columns,
+            "fits": self.fitted is not None,
+            "fitted_to": self.fitted_to,
+            "fitted": self.fitted if self._history is None else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        c, n = len(self.classes), held_int("n", state["n"])
+        to = held_int("fitted_to", state["fitted_to"], 0, n)
+        features = state["features"]
+        if n or features is not None:
+            held_int("features", features, 1)
+        self._proba = held_finite("proba", state["proba"], (c,)).copy()
+        if not ((self._proba >= 0).all() and abs(self._proba.sum() - 1) <= 1e-9):
+            raise ValueError(f"proba must be probabilities of sum 1, got {self._proba}")
+        columns = state["columns"]
+        if columns is not None:
+            self._columns = held_codes("columns", columns, (held_rows("columns", columns),), 0, c).copy()
+        if state["history"] is None:
+            self._history = self._next = None
+        else:
+            self._history = History.restored(state["history"], n, c)
+            self._next = self.schedule.next_training(n)
+        self.n, self._features = n, features
+        if held_bool("fits", state["fits"]):
+            if self._history is not None:
+                self._fit_again(to)
+            elif state["fitted"] is None or columns is None:
+                raise ValueError("fitted must be one of the models, got none")
+            else:
+                self.fitted = state["fitted"]
+        self.fitted_to = to
+
+    def _fit_again(self, to: int) -> None:
+        """Fit to the first examples; the same fit, for the estimator starts from its own seed each time."""
+        assert self._history is not None
+        whole, then, n = self._history, self._next, self.n
+        self._history = History()
+        X, codes, calibrates = whole.examples
+        self._history.append(X[:to], codes[:to], calibrates[:to])
+        try:
+            self._fit()
+        finally:
+            self._history, self._next, self.n = whole, then, n
 
     def __repr__(self) -> str:
         return f"Refitted({self._given!r}, classes={list(self.classes)!r}, schedule={self.schedule!r})"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
-from venn.machines.machine import code_of
+import numpy as np
+
+from venn.machines.checks import code_of
 from venn.machines.store import content_of
-from venn.parameters import class_codes, has_methods, whole
+from venn.parameters import class_codes, has_methods, integer
 from venn.prediction import Label, Prediction
+from venn.saved import Saved, held_int, saved
 
 SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
 
@@ -32,7 +35,8 @@ class Said(NamedTuple):
     prediction: Prediction
 
 
-class Restarting:
+@saved
+class Restarting(Saved):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
     At every example learned it makes its prediction as things stand, tells the monitor what it was and what the label
@@ -106,7 +110,7 @@ class Restarting:
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
         if not has_methods(monitor, "update", "fresh"):
             raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
-        self.keep, self.seed = whole("keep", keep, 0), whole("seed", seed, 0)
+        self.keep, self.seed = integer("keep", keep, 0), integer("seed", seed, 0)
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
@@ -118,6 +122,45 @@ class Restarting:
         self.n = 0
         self._restarts: list[tuple[int, tuple[Any, ...]]] = []
         self._said: Said | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"predictor": self.predictor, "monitor": self._pattern, "keep": self.keep, "seed": self.seed}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Monitor, restarts, and what was said last, which a label may follow."""
+        return {
+            "n": self.n,
+            "monitor": self.monitor,
+            "restarts": self._restarts,
+            "said": None if self._said is None else tuple(self._said),
+        }
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return one around this predictor, which is not copied."""
+        thing = super().made_of(parameters)
+        thing.predictor = parameters["predictor"]
+        return thing
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        self.n = held_int("n", state["n"])
+        if type(state["monitor"]) is not type(self.monitor):
+            raise ValueError(f"monitor must be one like {self.monitor!r}, got {state['monitor']!r}")
+        self.monitor = state["monitor"]
+        steps = [0, *(held_int("restarts", step, 1, self.n) for step, _ in state["restarts"])]
+        if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in state["restarts"]):
+            raise ValueError(f"restarts must be steps in order and alarms, got {state['restarts']!r}")
+        self._restarts = state["restarts"]
+        if state["said"] is not None:
+            content, learned, prediction = state["said"]
+            if type(content) is not bytes or not hasattr(prediction, "guaranteed"):
+                raise ValueError(f"said must be what was said of an object, got {state['said']!r}")
+            self._said = Said(content, held_int("learned", learned), prediction)
 
     def __repr__(self) -> str:
         return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
@@ -177,7 +220,7 @@ class Restarting:
         ------
         RuntimeError
             `check` was not called with this object just before the machine learned it, so what was to be said of it
-            then cannot be known. The predictor has learned it, the monitor has not been told.
+            then cannot be known. The predictor has learned it, the monitor has not seen it.
         """
         said, self._said = self._said, None
         self.n += 1

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from venn.calibrators.followers import Follower, follower_of
-from venn.calibrators.maps import ScoreMap, checked_map
+from venn.maps.contract import Follower, ScoreMap, checked_map
+from venn.maps.followers import follower_of
 from venn.prediction import Forecast, Label
 from venn.predictors.score_sources import ScoreSource, checked_source
+from venn.saved import Saved, checked_keys, held_bool, held_int, saved
 
 
-class Scaler:
+@saved
+class Scaler(Saved):
     """Probabilities by a map from scores, fitted anew after every example.
 
     A binary map, such as `Platt()`, is fitted for each class against all others: machine k's map to its scores of the
@@ -62,7 +64,7 @@ class Scaler:
     --------
     >>> import venn
     >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> model = Scaler(machine, venn.Platt())
+    >>> model = Scaler(machine, venn.maps.Platt())
     >>> model.predict_one([0.0])
     Forecast('no': 0.500)
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
@@ -84,6 +86,55 @@ class Scaler:
 
     def __repr__(self) -> str:
         return f"Scaler({self._given!r}, map={self.map!r}, source={self.source!r})"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"machine": self._given, "map": self.map, "source": self.source}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The maps as fitted last, and what a source of scores has in its own machines."""
+        return {
+            "fitted_to": self._fitted_to,
+            "held": self._held_then,
+            "ready": self._ready,
+            "maps": getattr(self.fitted, "state", self.fitted),  # a follower of the user's own may have no state
+            "parts": [part.state for part in self._feed.parts],
+        }
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a scaler on this machine, whatever that has learned: nothing is fitted."""
+        checked_keys("parameters", parameters, ("machine", "map", "source"))
+        machine = parameters["machine"]
+        scaler = cls(machine.fresh() if hasattr(machine, "fresh") else machine, parameters["map"], parameters["source"])
+        scaler._stand_on(machine)
+        return scaler
+
+    def _stand_on(self, machine: Any) -> None:
+        self._given = machine
+        self._feed.stand_on(machine)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        for part, held in zip(self._feed.parts, state["parts"], strict=True):
+            part.restore(held)
+        self._fitted_to = held_int("fitted_to", state["fitted_to"], -1)
+        self._held_then = None if state["held"] is None else held_int("held", state["held"])
+        self._ready = held_bool("ready", state["ready"])
+        if hasattr(self.fitted, "restore"):
+            self.fitted.restore(state["maps"], len(self.classes))
+        else:
+            self.fitted = state["maps"]
+        if self._ready:
+            try:
+                shape = np.shape(self.fitted(np.zeros(len(self.classes))))
+            except (TypeError, IndexError) as error:
+                raise ValueError(f"maps must be there after a fit, got none: {error}") from error
+            if shape != (len(self.classes),):
+                raise ValueError("maps must be of all classes")
 
     @property
     def machine(self) -> Any:
@@ -127,7 +178,7 @@ class Scaler:
         Raises
         ------
         RuntimeError
-            The machine has learned examples that this predictor has not been told of, or the last fit failed.
+            The machine has learned examples that this predictor has not learned, or the last fit failed.
         """
         n, fitted_to = self._feed.n, self._fitted_to
         if n != fitted_to:

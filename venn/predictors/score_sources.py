@@ -14,12 +14,14 @@ import numpy as np
 from venn._compiled.scaling import totals_of
 from venn.machines.machine import Machine, checked_machine, grown
 from venn.machines.window import SlidingWindow
-from venn.parameters import Parameters, has_methods, whole
+from venn.parameters import Parameters, has_methods, integer
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.predictors.base import Inductive, schedule_for
+from venn.predictors.counts import scored_examples
 from venn.predictors.cross import Fold
+from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.learning import Alone, teach_all
-from venn.predictors.schedules import Schedule, checked_schedule
+from venn.saved import saved
+from venn.schedules import Schedule, checked_schedule
 
 
 class Examples(NamedTuple):
@@ -36,6 +38,9 @@ class Feed(Protocol):
     One that keeps machines of its own also has `check(x, y)`, which raises what learning would raise.
     """
 
+    #: Predictors that train machines of its own.
+    parts: list[Inductive[Floats]]
+
     @property
     def machine(self) -> Any:
         """What a panel teaches and shares; None where there is no such machine."""
@@ -47,6 +52,9 @@ class Feed(Protocol):
     @property
     def n(self) -> int:
         """Number of examples learned."""
+
+    def stand_on(self, machine: Any) -> None:
+        """Read, or train, a machine like the one it was made with, whatever that has learned."""
 
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object; leaves no trace."""
@@ -102,9 +110,16 @@ class MachineFeed:
 
     def __init__(self, machine: Machine, deleted: bool) -> None:
         self.machine = machine
+        self.parts: list[Inductive[Floats]] = []
         self._deleted = deleted
         if deleted:
             machine.expect_deleted()
+
+    def stand_on(self, machine: Any) -> None:
+        """Read a machine like the one it was made with, whatever that has learned."""
+        self.machine = machine
+        for part in self.parts:
+            part.given = machine
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -149,7 +164,7 @@ class MachineFeed:
         except TypeError:  # the machine has no hash, or cannot be referred to weakly
             return self._read()
         last = reads.get(self._deleted)
-        # Who comes again has reason to: the bag has changed.
+        # A reader asks twice only after the bag has changed.
         if last is None or last.machine() is not self.machine or last.at != at or id(reader) in last.readers:
             last = reads[self._deleted] = _Read(ref(self.machine), at, self._read(), set())
         last.readers.add(id(reader))
@@ -164,6 +179,7 @@ def checked_examples(scores: Floats, positives: Integers) -> Examples:
     return Examples(scores, positives, totals)
 
 
+@saved
 class TrainingScores(Parameters):
     """The score of each example by the machine that has learned it.
 
@@ -180,6 +196,7 @@ class TrainingScores(Parameters):
         return MachineFeed(checked_machine(machine), False)
 
 
+@saved
 class DeletedScores(Parameters):
     """The score of each example by the machine as it would be without it: leave-one-out, for one training.
 
@@ -215,6 +232,16 @@ class Kept:
         if self._n > len(self._scores):
             self._scores, self._codes = grown(self._scores, 2 * self._n, self._c), grown(self._codes, 2 * self._n)
         self._scores[start : self._n], self._codes[start : self._n] = scores, codes
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The calibration examples."""
+        return dict(zip(("scores", "codes"), self.examples, strict=True))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Keep the examples of a `state`."""
+        self.clear()
+        self.add(*scored_examples(state, self._c))
 
     @property
     def examples(self) -> tuple[Floats, Integers]:
@@ -255,7 +282,12 @@ class HeldOutFeed(Alone):
     def __init__(self, machine: Any, schedule: Schedule) -> None:
         self._kept = Kept(len(machine.classes))
         self._inductive: Inductive[Floats] = Inductive(machine, self._kept, schedule)
+        self.parts = [self._inductive]
         self.classes: tuple[Label, ...] = tuple(machine.classes)
+
+    def stand_on(self, machine: Any) -> None:
+        """Train machines like this one, whatever it has learned."""
+        self._inductive.given = machine
 
     @property
     def n(self) -> int:
@@ -280,6 +312,7 @@ class HeldOutFeed(Alone):
         return _pooled([self._kept])
 
 
+@saved
 class HeldOutScores(Parameters):
     """The scores of calibration examples by a machine that trains on other examples.
 
@@ -308,13 +341,11 @@ class CrossFittedFeed(MachineFeed):
     def __init__(self, machine: Machine, folds: list[Fold]) -> None:
         super().__init__(machine, False)
         self._kept = [Kept(len(machine.classes)) for _ in folds]
-        self._parts: list[Inductive[Floats]] = [
-            Inductive(machine, kept, fold) for kept, fold in zip(self._kept, folds, strict=True)
-        ]
+        self.parts = [Inductive(machine, kept, fold) for kept, fold in zip(self._kept, folds, strict=True)]
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what learning would raise for a bad example, and learn nothing."""
-        for part in self._parts:
+        for part in self.parts:
             part.check(x, y)
 
     def learn_one(self, x: Any, y: Label) -> None:
@@ -325,18 +356,19 @@ class CrossFittedFeed(MachineFeed):
 
     def after_learning(self, x: Any, y: Label) -> None:
         """Teach the folds; each trains its machine if it is time to."""
-        teach_all(self._parts, x, y)
+        teach_all(self.parts, x, y)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the examples of all folds that have a machine."""
-        if self._parts[0].n != self.machine.n:
+        if self.parts[0].n != self.machine.n:
             raise RuntimeError(
-                f"CrossFittedScores needs to be told of all {self.machine.n} examples of its machine, got "
-                f"{self._parts[0].n}: share a machine in a Panel"
+                f"CrossFittedScores must learn all {self.machine.n} examples of its machine, got "
+                f"{self.parts[0].n}: share a machine in a Panel"
             )
         return _pooled(self._kept)
 
 
+@saved
 class CrossFittedScores(Parameters):
     """The scores of each fold's examples by a machine trained on the other folds.
 
@@ -364,10 +396,12 @@ class CrossFittedScores(Parameters):
     Platt (1999), who takes 3 folds.
     """
 
+    sized = frozenset({"folds"})
+
     def __init__(
         self, folds: int = 3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
     ) -> None:
-        self.folds = whole("folds", folds, 2)
+        self.folds = integer("folds", folds, 2)
         fold = Fold(0, self.folds, seed, first, growth, last)
         self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
 

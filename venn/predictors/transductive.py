@@ -10,9 +10,12 @@ from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, 
 from venn.predictors.blocks import shares
 from venn.predictors.learning import OnMachine
 from venn.priors import PriorShift, checked_ratios, shown_shift
-from venn.taxonomies import AdaptiveMarginBins, Deleted, Taxonomy
+from venn.saved import saved
+from venn.taxonomies import AdaptiveMarginBins, Deleted
+from venn.taxonomies.base import Taxonomy
 
 
+@saved
 class TransductiveVenn(OnMachine):
     """Venn predictor over the whole augmented bag.
 

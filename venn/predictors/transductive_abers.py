@@ -13,8 +13,10 @@ from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals
 from venn.predictors.learning import OnMachine
+from venn.saved import saved
 
 
+@saved
 class TransductiveVennAbers(OnMachine):
     """Venn-Abers predictor of every class, over the whole augmented bag.
 

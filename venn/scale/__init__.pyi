@@ -9,6 +9,6 @@ from .results import Results as Results
 from .shard import Event as Event
 from .shard import Shard as Shard
 from .shard import key_of as key_of
-from .tasks import Task as Task
+from .task import Task as Task
 from .tasks import grid as grid
 from .tasks import replays as replays

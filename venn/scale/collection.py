@@ -13,11 +13,11 @@ import numpy as np
 
 from venn.monitors.losses import CLIP
 from venn.monitors.scorecard import Scorecard, SetScorecard
-from venn.predictors.base import Inductive
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import CategoryCounts
+from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.merging import blank
+from venn.predictors.merging import Calibration, checked_unordered
 from venn.scale.cluster import Cluster, client_of
 from venn.show.terminal import Progress
 
@@ -30,21 +30,6 @@ FAN = 8  # parts that one task merges
 
 Predictor = TypeVar("Predictor", bound=Inductive[Any])
 Leaf = Callable[[Any, int, Any], Any]
-
-
-class Part(NamedTuple):
-    """What a block of examples leaves behind in a predictor."""
-
-    reader: Any
-    n: int
-    features: int | None
-
-    def merge(self, other: Part) -> Part:
-        """Return what both leave."""
-        if None not in (self.features, other.features) and self.features != other.features:
-            raise ValueError(f"X must have as many features in all blocks, got {self.features} and {other.features}")
-        features = other.features if self.features is None else self.features
-        return Part(self.reader.merge(other.reader), self.n + other.n, features)
 
 
 def calibrate(
@@ -92,7 +77,7 @@ def calibrate(
 
     Notes
     -----
-    Memory is a block, what it leaves behind, and some such leavings that wait to be merged. A count table is of the
+    Memory is a block, what it leaves behind, and some such parts that wait to be merged. A count table is of the
     size of the taxonomy. A Venn-Abers calibrator takes about 40 bytes for each *distinct* score and class on the grid
     of 1e-6, so give it scores rounded to three digits where there are very many, and 2^31 - 1 examples at most. A
     conformal predictor keeps every score: 8 to 16 bytes an example.
@@ -117,10 +102,8 @@ def calibrate(
     True
     """
     _checked(predictor)
-    both = predictor.merge(blank(predictor))  # a new one, even if there is no block
-    start = Part(both._reader, both.n, both._features)
-    both._reader, both.n, both._features = _reduced(predictor, X, y, _calibrated, start, client, progress)
-    return both
+    checked_unordered(predictor)
+    return predictor.calibrated(_reduced(predictor, X, y, _calibrated, predictor.calibration, client, progress))
 
 
 def score(
@@ -183,14 +166,14 @@ def score_block(
         For a bad object or label.
     """
     _checked(predictor)
-    card, reader = _card(predictor, bins, clip), predictor._reader
-    rows, codes = predictor._examples(X, y)
+    card, reader = _card(predictor, bins, clip), predictor.calibration.reader
+    rows, codes = predictor.checked_examples(X, y)
     for start in range(0, len(rows), ROWS):
         part, truth = rows[start : start + ROWS], codes[start : start + ROWS]
         if isinstance(card, SetScorecard) or not isinstance(reader, CategoryCounts) or predictor.scorer is None:
-            card.update_many(predictor._finished(Inductive._predict(predictor, part), part, None), truth)
+            card.update_many(predictor.predict_rows(part), truth)
         else:
-            block, table = reader.predict_table(predictor._scores(part), truth)
+            block, table = reader.predict_table(predictor.scores_of(part), truth)
             which, labels = np.nonzero(table)
             card.update_many(_rows(block, which), labels, table[which, labels])
     return card
@@ -215,10 +198,11 @@ def _checked(predictor: Any) -> None:
 # ------------------------------------------------------------------------------------ the work on one block
 
 
-def _calibrated(predictor: Any, i: int, block: Any) -> Part:
-    part = blank(predictor)
+def _calibrated(predictor: Any, i: int, block: Any) -> Calibration:
+    part = predictor.calibrated()
     _told(part.learn_many, i, block)
-    return Part(part._reader, part.n, part._features)
+    left: Calibration = part.calibration
+    return left
 
 
 class _Scored(NamedTuple):

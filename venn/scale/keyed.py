@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from venn.online.archive import write_atomically
+from venn.online.archive import written
 from venn.online.journal import JournalError
 from venn.online.record import Record
 from venn.online.watch import Watch
@@ -115,7 +115,8 @@ class Shards:
         try:
             found = json.loads(about.read_bytes())
         except FileNotFoundError:
-            write_atomically(about, [json.dumps(mine).encode()])
+            with written(about) as file:
+                file.write(json.dumps(mine).encode())
             return
         except ValueError as error:
             raise JournalError(f"{about} cannot be read: {error}") from error
@@ -176,9 +177,10 @@ class Shards:
 
     def journal(self, key: str) -> Path:
         """Return the path of the journal of a key."""
-        return self._shard(self.of(key)) / f"{PREFIX}{quote(key, safe='')}" / "journal.db"
+        return self.shard(self.of(key)) / f"{PREFIX}{quote(key, safe='')}" / "journal.db"
 
-    def _shard(self, number: int) -> Path:
+    def shard(self, number: int) -> Path:
+        """Return the folder of a shard."""
         return self.folder / f"{number:0{len(str(self.count - 1))}}"
 
     def serve(

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from venn.online.archive import write_atomically
+from venn.online.archive import written
 from venn.online.record import Record
+from venn.scale.task import Task
 
 if TYPE_CHECKING:
     import os
-
-    from venn.scale.tasks import Task
 
 FORMAT, VERSION = "vennstream.replay", 1
 
@@ -56,7 +55,8 @@ class Results:
         if record is not None:
             record.save(self._record(task))
         kept = {"format": FORMAT, "version": VERSION, "labels": dict(task.labels), "steps": task.steps, **outcome}
-        write_atomically(self.folder / f"{task.name}.json", [json.dumps(kept, indent=1).encode()])
+        with written(self.folder / f"{task.name}.json") as file:
+            file.write(json.dumps(kept, indent=1).encode())
         return kept
 
     def _record(self, task: Task) -> Path:

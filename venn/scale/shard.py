@@ -7,20 +7,18 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import Alarm
 from venn.online import lock
-from venn.online.archive import write_atomically
+from venn.online.archive import written
 from venn.online.journal import Journal, JournalError
 from venn.online.loop import Online
 from venn.parameters import has_methods
-
-if TYPE_CHECKING:
-    from venn.scale.keyed import Shards
 
 LONGEST = 200  # bytes of a key as a file's name
 PREFIX = "key-"  # so that "." is a key like any other
@@ -110,6 +108,26 @@ class Reading(NamedTuple):
         )
 
 
+class Owner(Protocol):
+    """What a shard reads of the `Shards` that made it."""
+
+    make: Callable[[str], Any]
+    monitor: Callable[[str], Any] | None
+    patience: int | None
+    open: int
+    durable: bool
+    every: int
+
+    def of(self, key: str) -> int:
+        """Return the number of the shard that a key belongs to."""
+
+    def shard(self, number: int) -> Path:
+        """Return the folder of a shard."""
+
+    def journal(self, key: str) -> Path:
+        """Return the file of a key's journal."""
+
+
 class Shard:
     """The keys of one shard, for the process that owns it; `Shards.own` makes it, one thread uses it.
 
@@ -119,8 +137,8 @@ class Shard:
     folder : Path
     """
 
-    def __init__(self, shards: Shards, number: int) -> None:
-        self.number, self.folder, self._shards = number, shards._shard(number), shards
+    def __init__(self, shards: Owner, number: int) -> None:
+        self.number, self.folder, self._shards = number, shards.shard(number), shards
         self._online: OrderedDict[str, Online] = OrderedDict()  # the one used last comes last
         self._owner = os.getpid()
         self._closed = False
@@ -323,7 +341,8 @@ class Shard:
         for online in self._online.values():
             if online.journal is not None:
                 online.journal.sync()
-        write_atomically(self.folder / "positions.json", [json.dumps(self._positions).encode()])
+        with written(self.folder / "positions.json") as file:
+            file.write(json.dumps(self._positions).encode())
         self._unwritten = 0
 
     # ------------------------------------------------------------------- ending

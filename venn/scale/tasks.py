@@ -8,18 +8,15 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from venn.online.panel import Panel
-from venn.online.replay import replay
+from venn.online.replaying import replay
 from venn.scale.cluster import MISSING, Cluster, client_of
-from venn.scale.digests import digest
 from venn.scale.results import Results
+from venn.scale.task import Task, may_be_label, plain
 from venn.show.terminal import Progress
 
 if TYPE_CHECKING:
@@ -28,76 +25,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 AHEAD = 4  # tasks that wait for each thread of the cluster: enough that none is idle, few enough to hold in memory
-TITLE = 60  # characters of a file's name that are for people
-#: What a row says of its own; no parameter may have one of these names.
-FIELDS = frozenset({
-    "examples", "seconds", "guaranteed", "error", "record",
-    "accuracy", "lower", "upper", "width", "log_loss", "brier", "credibility", "confidence",
-})  # fmt: skip
-LEVELS = re.compile(r"(error|size)_[0-9.]+")  # so are the means of prediction sets called
 BESIDE = " Or another replay did, which these workers had at the same time: replays(tasks, folder) does them again."
 log = logging.getLogger("venn")
-
-
-@dataclass(frozen=True)
-class Task:
-    """One replay, described so that another process can do it.
-
-    Parameters
-    ----------
-    labels : mapping of str to str, int, float, bool or None
-        What tells the task from others: columns of the table.
-    make : callable
-        Without arguments gives a stream and a predictor or panel that has learned nothing. A function at the top of a
-        module, a class, a `functools.partial` of one; what it depends on are its arguments, and these are numbers,
-        text, arrays, functions, lists and dicts, or objects that pickle can take apart, of which the content counts.
-    steps : int >= 1, optional
-        Stop after so many examples.
-    edition : int, default 0
-        To be raised when a result would come out otherwise though nothing here has changed.
-
-    Attributes
-    ----------
-    digest : str
-        Of all these, and of the text of the functions: a name for the result.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not that; a lambda or a function inside another has no name by which it is known again; an
-        object has no content that pickle could tell.
-    """
-
-    labels: Mapping[str, str | int | float | bool | None]
-    make: Callable[[], tuple[Iterable[Any], Any]] = field(repr=False)
-    steps: int | None = None
-    edition: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", {name: _plain(value) for name, value in self.labels.items()})
-        for name, value in self.labels.items():
-            if name in FIELDS or LEVELS.fullmatch(name):
-                raise ValueError(f"labels must leave {', '.join(sorted(FIELDS))} to the results, got {name!r}")
-            if not _may_be_label(value):
-                raise TypeError(f"labels must be text or numbers, got {value!r} as {name}")
-        if not callable(self.make):
-            raise TypeError(f"make must be callable, got {self.make!r}")
-        if self.steps is not None and (isinstance(self.steps, bool) or not isinstance(self.steps, int)):
-            raise TypeError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
-        assert self.digest  # better refused now than by a worker
-
-    @cached_property
-    def digest(self) -> str:
-        """What the result depends on, in twenty characters."""
-        return digest("make", [dict(self.labels), self.make, self.steps, self.edition])
-
-    @property
-    def name(self) -> str:
-        """Name of the result's files: some words for people, and the digest."""
-        words = "-".join(str(value) for value in self.labels.values() if value is not None)
-        return f"{re.sub('[^A-Za-z0-9._-]+', '_', words)[:TITLE].strip('._-') or 'replay'}-{self.digest}"
 
 
 def grid(
@@ -157,8 +86,8 @@ def grid(
     for name, values in {"shuffle": shuffle, **parameters}.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise TypeError(f"{name} must be several values, such as a list, got {values!r}")
-    seeds = [_plain(seed) for seed in shuffle]  # once: it may be an iterator
-    columns = {name: [_plain(value) for value in values] for name, values in parameters.items()}
+    seeds = [plain(seed) for seed in shuffle]  # once: it may be an iterator
+    columns = {name: [plain(value) for value in values] for name, values in parameters.items()}
     called = {name: _labels(values) for name, values in columns.items()}
     return [
         Task(
@@ -173,22 +102,13 @@ def grid(
     ]
 
 
-def _plain(value: Any) -> Any:
-    """Return numpy's numbers and text as Python's."""
-    return value.item() if isinstance(value, np.bool_ | np.integer | np.floating | np.str_) else value
-
-
 def _labels(values: Sequence[Any]) -> list[Any]:
     """Return what the table calls values: plain ones themselves, others by their repr, numbered if not unique."""
-    texts = [None if _may_be_label(one) else re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) for one in values]
+    texts = [None if may_be_label(one) else re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) for one in values]
     return [
         value if text is None else f"{text} #{place}" if texts.count(text) > 1 else text
         for place, (value, text) in enumerate(zip(values, texts, strict=True))
     ]
-
-
-def _may_be_label(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def make_both(

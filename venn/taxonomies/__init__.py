@@ -1,35 +1,6 @@
 """Taxonomies: equivariant maps from the scores of a bag to categories."""
 
-from venn.taxonomies.base import ByScores, ByTable, Counts, Deleted, Taxonomy
-from venn.taxonomies.groups import Grouped
-from venn.taxonomies.scores import (
-    AdaptiveMarginBins,
-    Argmax,
-    Dissent,
-    Gap,
-    MarginBins,
-    RunnerUp,
-    ScoreBins,
-    Threshold,
-    TopScoreBins,
-    TopTwo,
-)
+import lazy_loader
 
-__all__ = [
-    "AdaptiveMarginBins",
-    "Argmax",
-    "ByScores",
-    "ByTable",
-    "Counts",
-    "Deleted",
-    "Dissent",
-    "Gap",
-    "Grouped",
-    "MarginBins",
-    "RunnerUp",
-    "ScoreBins",
-    "Taxonomy",
-    "Threshold",
-    "TopScoreBins",
-    "TopTwo",
-]
+# `__init__.pyi` lists the names: one is imported when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,6 +10,7 @@ from venn._compiled.categories import count_beside
 from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 
 class Counts(NamedTuple):
@@ -123,6 +124,7 @@ class ByScores(ByTable):
         return clean
 
 
+@saved
 class Deleted(Parameters):
     """A taxonomy on deleted scores: the score of each example by machines that do without it.
 

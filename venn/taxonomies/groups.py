@@ -9,10 +9,12 @@ import numpy as np
 
 from venn.machines.machine import ScoreTable
 from venn.prediction import Floats
+from venn.saved import Saved, saved
 from venn.taxonomies.base import ByTable, Counts
 
 
-class Grouped(ByTable):
+@saved
+class Grouped(Saved, ByTable):
     """A taxonomy within groups: only examples of the new one's group are put into categories with it.
 
     The Venn predictor is then calibrated within each group (Mondrian). The more groups, the fewer
@@ -66,17 +68,7 @@ class Grouped(ByTable):
             )
         self.by = by
         self.taxonomy = taxonomy
-        self._forget()
-
-    def _forget(self) -> None:
         self._known: tuple[Floats, list[Hashable]] = (np.empty((0, 0)), [])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._forget()
 
     @property
     def determines_class(self) -> bool:

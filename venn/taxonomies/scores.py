@@ -21,8 +21,9 @@ from venn._compiled.categories import (
 )
 from venn._compiled.counting import GRID, OFFSET, count_argmax
 from venn.machines.machine import ScoreTable
-from venn.parameters import fraction, number, whole
+from venn.parameters import fraction, integer, number
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 from venn.taxonomies.base import ByScores, Counts
 
 
@@ -58,6 +59,7 @@ def increasing(edges: Any) -> tuple[float, ...]:
     return clean
 
 
+@saved
 class Argmax(ByScores):
     """The category of an example is the class of its largest score.
 
@@ -128,6 +130,7 @@ class Refined(OnGrid):
         return category % c
 
 
+@saved
 class TopTwo(Refined):
     """The category of an example is its pair of classes with the largest and the second largest score.
 
@@ -165,6 +168,7 @@ class _Shares(Refined):
         return categories
 
 
+@saved
 class Threshold(_Shares):
     """Top class, and whether its softmax share exceeds a level.
 
@@ -191,6 +195,7 @@ class Threshold(_Shares):
         return first
 
 
+@saved
 class RunnerUp(_Shares):
     """Top class, and whether the second largest softmax share exceeds a level.
 
@@ -216,6 +221,7 @@ class RunnerUp(_Shares):
         return second
 
 
+@saved
 class Gap(_Shares):
     """Top class, and whether its softmax share exceeds the second largest by more than a level.
 
@@ -240,6 +246,7 @@ class Gap(_Shares):
         return first - second
 
 
+@saved
 class MarginBins(Refined):
     """Top class, and the bin of its margin: the largest score less the second largest.
 
@@ -268,6 +275,7 @@ class MarginBins(Refined):
         return categories
 
 
+@saved
 class TopScoreBins(Refined):
     """Top class, and the bin of its score.
 
@@ -297,6 +305,7 @@ class TopScoreBins(Refined):
         return categories
 
 
+@saved
 class Dissent(Refined):
     """Top class, and the number of votes for other classes: for machines whose scores are votes.
 
@@ -322,6 +331,7 @@ class Dissent(Refined):
         return categories
 
 
+@saved
 class AdaptiveMarginBins(Refined):
     """Top class, and the quantile bin of the margin among the examples of equal top class.
 
@@ -357,6 +367,7 @@ class AdaptiveMarginBins(Refined):
         return Counts(*count_adaptive(negative, positive, table.labels, table.weights, table.test))
 
 
+@saved
 class ScoreBins(OnGrid):
     """For two classes: the bin of half the difference of the scores, that of the second class less the first.
 
@@ -383,7 +394,7 @@ class ScoreBins(OnGrid):
     """
 
     def __init__(self, bins: int = 4, low: float = -2.0, high: float = 2.0) -> None:
-        self.bins = whole("bins", bins, 2)
+        self.bins = integer("bins", bins, 2)
         self.low, self.high = number("low", low), number("high", high)
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got low {low!r} and high {high!r}")

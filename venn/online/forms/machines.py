@@ -23,9 +23,9 @@ from venn.machines.ridge import Kept
 from venn.machines.store import NONE
 from venn.machines.tuning import Tuning
 from venn.online.forms.base import Form, register
-from venn.online.forms.checks import checked_names, finite, numbers, real, rows_of, whole, within
 from venn.online.forms.contents import checked_objects
 from venn.prediction import Integers
+from venn.saved import checked_keys, held_array, held_codes, held_finite, held_float, held_int, held_rows
 
 
 class Part(NamedTuple):
@@ -44,7 +44,6 @@ class Part(NamedTuple):
 class MachineForm(Form):
     """What the forms of machines share."""
 
-    views = True
     parts: tuple[Part, ...] = ()
     #: Attributes, beside the parameters, that a machine sets itself or that are of no later use.
     known = ""
@@ -58,11 +57,11 @@ class MachineForm(Form):
         for part in self.parts:
             shape = part.lengths(sizes)
             if part.below is not None:
-                within(part.path, state[part.path], shape, 0, sizes[part.below], part.dtype)
+                held_codes(part.path, state[part.path], shape, 0, sizes[part.below], part.dtype)
             elif part.dtype is np.float64:
-                finite(part.path, state[part.path], shape)
+                held_finite(part.path, state[part.path], shape)
             else:
-                numbers(part.path, state[part.path], shape, part.dtype)
+                held_array(part.path, state[part.path], shape, part.dtype)
 
     def _fill(self, thing: Any, state: dict[str, Any]) -> None:
         for part in self.parts:
@@ -96,13 +95,13 @@ class MachineForm(Form):
 
 def checked_sizes(state: dict[str, Any], count: str) -> tuple[int, int, int]:
     """Return the numbers of features, entries and examples that a state says there are."""
-    n, m = whole("n", state["n"]), whole(count, state[count])
+    n, m = held_int("n", state["n"]), held_int(count, state[count])
     if m > n or (m == 0) != (n == 0):
         raise ValueError(f"{count} must be the number of distinct ones of {n} examples, got {m}")
     features = state["features"]
     if (features is None) != (n == 0):
         raise ValueError(f"features must be known of {n} examples, got {features!r}")
-    return (whole("features", features, 1) if n else 0), m, n
+    return (held_int("features", features, 1) if n else 0), m, n
 
 
 def packed_rows(square: Any, m: int) -> Any:
@@ -177,12 +176,12 @@ class HingeForm(MachineForm):
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
         """Let a machine have learned what the state says."""
-        checked_names("state", state, self.state(thing).keys())
+        checked_keys("state", state, self.state(thing).keys())
         if type(state["spans_kept"]) is not bool:
             raise ValueError(f"spans_kept must be True or False, got {state['spans_kept']!r}")
         thing._spans.kept = state["spans_kept"]
         d, m, n = checked_sizes(state, "objects")
-        scale = real("scale", state["scale"], 0.0)
+        scale = held_float("scale", state["scale"], 0.0)
         if n:
             self._check(state, {"d": d, "m": m, "k": len(thing.signs), "n": n, "c": len(thing.classes)})
             self._set(thing, state, m, n)
@@ -230,17 +229,17 @@ class HingeForm(MachineForm):
         """Refuse what contradicts itself."""
         self._checked(state, sizes)
         m, n, k, c = (sizes[name] for name in ("m", "n", "k", "c"))
-        finite("kernel", state["kernel"], (m * (m + 1) // 2,))
-        size = within("size", state["size"], (k,), 0, m + 1)
+        held_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
+        size = held_codes("size", state["size"], (k,), 0, m + 1)
         widest = int(size.max())
-        members = within("members", state["members"], (k, widest), 0, m)
-        finite("inverse", state["inverse"], (k, widest + 1, widest + 1))
+        members = held_codes("members", state["members"], (k, widest), 0, m)
+        held_finite("inverse", state["inverse"], (k, widest + 1, widest + 1))
         if state["spans"] is not None:
-            numbers("spans", state["spans"], (k, m))
+            held_array("spans", state["spans"], (k, m))
         objects, codes = state["_history"]
-        within("the objects of the history", objects, (n,), 0, m)
-        within("the classes of the history", codes, (n,), 0, c)
-        within("_solved.state", state["_solved.state"], (k, m), -2, 3, np.int8)
+        held_codes("the objects of the history", objects, (n,), 0, m)
+        held_codes("the classes of the history", codes, (n,), 0, c)
+        held_codes("_solved.state", state["_solved.state"], (k, m), -2, 3, np.int8)
         for own, used, states in zip(members, size.tolist(), state["_solved.state"], strict=True):
             if not np.array_equal(np.sort(own[:used]), np.flatnonzero(np.abs(states) == 1)):
                 raise ValueError("the members of a margin must be the objects whose state says so")
@@ -250,10 +249,10 @@ class HingeForm(MachineForm):
             raise ValueError("weights must be > 0")
         if len(set(checked_objects(state["_columns"], sizes["d"], m))) != m:
             raise ValueError("objects must be distinct")
-        further = rows_of("extras", state["extras"])
-        numbers("extras", state["extras"], (further, 2), np.int64)
-        finite("extra_weights", state["extra_weights"], (further,))
-        within("extra_numbers", state["extra_numbers"], (further,), 1, n + 1)
+        further = held_rows("extras", state["extras"])
+        held_array("extras", state["extras"], (further, 2), np.int64)
+        held_finite("extra_weights", state["extra_weights"], (further,))
+        held_codes("extra_numbers", state["extra_numbers"], (further,), 1, n + 1)
         told = Counter(zip(objects.tolist(), codes.tolist(), state["_weights"].tolist(), strict=True))
         firsts = zip(range(m), state["_first"].tolist(), state["_first_weight"].tolist(), strict=True)
         listed = dict(zip(firsts, state["_equal"].tolist(), strict=True))
@@ -297,14 +296,14 @@ class LeastSquaresForm(MachineForm):
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
         """Let a machine have learned what the state says."""
-        checked_names("state", state, self.state(thing))
-        n = whole("n", state["n"])
+        checked_keys("state", state, self.state(thing))
+        n = held_int("n", state["n"])
         d, _, _ = checked_sizes(state, "n")
         self._checked(state, self._sizes(n, len(thing.classes)))
         checked_objects(state["_columns"], d, n)
         system, solution = thing._system, thing._system.solution
-        system.probe, solution.certified = whole("probe", state["probe"]), whole("certified", state["certified"])
-        total = real("total", state["total"])
+        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
+        total = held_float("total", state["total"])
         if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
             raise ValueError("weights must be > 0")
         if n:
@@ -324,9 +323,9 @@ class LeastSquaresForm(MachineForm):
             raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
         shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
         sums, diagonal, solutions, bases = (
-            finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+            held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
         )
-        return Kept(sums, diagonal, solutions, bases, real("before", before[4]))
+        return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))
 
 
 # ----------------------------------------------------------------------------- logistic regression
@@ -367,15 +366,15 @@ class LogisticForm(MachineForm):
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
         """Let a machine have learned what the state says."""
-        checked_names("state", state, self.state(thing))
+        checked_keys("state", state, self.state(thing))
         d, m, n = checked_sizes(state, "objects")
-        thing._changes = whole("changes", state["changes"])
-        c, e = len(thing.classes), rows_of("_weight", state["_weight"])
+        thing._changes = held_int("changes", state["changes"])
+        c, e = len(thing.classes), held_rows("_weight", state["_weight"])
         self._checked(state, self._sizes(m, n, c, e))
         objects, codes, counts = state["_places"]
-        within("objects", objects, (e,), 0, m)
-        within("classes", codes, (e,), 0, c)
-        within("numbers", counts, (e,), 1, n + 1)
+        held_codes("objects", objects, (e,), 0, m)
+        held_codes("classes", codes, (e,), 0, c)
+        held_codes("numbers", counts, (e,), 1, n + 1)
         in_order: Integers = codes[state["_history"]]
         agree = (
             np.array_equal(np.bincount(state["_history"], minlength=e), counts)
@@ -390,7 +389,7 @@ class LogisticForm(MachineForm):
             raise ValueError("the distinct examples must be those of the history")
         if not ((state["_weight"] > 0).all() and (state["_total"] > 0).all() and (state["_masses"] >= 0).all()):
             raise ValueError("weights must be > 0")
-        thing._scale = real("scale", state["scale"], 0.0)
+        thing._scale = held_float("scale", state["scale"], 0.0)
         if n:
             thing._store.hold(state["_columns"])
             thing._make_room(m)

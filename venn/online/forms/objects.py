@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from venn.machines.distances import NeighbourDistances
-from venn.machines.frozen import FrozenScorer
-from venn.machines.kernels import checked_kernel
 from venn.machines.machine import grown
 from venn.machines.objects import NearestCentroid, NearestNeighbours, ObjectMachine
-from venn.machines.tuning import Trial, Tuning
-from venn.machines.window import SlidingWindow
-from venn.online.forms.base import Form, Model, register
-from venn.online.forms.checks import checked_names, numbers, whole, within
+from venn.online.forms.base import register
 from venn.online.forms.contents import distinct_columns
 from venn.online.forms.machines import MachineForm, Part, checked_sizes
+from venn.saved import checked_keys, held_array, held_codes
 
 
 class ObjectsForm(MachineForm):
@@ -47,7 +42,7 @@ class ObjectsForm(MachineForm):
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
         """Let a machine have learned what the state says."""
-        checked_names("state", state, self.state(thing))
+        checked_keys("state", state, self.state(thing))
         d, m, n = checked_sizes(state, "columns")
         if n == 0:
             if any(state[part.path] is not None for part in self.parts):
@@ -110,9 +105,9 @@ class NeighboursForm(ObjectsForm):
     def _check(self, thing: Any, state: dict[str, Any], sizes: dict[str, int]) -> None:
         distance, votes, used, sums, reach = (state[part.path] for part in self.own)
         m, depth = distance.shape
-        within("used levels", used, (m,), 1, depth + 1)
-        numbers("_levels.distance", distance, (m, depth))
-        numbers("_levels.reach", reach, (m,))
+        held_codes("used levels", used, (m,), 1, depth + 1)
+        held_array("_levels.distance", distance, (m, depth))
+        held_array("_levels.reach", reach, (m,))
         here = np.arange(depth) < used[:, None]
         at_each = np.where(here, votes.sum(axis=2), 1)
         total, last = sums.sum(axis=1), distance[np.arange(m), used - 1]
@@ -149,7 +144,7 @@ class DistancesForm(ObjectsForm):
     own = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
 
     def _check(self, thing: Any, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        nearest = numbers("_nearest", state["_nearest"], (sizes["c"], sizes["m"], sizes["k"]))
+        nearest = held_array("_nearest", state["_nearest"], (sizes["c"], sizes["m"], sizes["k"]))
         if not ((nearest >= 0).all() and (nearest[:, :, 1:] >= nearest[:, :, :-1]).all()):
             raise ValueError("_nearest must be ascending distances")
 
@@ -157,74 +152,8 @@ class DistancesForm(ObjectsForm):
 # ------------------------------------------------------------------- what stands beside machines
 
 
-class WindowForm(Form):
-    """Of `SlidingWindow`: how many examples it has forgotten."""
-
-    def state(self, thing: Any) -> dict[str, Any]:
-        """Return that number."""
-        return {"forgotten": thing.forgotten}
-
-    def give(self, thing: Any, state: dict[str, Any]) -> None:
-        """Set it."""
-        super().give(thing, state)
-        thing.forgotten = whole("forgotten", state["forgotten"])
-
-
-class FrozenForm(Form):
-    """Of `FrozenScorer`: which estimator it needs, and a checksum of the coefficients where it is a linear one."""
-
-    def parameters(self, thing: Any) -> dict[str, Any]:
-        """Return the estimator, not to be saved, and the classes."""
-        return {"estimator": Model(thing._estimator), "classes": thing.classes}
-
-    def state(self, thing: Any) -> dict[str, Any]:
-        """Return the checksum."""
-        return {"checksum": None if thing._linear is None else zlib.crc32(b"".join(a.tobytes() for a in thing._linear))}
-
-    def make(self, parameters: dict[str, Any]) -> Any:
-        """Return a scorer by an estimator that the caller gave."""
-        checked_names("parameters", parameters, ("estimator", "classes"))
-        if not isinstance(parameters["estimator"], Model):
-            raise ValueError(f"estimator must be one of the models, got {parameters['estimator']!r}")
-        return self.kind(parameters["estimator"].estimator, parameters["classes"])
-
-    def give(self, thing: Any, state: dict[str, Any]) -> None:
-        """Compare the checksum."""
-        super().give(thing, state)
-        if state != self.state(thing):
-            raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
-
-
-class TuningForm(Form):
-    """Of `Tuning`: what was found, and on which examples."""
-
-    def parameters(self, thing: Any) -> dict[str, Any]:
-        """Return trials, classes, and the examples in an order of their own."""
-        prefix = sorted(thing._prefix, key=lambda example: (example[0], repr(example[1])))
-        return {"trials": [tuple(trial) for trial in thing.trials], "prefix": prefix, "classes": thing.classes}
-
-    def state(self, thing: Any) -> dict[str, Any]:
-        """Return the number of examples, equal ones counted."""
-        return {"n": thing.n}
-
-    def make(self, parameters: dict[str, Any]) -> Any:
-        """Return what `tune` found."""
-        checked_names("parameters", parameters, self._attributes)
-        trials = [Trial(checked_kernel(kernel), *map(float, rest)) for kernel, *rest in parameters["trials"]]
-        prefix = [(np.frombuffer(x), y) for x, y in parameters["prefix"]]
-        return Tuning(trials, prefix, parameters["classes"])
-
-    def give(self, thing: Any, state: dict[str, Any]) -> None:
-        """Set the number of examples."""
-        super().give(thing, state)
-        thing.n = whole("n", state["n"], thing.n)
-
-
 register(
     NeighboursForm(NearestNeighbours),
     CentroidForm(NearestCentroid),
     DistancesForm(NeighbourDistances),
-    WindowForm(SlidingWindow),
-    FrozenForm(FrozenScorer),
-    TuningForm(Tuning),
 )

@@ -1,0 +1,9 @@
+"""The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
+
+from .calibrator import VennAbersCalibrator as VennAbersCalibrator
+from .classifiers import ConformalClassifier as ConformalClassifier
+from .classifiers import VennClassifier as VennClassifier
+from .cross_fitting import CrossVennAbers as CrossVennAbers
+from .river import RiverClassifier as RiverClassifier
+from .river_model import FromRiver as FromRiver
+from .svc import ProbabilitySVC as ProbabilitySVC

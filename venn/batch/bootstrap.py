@@ -1,0 +1,381 @@
+"""Probabilities of two classes as votes of linear support vector machines on resamples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from venn.adapters.checks import validate_data
+from venn.batch.resamples import Draw, Fitted, Linear, resampled
+from venn.parameters import integer, positive, share
+from venn.prediction import Floats, Integers
+
+CS = tuple(2.0**k for k in range(-6, 5))
+CHUNK = 2_000_000  # scores at a time
+ROUNDING = 1e-12  # sums of votes closer to 1/2 are 1/2; scores closer to the threshold, as a share, are on it
+
+
+class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Probabilities of two classes by the bootstrap of linear support vector machines, for scikit-learn.
+
+    Algorithm 1 of the reference. For each C a machine is trained on each of `resamples` samples of the examples with
+    replacement, the same ones for each C, and its accuracy is that on the examples left out. The probability of the
+    first class by C is the share of machines with a score below 0. Those by the values of C whose mean accuracy is
+    within `epsilon` of the largest are averaged with weights in proportion to the squared accuracy.
+
+    It is a heuristic: nothing is proved of these probabilities. They say how sure the resamples are of the decision,
+    not how often the label is so: with many examples they go to 0 and 1, and are not calibrated then.
+
+    Parameters
+    ----------
+    Cs : sequence of floats > 0
+        By default 2^-6, ..., 2^4. These are C of 1/2 |w|^2 + C sum xi; that of the reference, w'w + C sum xi, is twice
+        as large: its grid 2^-5, ..., 2^5 is the default.
+    resamples : int >= 1, default 500
+    epsilon : float >= 0, default 0.02
+        The reference does not give its own. With 0 only the best C is left, or those which are equally good.
+    base : estimator, optional
+        Of a parameter C, with `fit` and `decision_function`, such as `ConstrainedSVC` (Ctrl2 of the reference), fitted
+        to each resample: with the multiplicities as `sample_weight`, or to copies of examples if it takes no weights.
+        By default a linear support vector machine, in its own implementation.
+    sensitivity : float in [0, 1], optional
+        Ctrl1 of the reference: a score counts as negative below -a, where a >= 0 is least so that this share of the
+        positive examples has a probability above 1/2. Those are the positive examples trained on, each with the votes
+        of the machines it was left out of. By default a = 0. See also `controlled`.
+    random_state : int, RandomState or None
+    jobs : int >= 1, default 1
+        Threads. The answers are the same bit for bit.
+    progress : callable, optional
+        Called with the numbers of resamples done and of all.
+
+    Attributes
+    ----------
+    classes_ : (2,) array
+        Labels in sorted order; the second is the positive class.
+    accuracies_ : (R,) array
+        Mean accuracy by C on examples left out, NaN where all fits failed.
+    weights_ : (R,) array
+        Weights of the values of C; 0 for those left out. They sum to 1.
+    threshold_ : float
+        The number a.
+    outcomes_ : Counter
+        Number of fits by outcome: "optimal", or by `base` its `status_` if it has one, else "fitted"; or the name of
+        the error that was raised: such a fit has no vote.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        Where X had names.
+
+    Notes
+    -----
+    Resamples of one class are drawn again. A resample that leaves no example out has no accuracy. A score of 0 counts
+    as positive. A fit ends when its objective is at most 1e-6 of it above the least.
+
+    References
+    ----------
+    Benitez-Pena, Blanquero, Carrizosa & Ramirez-Cobo (2020), "Cost-sensitive probabilistic predictions for support
+    vector machines".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = BootstrapSVC(resamples=20, Cs=[0.1, 1.0], random_state=0).fit(X[:400], y[:400])
+    >>> p = model.predict_proba(X[400:])
+    >>> p.shape, bool(((0 <= p) & (p <= 1)).all()), bool(model.score(X[400:], y[400:]) > 0.9)
+    ((169, 2), True, True)
+    >>> careful = model.controlled(X[:400], y[:400], sensitivity=1.0)
+    >>> bool((careful.predict_proba(X[400:])[:, 1] >= p[:, 1]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: Sequence[float] = CS,
+        resamples: int = 500,
+        epsilon: float = 0.02,
+        *,
+        base: Any = None,
+        sensitivity: float | None = None,
+        random_state: Any = None,
+        jobs: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.Cs = Cs
+        self.resamples = resamples
+        self.epsilon = epsilon
+        self.base = base
+        self.sensitivity = sensitivity
+        self.random_state = random_state
+        self.jobs = jobs
+        self.progress = progress
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
+        return {"binary_only": True, "non_deterministic": self.random_state is None}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+    def fit(self, X: Any, y: Any) -> BootstrapSVC:
+        """Train on resamples.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        y : (n,) labels of two classes
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter, X or y are not that; or no resample leaves an example out. What was fitted before stays.
+        NotConverged
+            The solver does not reach its tolerance.
+        RuntimeError
+            All fits of `base` failed; the last error is the cause.
+        """
+        fitted = copy(self)  # a refused fit leaves no trace
+        fitted._fit(X, y)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _checked(self) -> tuple[list[float], int, float, int, float | None]:
+        try:
+            Cs = [positive("Cs", C) for C in self.Cs]
+        except TypeError as error:
+            raise TypeError(f"Cs must be a sequence of finite numbers > 0, got {self.Cs!r}") from error
+        if not Cs:
+            raise ValueError(f"Cs must hold at least one number, got {self.Cs!r}")
+        wanted = None if self.sensitivity is None else share("sensitivity", self.sensitivity)
+        if self.base is not None and (
+            isinstance(self.base, type)
+            or not all(callable(getattr(self.base, name, None)) for name in ("fit", "decision_function", "get_params"))
+            or "C" not in self.base.get_params()
+        ):
+            raise TypeError(
+                "base must be an estimator with fit, decision_function and a parameter C, such as ConstrainedSVC(), "
+                f"got {self.base!r}"
+            )
+        epsilon = positive("epsilon", self.epsilon, zero=True)
+        return Cs, integer("resamples", self.resamples, 1), epsilon, integer("jobs", self.jobs, 1), wanted
+
+    def _fit(self, X: Any, y: Any) -> None:
+        Cs, resamples, epsilon, jobs, wanted = self._checked()
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(y)}, "
+                f"and y must hold 2 classes, got {len(classes)}"
+            )
+        if len(classes) < 2:
+            raise ValueError(f"y must hold 2 classes, got {len(classes)} class")
+        signs = np.where(codes == 1, 1.0, -1.0)
+        draws = list(resampled(codes, resamples, check_random_state(self.random_state)))
+        if all(len(draw.out) == 0 for draw in draws):
+            raise ValueError(f"X must have examples that some resample leaves out, got {len(X)} and none of them")
+        scorers: Any = Linear(X, signs, Cs) if self.base is None else Fitted(X, y, self.base, Cs)
+        found: list[list[Any]] = [[] for _ in Cs]
+        # Of each C, resamples that have a scorer; and accuracies.
+        where: list[list[int]] = [[] for _ in Cs]
+        accuracies: list[list[float]] = [[] for _ in Cs]
+        outcomes: Counter[str] = Counter()
+
+        def accuracy(scorer: Any, draw: Draw) -> float:
+            right = (scorers.own_scores(scorer, draw.out) >= 0) == (signs[draw.out] > 0)
+            return float(right.mean())
+
+        def one(draw: Draw) -> tuple[list[Any], list[str], list[float]]:
+            own, said = scorers.fit(draw)
+            return own, said, [np.nan if f is None or len(draw.out) == 0 else accuracy(f, draw) for f in own]
+
+        with ThreadPoolExecutor(jobs) as pool:
+            for b, (own, said, accurate) in enumerate(pool.map(one, draws) if jobs > 1 else map(one, draws)):
+                outcomes.update(said)
+                for r, scorer in enumerate(own):
+                    if scorer is not None:
+                        found[r].append(scorer)
+                        where[r].append(b)
+                    if not np.isnan(accurate[r]):
+                        accuracies[r].append(accurate[r])
+                if self.progress is not None:
+                    self.progress(b + 1, resamples)
+        if not any(found):
+            raise RuntimeError(
+                f"base must be fitted to some resample, got {dict(outcomes)} from {self.base!r}"
+            ) from scorers.error
+        self.accuracies_ = np.array([np.mean(own) if own else np.nan for own in accuracies])
+        if np.isnan(self.accuracies_).all():
+            raise ValueError(f"base must be fitted to some resample that leaves examples out, got {dict(outcomes)}")
+        self.weights_ = accuracy_weights(self.accuracies_, epsilon)
+        self.classes_ = classes
+        self.outcomes_ = outcomes
+        self.threshold_ = 0.0
+        chosen = np.flatnonzero(self.weights_)
+        if wanted is not None:
+            medians = self._left_out(scorers, codes, draws, [found[r] for r in chosen], [where[r] for r in chosen])
+            self.threshold_ = least_threshold(medians, wanted)
+        self._scorers, self._packed = scorers, scorers.packed([found[r] for r in chosen])
+
+    def _left_out(
+        self, scorers: Any, codes: Integers, draws: list[Draw], found: list[list[Any]], where: list[list[int]]
+    ) -> Floats:
+        """Return medians of the scores of positive examples trained on, by machines that they were left out of."""
+        some = np.flatnonzero(codes == 1)
+        weights = self.weights_[self.weights_ > 0]
+        room = max(1, CHUNK // sum(len(own) for own in found))
+        medians = []
+        for first in range(0, len(some), room):
+            part = some[first : first + room]
+            out = np.array([draw.counts[part] == 0 for draw in draws]).T
+            scores, votes = [], []
+            for own, places, weight in zip(found, where, weights, strict=True):
+                scores.append(np.column_stack([scorers.own_scores(scorer, part) for scorer in own]))
+                votes.append(weight * shares(out[:, places]))
+            medians.append(lower_medians(np.concatenate(scores, axis=1), np.concatenate(votes, axis=1)))
+        every = np.concatenate(medians)
+        known = every[~np.isnan(every)]
+        if len(known) == 0:
+            raise ValueError("sensitivity must have positive examples that some resample leaves out, got none")
+        return known
+
+    def _objects(self, X: Any) -> Floats:
+        check_is_fitted(self, "weights_")
+        checked: Floats = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return checked
+
+    def _scores(self, X: Floats) -> Iterator[tuple[slice, list[Floats]]]:
+        """Yield parts of the objects, and of each the (m, B) scores by each C that counts."""
+        room = max(1, CHUNK // sum(len(own) for own in self._packed))
+        for first in range(0, len(X), room):
+            part = slice(first, first + room)
+            read = self._scorers.reader(X[part])
+            yield part, [read(own) for own in self._packed]
+
+    def controlled(self, X: Any, y: Any, sensitivity: float) -> BootstrapSVC:
+        """Return a copy whose threshold gives positive examples at hand their wanted share of probabilities above 1/2.
+
+        The reference seems to take those that it then evaluates. That is optimistic: use examples kept for it.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        y : (n,) labels of `classes_`, at least one positive
+        sensitivity : float in [0, 1]
+        """
+        wanted = share("sensitivity", sensitivity)
+        objects = self._objects(X)
+        y = np.asarray(y)
+        if y.shape != (len(objects),):
+            raise ValueError(f"y must have shape ({len(objects)},), one label for each object, got {y.shape}")
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            i = int(unknown.argmax())
+            raise ValueError(f"y must hold labels of {self.classes_.tolist()!r}, got {y[i]!r} at {i}")
+        objects = objects[y == self.classes_[1]]
+        if len(objects) == 0:
+            raise ValueError(f"y must hold at least one {self.classes_.tolist()[1]!r}, got none")
+        weights = self.weights_[self.weights_ > 0]
+        medians = np.empty(len(objects))
+        for part, scores in self._scores(objects):
+            votes = [weight * shares(np.ones(own.shape, bool)) for own, weight in zip(scores, weights, strict=True)]
+            medians[part] = lower_medians(np.concatenate(scores, axis=1), np.concatenate(votes, axis=1))
+        other = copy(self)
+        other.threshold_ = least_threshold(medians, wanted)
+        return other
+
+    def probabilities(self, X: Any, threshold: float) -> Floats:
+        """Return (n, 2) probabilities if a score counts as negative below -threshold; `predict_proba` has its own.
+
+        That of `classes_[1]` does not fall as the threshold rises; with 0 it is that of Algorithm 1.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        threshold : float >= 0
+        """
+        a = positive("threshold", threshold, zero=True)
+        objects = self._objects(X)
+        weights = self.weights_[self.weights_ > 0]
+        negative = np.zeros(len(objects))
+        for part, scores in self._scores(objects):
+            for own, weight in zip(scores, weights, strict=True):
+                negative[part] += weight * (own < -a).mean(axis=1)
+        negative = np.minimum(negative, 1.0)  # weights sum to 1 up to rounding
+        return np.column_stack([negative, 1.0 - negative])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return (n, 2) probabilities of the classes of n objects.
+
+        Parameters
+        ----------
+        X : (n, d) array or data frame of finite numbers
+        """
+        check_is_fitted(self, "weights_")
+        return self.probabilities(X, self.threshold_)
+
+    def predict(self, X: Any) -> Any:
+        """Return (n,) labels of n objects, as for `predict_proba`: `classes_[1]` where its probability is above 1/2."""
+        second = self.predict_proba(X)[:, 1] > 0.5 + ROUNDING
+        return self.classes_[second.astype(np.int64)]
+
+
+def accuracy_weights(accuracies: Floats, epsilon: float) -> Floats:
+    """Return weights in proportion to squares of accuracies within `epsilon` of the largest; others, and NaN, have 0.
+
+    >>> accuracy_weights(np.array([0.6, 0.8, np.nan, 0.5]), 0.25).round(2)
+    array([0.36, 0.64, 0.  , 0.  ])
+    """
+    kept = np.nan_to_num(accuracies, nan=-np.inf) >= np.nanmax(accuracies) - epsilon
+    squares = np.where(kept, accuracies, 0.0) ** 2 if np.nanmax(accuracies) > 0 else kept.astype(np.float64)
+    weights: Floats = squares / squares.sum()
+    return weights
+
+
+def shares(counted: Any) -> Floats:
+    """Return (m, B) shares, by row, of the entries that are counted: equal, and 0 for the others."""
+    many = counted.sum(axis=1, keepdims=True)
+    found: Floats = counted / np.maximum(many, 1)
+    return found
+
+
+def lower_medians(scores: Floats, votes: Floats) -> Floats:
+    """Return (m,) least scores, by row, up to which at least half of the votes lie; NaN without votes.
+
+    The votes below t are less than half of all where t is at most that score, and only there.
+
+    >>> lower_medians(np.array([[3.0, 1.0, 2.0, 4.0]]), np.ones((1, 4)))
+    array([2.])
+    """
+    order = scores.argsort(axis=1)
+    total = np.take_along_axis(votes, order, axis=1).cumsum(axis=1)
+    first = (total >= total[:, -1:] * (0.5 - ROUNDING)).argmax(axis=1)
+    medians: Floats = np.take_along_axis(scores, order, axis=1)[np.arange(len(scores)), first]
+    return np.where(total[:, -1] > 0, medians, np.nan)
+
+
+def least_threshold(medians: Floats, wanted: float) -> float:
+    """Return the least a >= 0 so that the share `wanted` of these medians is at least -a; a little more, for rounding.
+
+    >>> round(least_threshold(np.array([-0.5, -0.1, 0.3, 2.0]), 0.75), 9)
+    0.1
+    """
+    many = int(np.ceil(wanted * len(medians) - 1e-9))
+    a = 0.0 if many == 0 else -float(np.sort(medians)[::-1][many - 1])
+    return a + ROUNDING * (1.0 + a) if a > 0 else 0.0

@@ -1,0 +1,17 @@
+"""The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
+
+from .distances import NeighbourDistances as NeighbourDistances
+from .frozen import FrozenScorer as FrozenScorer
+from .kernels import RBF as RBF
+from .kernels import Linear as Linear
+from .kernels import Polynomial as Polynomial
+from .least_squares import LeastSquaresSVM as LeastSquaresSVM
+from .logistic import KernelLogisticRegression as KernelLogisticRegression
+from .machine import NotConverged as NotConverged
+from .objects import NearestCentroid as NearestCentroid
+from .objects import NearestNeighbours as NearestNeighbours
+from .one_vs_all import OneVsAllSVM as OneVsAllSVM
+from .one_vs_one import OneVsOneSVM as OneVsOneSVM
+from .tuning import Tuning as Tuning
+from .tuning import tune as tune
+from .window import SlidingWindow as SlidingWindow

@@ -1,0 +1,106 @@
+"""Checks of what a machine is given: an object, a label, a place, weights; all say what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.machines.sparse import is_sparse
+from venn.prediction import Floats, Label
+
+
+def code_of(y: Any, codes: dict[Label, int]) -> int:
+    """Return the class code of label `y`, or say what it must be."""
+    try:
+        return codes[y]
+    except (KeyError, TypeError):
+        raise ValueError(f"y must be one of the classes {list(codes)!r}, got {y!r}") from None
+
+
+def check_code(j: Any, c: int) -> None:
+    """Raise when `j` is not a class code."""
+    if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < c:
+        raise ValueError(f"j must be a class code from 0 to {c - 1}, got {j!r}")
+
+
+def checked_place(i: Any, n: int) -> int:
+    """Return the place of one of `n` examples in order of arrival, or say what is wrong with it."""
+    requirement = f"i must be an integer from 0 to n - 1, of n = {n} examples, got {i!r}"
+    if isinstance(i, bool | np.bool_) or not isinstance(i, int | np.integer):
+        raise TypeError(requirement)
+    if not 0 <= i < n:
+        raise ValueError(requirement)
+    return int(i)
+
+
+def checked_weight(weight: Any) -> float:
+    """Return the weight of an example, or say what is wrong with it."""
+    requirement = f"weight must be a finite number >= 0, got {weight!r}"
+    if isinstance(weight, bool | np.bool_) or not isinstance(weight, int | float | np.integer | np.floating):
+        raise TypeError(requirement)
+    try:
+        clean = float(weight)
+    except OverflowError:  # an integer that no float holds
+        clean = np.inf
+    if not 0 <= clean < np.inf:
+        raise ValueError(requirement)
+    return clean
+
+
+def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
+    """Return (c,) weights of the classes, 1 each by default, or say what is wrong with them."""
+    c = len(classes)
+    if weights is None:
+        return np.ones(c)
+    try:
+        clean = np.array([checked_weight(weight) for weight in weights])
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}"
+        ) from None
+    if clean.shape != (c,) or not (clean > 0).all():
+        raise ValueError(
+            f"class_weights must be {c} finite numbers > 0, one for each class in order, got {weights!r}: leave "
+            "out the examples of a class that shall weigh nothing"
+        )
+    clean.setflags(write=False)
+    return clean
+
+
+def shown_class_weights(weights: Floats) -> str:
+    """Return what a repr says of the weights of the classes: nothing where all are 1."""
+    return "" if (weights == 1).all() else f", class_weights={weights.tolist()!r}"
+
+
+def clean_object(x: Any, features: int | None) -> Floats:
+    """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
+    if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
+        raise TypeError(
+            f"x must be one object, a sequence of numbers, got a {type(x).__name__}: "
+            "iterate over its rows with streams.from_arrays"
+        )
+    if is_sparse(x):
+        raise TypeError(
+            f"x must be dense here, got a sparse {type(x).__name__}: pass x.toarray().ravel(), or use a machine with a "
+            "kernel, such as LeastSquaresSVM"
+        )
+    if np.ma.isMaskedArray(x):
+        raise TypeError(f"x must have no masked values, got {x!r}")
+    try:
+        clean = np.asarray(x)
+        if clean.dtype.kind not in "fiub":
+            raise TypeError
+        # A copy; -0.0 and 0.0 become one value, for equal objects must have equal bytes.
+        clean = clean.astype(np.float64) + 0.0
+    except (TypeError, ValueError):
+        raise TypeError(f"x must be a sequence of numbers, got {x!r}") from None
+    if clean.ndim != 1 or clean.size == 0:
+        raise ValueError(f"x must have one dimension and at least one feature, got shape {clean.shape}")
+    if features is not None and clean.size != features:
+        raise ValueError(f"x must have {features} features as the first object had, got {clean.size}")
+    if not np.isfinite(clean).all():
+        where = int(np.flatnonzero(~np.isfinite(clean))[0])
+        raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
+    return clean

@@ -1,0 +1,6 @@
+"""Calibrators: scores of any scorer into probabilities, by a calibration set of its own."""
+
+import lazy_loader
+
+# `__init__.pyi` lists the names: one is imported when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

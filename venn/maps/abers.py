@@ -1,0 +1,324 @@
+"""Inductive Venn-Abers: a score into a pair of probabilities, online and in a batch."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from venn._compiled import hull_tree as tree
+from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
+from venn.maps.checks import binary_labels, finite_array
+from venn.parameters import is_number
+from venn.prediction import Floats, Integers
+from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, saved
+
+_FILL = 3 * WIDTH // 4  # scores in a leaf of a tree built at once: room for some insertions
+_REBUILD = 16  # a batch of more than this part of the distinct scores: cheaper to build the tree anew
+
+
+def _score(score: Any) -> float:
+    if type(score) is not float:
+        if not is_number(score):
+            raise TypeError(f"score must be a finite number, got {score!r}")
+        try:
+            score = float(score)
+        except OverflowError:
+            raise ValueError(f"score must be a finite number, got {score!r}") from None
+    if not isfinite(score):
+        raise ValueError(f"score must be a finite number, got {score}")
+    return score  # type: ignore[no-any-return]
+
+
+def _label(y: Any) -> int:
+    if type(y) is int and 0 <= y <= 1:
+        return y
+    if not (isinstance(y, int | float | np.bool_ | np.integer | np.floating) and (y == 0 or y == 1)):
+        raise ValueError(f"y must be 0, 1, False or True, got {y!r}")
+    return int(y)
+
+
+def _pooled(scores: Floats, blocks: Integers) -> tuple[Floats, Integers]:
+    """Return the distinct scores in order and the sums of their blocks: ties are one weighted point."""
+    order = scores.argsort(kind="stable")
+    scores, blocks = scores[order], blocks[order]
+    first = np.flatnonzero(np.diff(scores, prepend=-np.inf) > 0)
+    return scores[first], np.add.reduceat(blocks, first) if first.size else blocks
+
+
+@saved
+class VennAbers(Saved):
+    """Inductive Venn-Abers calibrator, kept exact while examples come and go one at a time.
+
+    For a score s, p0 and p1 are the isotonic regression of the calibration set and (s, 0), or (s, 1), read
+    at s. Tied scores are one weighted point, ties with s too. If the calibration examples and the new one
+    are exchangeable, and the scorer was trained on other data, the one of p0 and p1 that belongs to the true
+    label is perfectly calibrated: E[y | p_y] = p_y. Always p1 - p0 >= 1 / (k + 1) for k examples; without
+    examples the answer is (0, 1).
+
+    The answer depends on the calibration set as a multiset, to the last bit: labels are counted in
+    integers, and only the fit is divided. An insertion, deletion or query costs O(log^2 k) and compiled code
+    does it in microseconds; memory is O(k). At most 2^31 - 1 examples.
+
+    Every method refuses a score that is not a finite number (`TypeError`, `ValueError`) and a label that is
+    not 0, 1, False or True (`ValueError`), and a refused call changes nothing. -0.0 equals 0.0.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of
+    validity", arXiv:1511.00213; hulls as in Overmars & van Leeuwen (1981).
+
+    Examples
+    --------
+    >>> calibrator = VennAbers()
+    >>> calibrator.query(0.5)
+    (0.0, 1.0)
+    >>> for score, y in [(0.1, 0), (0.4, 1), (0.5, 0), (0.9, 1)]:
+    ...     calibrator.insert(score, y)
+    >>> calibrator.query(0.5)
+    (0.3333333333333333, 0.6666666666666666)
+    >>> calibrator.delete(0.4, 1)
+    >>> calibrator.query(0.5)
+    (0.0, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self._build(np.array([-np.inf]), np.array([0]))
+
+    def _build(self, scores: Floats, blocks: Integers) -> None:
+        """Start from distinct scores in order and their blocks, minus infinity with 0 first."""
+        used = -(-len(scores) // _FILL)
+        room = used + used // 4 + 3
+        self._nodes = np.zeros((room, 8), np.int64)
+        self._leaves = np.zeros((room, LEAF), np.int64)
+        tree.build(self._nodes, self._leaves, scores, blocks, used)
+
+    def _grow(self) -> None:
+        """Double the room; called when there is none left."""
+        self._check_room(1)
+        used = len(self._nodes)
+        nodes, leaves = np.zeros((2 * used, 8), np.int64), np.zeros((2 * used, LEAF), np.int64)
+        nodes[:used], leaves[:used] = self._nodes, self._leaves
+        tree.release_rest(nodes, leaves, used)
+        self._nodes, self._leaves = nodes, leaves
+
+    def _check_room(self, more: int) -> None:
+        if len(self) + more > LIMIT:
+            raise OverflowError(f"a calibration set must have at most {LIMIT} examples, got {len(self) + more}")
+
+    def __len__(self) -> int:
+        """Number of examples in the calibration set."""
+        return int(self._nodes[0, tree.TOTAL]) // ONE
+
+    def __repr__(self) -> str:
+        return f"<VennAbers of {len(self)} examples>"
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The distinct scores and the packed examples at each: they decide all answers, their place in memory none."""
+        scores, blocks = tree.contents(self._nodes, self._leaves)
+        return {"scores": scores[1:], "blocks": blocks[1:]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`, or raise a ValueError where it holds none."""
+        checked_keys("state", state, ("scores", "blocks"))
+        scores, blocks = checked_blocks(state["scores"], state["blocks"])
+        self._build(np.append(-np.inf, scores), np.append(0, blocks))
+
+    def insert(self, score: float, y: int) -> None:
+        """Insert one example.
+
+        Parameters
+        ----------
+        score : float
+            Finite.
+        y : 0, 1, False or True
+        """
+        score, y = _score(score), _label(y)
+        while tree.insert(self._nodes, self._leaves, score, y) == tree.FULL:
+            self._grow()
+
+    def delete(self, score: float, y: int) -> None:
+        """Delete one example, as a sliding window does with its oldest.
+
+        Parameters
+        ----------
+        score : float
+            Finite.
+        y : 0, 1, False or True
+
+        Raises
+        ------
+        ValueError
+            The calibration set holds no such example.
+        """
+        score, y = _score(score), _label(y)
+        if tree.delete(self._nodes, self._leaves, score, y) == tree.ABSENT:
+            raise ValueError(f"score and y must be those of a calibration example, got ({score}, {y})")
+
+    def insert_many(self, scores: Any, labels: Any) -> None:
+        """Insert examples; all or, when one is refused, none.
+
+        Parameters
+        ----------
+        scores : (n,) finite numbers
+        labels : (n,) of 0, 1, False or True
+        """
+        new = finite_array("scores", scores)
+        codes = binary_labels("labels", labels, len(new))
+        self._check_room(len(new))
+        done = 0
+        if len(new) * _REBUILD > len(self):
+            old, blocks = tree.contents(self._nodes, self._leaves)
+            distinct, blocks = _pooled(np.append(old[1:], new), np.append(blocks[1:], ONE + codes))
+            self._build(np.append(-np.inf, distinct), np.append(0, blocks))
+            done = len(new)
+        while done < len(new):
+            done = tree.insert_all(self._nodes, self._leaves, new, codes, done)
+            if done < len(new):
+                self._grow()
+
+    def merge(self, other: VennAbers) -> VennAbers:
+        """Return a new calibrator of the examples of both; they stay as they are.
+
+        The answers are those of one that was given all the examples, to the last bit, in whatever order and grouping
+        parts are merged. It costs as much as building both anew, O(k).
+
+        Parameters
+        ----------
+        other : VennAbers
+
+        Raises
+        ------
+        TypeError
+            It is none.
+        OverflowError
+            There are more than 2^31 - 1 examples together.
+
+        Examples
+        --------
+        >>> one, other = VennAbers(), VennAbers()
+        >>> one.insert_many([0.1, 0.5], [0, 0])
+        >>> other.insert_many([0.4, 0.9], [1, 1])
+        >>> one.merge(other).query(0.5)
+        (0.3333333333333333, 0.6666666666666666)
+        """
+        if not isinstance(other, VennAbers):
+            raise TypeError(f"other must be a VennAbers, to be merged with one, got {other!r}")
+        self._check_room(len(other))
+        both = VennAbers()
+        (a, of_a), (b, of_b) = (tree.contents(part._nodes, part._leaves) for part in (self, other))
+        scores, blocks = _pooled(np.append(a[1:], b[1:]), np.append(of_a[1:], of_b[1:]))
+        both._build(np.append(-np.inf, scores), np.append(0, blocks))
+        return both
+
+    def query(self, score: float) -> tuple[float, float]:
+        """Return p0 and p1 at a score, leaving no trace.
+
+        Parameters
+        ----------
+        score : float
+            Finite.
+
+        Returns
+        -------
+        (float, float)
+            0 <= p0 < p1 <= 1.
+        """
+        answer: tuple[float, float] = tree.query(self._nodes, self._leaves, _score(score))
+        return answer
+
+    def query_many(self, scores: Any) -> Floats:
+        """Return (n, 2): p0 and p1 at each of n finite scores, leaving no trace."""
+        answers: Floats = tree.query_all(self._nodes, self._leaves, finite_array("scores", scores))
+        return answers
+
+
+class Table:
+    """All answers of one calibration set, computed at once: O(k log k), then O(log k) for a score."""
+
+    def __init__(self, scores: Floats, labels: Integers) -> None:
+        self._fit(scores, ONE + labels)
+
+    @property
+    def contents(self) -> tuple[Floats, Integers]:
+        """(m,) distinct scores in order, and what is at each, packed."""
+        return self._scores, self._blocks
+
+    @classmethod
+    def of_blocks(cls, scores: Floats, blocks: Integers) -> Table:
+        """Return the table of scores and what is at each, packed; ties are added up."""
+        table = cls.__new__(cls)
+        table._fit(scores, blocks)
+        return table
+
+    def _fit(self, scores: Floats, blocks: Integers) -> None:
+        self._scores, self._blocks = _pooled(scores, blocks)
+        above = precompute(self._blocks)
+        # Seen from the other side, with labels exchanged, label 0 is label 1.
+        mirrored = (self._blocks // ONE) * ONE + self._blocks // ONE - self._blocks % ONE
+        below = precompute(mirrored[::-1].copy())[::-1]
+        # A score outside belongs to no block: p0 = 0 below all, p1 = 1 above all.
+        self._p0 = np.append(0.0, (below // ONE - below % ONE) / (below // ONE))
+        self._p1 = np.append((above % ONE) / (above // ONE), 1.0)
+
+    def merge(self, other: Table) -> Table:
+        """Return the table of the calibration sets of both."""
+        return Table.of_blocks(np.append(self._scores, other._scores), np.append(self._blocks, other._blocks))
+
+    def read(self, scores: Floats) -> Floats:
+        """Return (n, 2): p0 and p1 at each score."""
+        p0 = self._p0[self._scores.searchsorted(scores, side="right")]
+        p1 = self._p1[self._scores.searchsorted(scores, side="left")]
+        return np.column_stack([p0, p1])
+
+
+def checked_blocks(scores: Any, blocks: Any) -> tuple[Floats, Integers]:
+    """Return distinct scores and what is at each, packed, as saved; or say what is wrong with them."""
+    m = held_rows("scores", scores)
+    scores, blocks = held_finite("scores", scores, (m,)), held_array("blocks", blocks, (m,), np.int64)
+    count, positive = blocks >> 32, blocks & 0xFFFFFFFF
+    if not ((np.diff(scores) > 0).all() and (count >= 1).all() and (positive <= count).all()):
+        raise ValueError("scores must be distinct and in order, with a number of examples each")
+    if m and sum(count.tolist()) > LIMIT:
+        raise ValueError(f"blocks must be at most {LIMIT} examples")
+    return scores, blocks
+
+
+def venn_abers(calibration_scores: Any, calibration_labels: Any, scores: Any) -> Floats:
+    """Return p0 and p1 of inductive Venn-Abers at every score, from one calibration set.
+
+    The same numbers as those of `VennAbers`, by precomputing all fits: O(k log k) for k calibration
+    examples, then O(log k) for a score.
+
+    Parameters
+    ----------
+    calibration_scores : (k,) finite numbers
+        From a scorer that was trained on other data.
+    calibration_labels : (k,) of 0, 1, False or True
+    scores : (n,) finite numbers
+
+    Returns
+    -------
+    (n, 2) float64
+        p0 and p1 of each score.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A score is not a finite number, a label not binary, or lengths differ.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), arXiv:1511.00213, algorithms 1 to 4.
+
+    Examples
+    --------
+    >>> venn_abers([0.1, 0.4, 0.5, 0.9], [0, 1, 0, 1], [0.0, 0.5])
+    array([[0.        , 0.5       ],
+           [0.33333333, 0.66666667]])
+    """
+    clean = finite_array("calibration_scores", calibration_scores)
+    labels = binary_labels("calibration_labels", calibration_labels, len(clean))
+    return Table(clean, labels).read(finite_array("scores", scores))

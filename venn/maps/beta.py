@@ -1,0 +1,385 @@
+"""Scaling by Beta distributions: one map for two classes, or one for each predicted class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import betainc, betaincc, betaincinv, betaln
+
+from venn._compiled.beta import squared_error
+from venn.maps.checks import binary_examples, class_examples, class_scores, finite_array
+from venn.maps.sigmoids import (
+    Fitted,
+    FittedConstant,
+    logistic,
+    soft_targets,
+    softmax,
+)
+from venn.parameters import Parameters, flag
+from venn.prediction import Floats, Integers
+from venn.saved import saved
+
+Shapes = tuple[float, float]
+
+LOG_TINY = np.log(1e-11)  # relative error to which the tails of a Beta law are powers
+NODES = 48  # memberships at which a law is inverted while a dispersion is sought; log-odds between are interpolated
+FACTOR = 4.0  # between neighbours on the grid of dispersions where the search begins, at most
+SMALLEST, LARGEST = 2.0**-6, 2.0**20  # dispersions of the Beta-2 map
+EACH = 8  # whole dispersions beyond the least that are tried one by one: minima lie close together among small ones
+ONE_POINT = 2.0**30  # a moment estimate beyond it: memberships that differ by less than what their law can be told by
+ONE_MEMBERSHIP = 1e-4  # variance below which the memberships of a predicted class count as one
+CERTAIN = 1 - 1e-6  # membership above which those of the other classes say nothing about their shares
+
+
+def tails(shapes: Shapes, membership: Floats, rest: Floats) -> tuple[Floats, Floats]:
+    """Return F(m) and 1 - F(m) of a Beta distribution, from m and 1 - m: none of the four loses digits near 0."""
+    a, b = shapes
+    mirrored = rest < membership
+    law = np.where(mirrored, b, a), np.where(mirrored, a, b), np.minimum(membership, rest)
+    below, above = betainc(*law), betaincc(*law)
+    return np.where(mirrored, above, below), np.where(mirrored, below, above)
+
+
+def quantiles(shapes: Shapes, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return ln q and ln(1 - q) of the q with F(q) = lower, 1 - F(q) = upper."""
+    a: Any
+    b: Any
+    a, b = shapes
+    both = betaln(a, b)
+    low = lower <= upper
+    a, b, tail = np.where(low, a, b), np.where(low, b, a), np.where(low, lower, upper)
+    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(max(b, 1) q); the general inverse may be wrong by half below some
+    # 1e-16, or NaN. So near 1 too, where q has no digits left for 1 - q.
+    with np.errstate(divide="ignore"):
+        near, far = (np.log(tail) + np.log(a) + both) / a, (np.log1p(-tail) + np.log(b) + both) / b
+        near_0, near_1 = near < LOG_TINY - np.log(np.maximum(b, 1)), far < LOG_TINY - np.log(np.maximum(a, 1))
+        q = np.where(near_0, np.exp(np.minimum(near, 0.0)), betaincinv(a, b, np.where(near_0, 0.5, tail)))
+        log_q, log_rest = np.where(near_0, near, np.log(q)), np.where(near_1, far, np.log1p(-q))
+    return np.where(low, log_q, log_rest), np.where(low, log_rest, log_q)
+
+
+@saved
+@dataclass(frozen=True)
+class BetaTransform:
+    """From one Beta law to another: Q_outer(F_inner(m)). Equal shapes make it the identity."""
+
+    inner: Shapes
+    outer: Shapes
+
+    def __call__(self, membership: Floats, rest: Floats) -> tuple[Floats, Floats]:
+        """Return the scaled membership and 1 minus it, from a membership and 1 minus it."""
+        scaled, left = quantiles(self.outer, *tails(self.inner, membership, rest))
+        return np.exp(scaled), np.exp(left)
+
+
+@saved
+@dataclass(frozen=True)
+class Shift:
+    """m + by, clipped to [0, 1]."""
+
+    by: float
+
+    def __call__(self, membership: Floats, rest: Floats) -> tuple[Floats, Floats]:
+        """Return the scaled membership and 1 minus it, from a membership and 1 minus it."""
+        return np.clip(membership + self.by, 0, 1), np.clip(rest - self.by, 0, 1)
+
+
+class _Memberships(NamedTuple):
+    """Memberships of examples of which some are right, by distinct membership: so their order leaves no trace."""
+
+    log_odds: Floats  #: (m,) increasing
+    weights: Floats  #: (m,) of all examples there
+    right: Floats  #: (m,) of those that are right
+
+    @classmethod
+    def of(cls, log_odds: Floats, right: Any, weights: Floats) -> _Memberships:
+        """Gather (n,) examples of positive weight."""
+        distinct, where = np.unique(log_odds, return_inverse=True)
+        m = len(distinct)
+        total: Any = np.bincount(where, weights, m)
+        return cls(distinct, total, np.bincount(where, weights * right, m).astype(np.float64))
+
+    def moments(self) -> tuple[float, float, float]:
+        """Return mean, 1 - mean and variance (divided by the weight, so never above mean (1 - mean))."""
+        membership, rest = logistic(self.log_odds), logistic(-self.log_odds)
+        mean, rest_mean = (float(np.average(m, weights=self.weights)) for m in (membership, rest))
+        deviation = membership - mean if mean < rest_mean else rest - rest_mean
+        return mean, rest_mean, float(np.average(deviation * deviation, weights=self.weights))
+
+
+class _SquaredError:
+    """The squared error of Q_{mean N, (1 - mean) N}(F_inner(m)) against targets, less a constant, as N varies.
+
+    Of more than `NODES` memberships the law is inverted at some that are evenly spread in weight and log-odds alike.
+    Between them the log-odds that come out are interpolated by cubics. As a function of the log-odds that go in they
+    have the ratio of the densities for a slope, and run straight in the tails.
+    """
+
+    def __init__(self, inner: Shapes, mean: float, memberships: _Memberships, targets: Floats) -> None:
+        z, weights, _ = memberships
+        m, rest = logistic(z), logistic(-z)
+        nodes = _nodes(z, weights, np.flatnonzero((m > 0) & (rest > 0)))
+        lower, upper = tails(inner, m[nodes], rest[nodes])
+        moved = (lower > 0) & (upper > 0)  # the others stay 0 or 1, whatever N
+        nodes, self._tails = nodes[moved], (lower[moved], upper[moved])
+        within = slice(nodes[0], nodes[-1] + 1) if len(nodes) else slice(0)
+        self._mean = mean
+        self._weights, self._targets = weights[within] / weights.max(), targets[within]
+        self._widths = np.append(np.diff(z[nodes]), 1.0)
+        self._cell = np.repeat(np.arange(len(nodes)), np.append(np.diff(nodes), 1))
+        self._share = (z[within] - z[nodes][self._cell]) / self._widths[self._cell]
+        self._density = _log_density(inner, np.log(m[nodes]), np.log(rest[nodes]))
+
+    def __call__(self, dispersion: float) -> float:
+        """Return the error at N."""
+        outer = (self._mean * dispersion, (1 - self._mean) * dispersion)
+        log_q, log_rest = quantiles(outer, *self._tails)
+        slope = np.exp(self._density - _log_density(outer, log_q, log_rest))
+        found = squared_error(
+            self._cell, self._share, self._widths, log_q - log_rest, slope, self._weights, self._targets
+        )
+        return float(found)
+
+
+def _nodes(z: Floats, weights: Floats, among: Integers) -> Integers:
+    """Return at most `NODES` of some indices of increasing z, close where there is much weight and none far apart."""
+    if len(among) <= NODES:
+        return among
+    z, before = z[among], np.cumsum(weights[among]) - weights[among]
+
+    def cell(first: int, last: int) -> tuple[float, int, int]:
+        inside = before[last] - before[first + 1]
+        return float(-inside * (z[last] - z[first])), first, last
+
+    cells = [cell(0, len(z) - 1)]
+    while len(cells) < NODES - 1:
+        _, first, last = heappop(cells)
+        middle = int(np.searchsorted(z, 0.5 * (z[first] + z[last])))
+        middle = min(max(middle, first + 1), last - 1)
+        heappush(cells, cell(first, middle))
+        heappush(cells, cell(middle, last))
+    chosen: Integers = among[np.append(sorted(first for _, first, _ in cells), len(z) - 1)]
+    return chosen
+
+
+def _log_density(shapes: Shapes, log_q: Floats, log_rest: Floats) -> Floats:
+    """Return the logarithms of the density that the log-odds of a Beta law have."""
+    density: Floats = shapes[0] * log_q + shapes[1] * log_rest - betaln(*shapes)
+    return density
+
+
+def _least(error: Callable[[float], float], low: float, high: float) -> float:
+    """Return the N in [low, high] of least error: each minimum on a grid is improved between its neighbours."""
+    grid = np.linspace(np.log(low), np.log(high), 2 + int(np.log(high / low) / np.log(FACTOR)))
+    found = [(error(np.exp(x)), x) for x in grid]
+    errors = np.array([value for value, _ in found])
+    padded = np.concatenate([[np.inf], errors, [np.inf]])
+    for i in np.flatnonzero((errors < padded[:-2]) & (errors <= padded[2:])).tolist():
+        around = grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)]
+        at_end = i in (0, len(grid) - 1)
+        if at_end and error(np.exp(grid[i] + 1e-3 * (sum(around) / 2 - grid[i]))) >= errors[i]:
+            continue
+        least = minimize_scalar(lambda x: error(np.exp(x)), bounds=around, method="bounded", options={"xatol": 1e-7})
+        found.append((float(least.fun), float(least.x)))
+    return float(np.clip(np.exp(min(found)[1]), low, high))
+
+
+@saved
+@dataclass(frozen=True)
+class FittedBeta2:
+    """p = Q_outer(F_inner(m)), m = 1 / (1 + e^(-2 f)); F and Q of Beta distributions with the given shapes."""
+
+    inner: Shapes
+    outer: Shapes
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        return BetaTransform(self.inner, self.outer)(*_softmax_memberships(finite_array("scores", scores)))[0]
+
+
+def _softmax_memberships(f: Floats) -> tuple[Floats, Floats]:
+    with np.errstate(over="ignore"):
+        return logistic(2 * f), logistic(-2 * f)
+
+
+@saved
+class Beta2(Parameters):
+    """Binary Beta scaling: memberships by softmax scaling, carried from their Beta law to one with the right mean.
+
+    The membership is m = 1 / (1 + e^(-2 f)). A Beta law with shapes (mu M, (1 - mu) M) is fitted to the memberships by
+    moments, M = mu (1 - mu) / S - 1 with mean mu and variance S (a sum divided by the weight). The other has shapes
+    (pi N, (1 - pi) N), pi the rate of positives; p = Q(F(m)) with F of the first and Q of the second. N minimises
+    the squared error against Platt's soft targets, over 2^-6 <= N <= 2^20: against the labels themselves N would run
+    to 0 and p to 0 and 1 on separable data. The map is increasing. Scores of the wrong order give a large N,
+    where p is nearly pi everywhere. The search begins on a grid of factors 4, so of two minima closer than that
+    it may find the lesser one; of more than 48 distinct scores it interpolates (p moved by 2e-5 at most where tried).
+    N is a function of the set of examples, whatever their order.
+
+    One class only (or negatives of less than 1e-16 of the weight) gives Platt's target of that class everywhere.
+    Memberships that are all equal, or differ by so little that M > 2^30, give the constant pi. Scores like 1e6 and -1e6
+    have memberships 1 and 0, and these stay 1 and 0: bring scores to the scale of decision values first, or one error
+    has infinite log loss.
+
+    Notes
+    -----
+    Rueping (2004) names the method without its formulas; this definition is ours.
+
+    Examples
+    --------
+    >>> fitted = Beta2().fit([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0], [0, 1, 0, 1, 0, 1])
+    >>> fitted.outer[0] == fitted.outer[1], fitted([0.0]).round(9)  # rate 1/2, and all is symmetric
+    (True, array([0.5]))
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBeta2 | FittedConstant:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        positive, negative = float(w[y == 1].sum()), float(w[y == 0].sum())
+        of_negative, of_positive = soft_targets(positive, negative)
+        rate = positive / (positive + negative)
+        if rate in (0, 1):
+            return FittedConstant(of_positive if rate else of_negative)
+        with np.errstate(over="ignore"):
+            memberships = _Memberships.of(2 * f, y, w)
+        mean, rest_mean, variance = memberships.moments()
+        product = mean * rest_mean
+        if variance == 0 or variance * ONE_POINT < product:
+            return FittedConstant(rate)
+        spread = max(product / variance - 1, SMALLEST)
+        inner = (mean * spread, rest_mean * spread)
+        target = of_negative + (of_positive - of_negative) * memberships.right / memberships.weights
+        n = _least(_SquaredError(inner, rate, memberships, target), SMALLEST, LARGEST)
+        return FittedBeta2(inner, (rate * n, (1 - rate) * n))
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedBetaScaling(Fitted):
+    """The transformation of each predicted class, and the (c,) prior that stands in where there is none."""
+
+    transforms: tuple[BetaTransform | Shift | None, ...]
+    prior: Floats
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores."""
+        f = class_scores(scores, len(self.prior))
+        p = softmax(f)
+        predicted = f.argmax(axis=1)
+        for k, transform in enumerate(self.transforms):
+            rows = np.flatnonzero(predicted == k)
+            if transform is None:
+                p[rows] = self.prior
+                continue
+            others = np.arange(len(self.prior)) != k
+            membership, shares = p[rows, k], p[np.ix_(rows, others)]
+            rest = shares.sum(axis=1)
+            scaled, left = transform(membership, rest)
+            shares[membership > CERTAIN] = 1.0
+            shares *= (left / shares.sum(axis=1))[:, None]
+            p[rows, k], p[np.ix_(rows, others)] = scaled, shares
+        return p
+
+
+@saved
+class BetaScaling(Parameters):
+    """Garczarek's Beta scaling for several classes: one map for the memberships of each predicted class.
+
+    Memberships are the softmax of the scores: give logarithms of memberships where you have them. Of the n_k
+    examples whose largest score is that of class k (ties to the first class), CR is the fraction of that class; mu
+    and S are mean and variance of their memberships in it, and M = mu (1 - mu) / S - 1. The membership m of a new
+    object in its predicted class becomes s = Q_{CR N, (1 - CR) N}(F_{mu M, (1 - mu) M}(m)), F and Q of Beta
+    distributions. Those in other classes are multiplied by (1 - s) / (1 - m), or share 1 - s equally when
+    m > 1 - 1e-6.
+
+    N is the integer floor(min(n_k, M)), or, if `tuned`, the one from there to floor(max(n_k, M)), at least 1, with
+    the least squared error of s against being right (more than 8 above the first, of two minima closer than a
+    factor 4 it may be the lesser one).
+
+    When S < 1e-4, as with equal scores or one example, or CR = 1, as with scores that separate the class,
+    s = m - mu + CR clipped to [0, 1]. When CR = 0 or N = 0, and for a class that is predicted for no example, the
+    probabilities are the rates of the labels, also if one class only was there. Far scores have memberships 0 and
+    1, where s is 0 and 1, and one error has infinite log loss.
+
+    The map jumps where the predicted class changes. It need not keep that class the most probable one.
+
+    Parameters
+    ----------
+    tuned : bool, default False
+
+    Notes
+    -----
+    Rueping (2004) prints the same shapes for F and Q, which would change nothing. The R package klaR divides
+    the sum of squares in S by n_k - 1; here it is n_k, which never makes M negative, and tunes N by another criterion.
+
+    References
+    ----------
+    Garczarek (2002), "Classification rules in standardized partition spaces".
+
+    Examples
+    --------
+    >>> high, low = 2 / 3 + 18**-0.5, 2 / 3 - 18**-0.5  # mean 2/3, variance 1/18: the law with shapes 2 and 1
+    >>> m = np.array([[high, (1 - high) / 2, (1 - high) / 2], [low, (1 - low) / 2, (1 - low) / 2]])
+    >>> fitted = BetaScaling().fit(np.log(m), [0, 1])  # half of them right: shapes 1 and 1, and s = m^2
+    >>> fitted(np.log([[0.6, 0.3, 0.1]]))
+    array([[0.36, 0.48, 0.16]])
+    """
+
+    of_all_classes: ClassVar = True
+
+    def __init__(self, tuned: bool = False) -> None:
+        self.tuned = flag("tuned", tuned)
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBetaScaling:
+        """Return the maps fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        """
+        f, y, w = class_examples(scores, labels, weights)
+        c = f.shape[1]
+        p = softmax(f)
+        predicted = f.argmax(axis=1)
+        transforms = []
+        for k in range(c):
+            rows = predicted == k
+            membership, others = p[rows, k], np.delete(p[rows], k, axis=1)
+            with np.errstate(divide="ignore"):
+                log_odds = np.log(membership) - np.log(others.sum(axis=1))
+            transforms.append(self._transform(_Memberships.of(log_odds, y[rows] == k, w[rows])))
+        return FittedBetaScaling(tuple(transforms), np.bincount(y, w, c) / w.sum())
+
+    def _transform(self, memberships: _Memberships) -> BetaTransform | Shift | None:
+        n, right = float(memberships.weights.sum()), float(memberships.right.sum())
+        if right == 0:
+            return None
+        correct = right / n
+        mean, rest_mean, variance = memberships.moments()
+        if variance < ONE_MEMBERSHIP or correct == 1:
+            return Shift(correct - mean)
+        spread = mean * rest_mean / variance - 1
+        inner = (mean * spread, rest_mean * spread)
+        low, high = (float(np.floor(size)) for size in sorted((n, spread)))
+        if self.tuned:
+            low, high = max(low, 1.0), max(high, 1.0)
+            error = _SquaredError(inner, correct, memberships, memberships.right / memberships.weights)
+            tried = np.arange(low, min(high, low + EACH) + 1).tolist()
+            if tried[-1] < high:
+                near = _least(error, tried[-1], high)
+                tried += [float(np.floor(near)), float(np.ceil(near))]
+            low = min(tried, key=error)
+        if low == 0:
+            return None
+        return BetaTransform(inner, (correct * low, (1 - correct) * low))

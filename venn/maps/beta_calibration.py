@@ -1,0 +1,160 @@
+"""Beta calibration: logistic regression on the logarithms of a membership and of what it lacks to 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.maps import log_memberships, logistic_loss, logistic_pass, reach_of
+from venn.machines.machine import NotConverged
+from venn.maps.checks import binary_examples, finite_array
+from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
+from venn.parameters import Parameters
+from venn.prediction import Floats
+from venn.saved import saved
+
+ITERATIONS = 500
+LAST_STEP = 1e-7  # change of a logit by the last step: Newton's method leaves about its square
+RIDGE = 1e-14
+
+
+def _features(f: Floats) -> Floats:
+    """Return (2, n): ln s and -ln(1 - s) of s = 1 / (1 + e^(-2 f))."""
+    both = np.empty((2, len(f)))
+    log_memberships(f, both)
+    return both
+
+
+def _newton_step(gradient: Floats, curvature: Floats, free: NDArray[np.bool_]) -> Floats:
+    inside = curvature[np.ix_(free, free)]
+    unit = 1 / np.sqrt(np.diag(inside))
+    step = np.zeros(len(gradient))
+    step[free] = -unit * np.linalg.solve(inside * np.outer(unit, unit), unit * gradient[free])
+    return step
+
+
+def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[Floats, float]:
+    """Return the slopes >= 0 and the offset of least log loss, with the ridge on the slopes in standard units.
+
+    Newton's method over the slopes that are free: those > 0, and those at 0 that the loss and the step want larger.
+    A step ends where it meets a bound. As long as no logit moves by more than 1 the curvature grows by at most a
+    factor e, and a full step decreases the loss by more than a quarter of what its slope promises; longer steps are
+    halved until they decrease it, too.
+    """
+    weights = weights / weights.sum()
+    # Centred and scaled: scores far from 0, or close together, lose no digits.
+    centre = features @ weights
+    x = features - centre[:, None]
+    scale = np.abs(x).max(axis=1)
+    scale[scale == 0] = np.inf  # one value only: its slope stays 0
+    x /= scale[:, None]
+    ridge = np.array([RIDGE, RIDGE, 0.0])
+    mean = float(weights @ target)
+    beta = np.array([0.0, 0.0, np.log(mean) - np.log1p(-mean)])
+    curvature = np.empty((3, 3))
+
+    def loss(beta: Floats) -> float:
+        return float(logistic_loss(x, target, weights, beta) + ridge @ beta**2 / 2)
+
+    for _ in range(ITERATIONS):
+        gradient = logistic_pass(x, target, weights, beta, curvature) + ridge * beta
+        curvature += np.diag(ridge)
+        free = (beta > 0) | (gradient < 0)
+        free[-1] = True
+        try:
+            step = _newton_step(gradient, curvature, free)
+            while ((beta[:-1] == 0) & (step[:-1] < 0)).any():
+                free[:-1] &= (beta[:-1] > 0) | (step[:-1] >= 0)
+                step = _newton_step(gradient, curvature, free)
+        except np.linalg.LinAlgError:
+            break
+        reach = reach_of(x, step)
+        if not np.isfinite(reach):
+            break
+        falling = step[:-1] < 0
+        to_bound = np.where(falling, beta[:-1] / np.where(falling, -step[:-1], 1.0), np.inf)
+        length = min(1.0, float(to_bound.min()))
+        if reach > 1:
+            before, promise = loss(beta), float(gradient @ step)
+            while length * reach > 1 and loss(beta + length * step) > before + 1e-4 * length * promise:
+                length /= 2
+        beta = beta + length * step
+        beta[:-1][length >= to_bound] = 0.0
+        if reach <= LAST_STEP:
+            slopes = beta[:-1] / scale
+            return slopes, float(beta[-1] - slopes @ centre)
+    raise NotConverged(f"beta calibration must converge within {ITERATIONS} steps, got no optimum of its log loss")
+
+
+@saved
+@dataclass(frozen=True)
+class FittedBetaCalibration:
+    """logit p = c + a ln s - b ln(1 - s), s = 1 / (1 + e^(-2 f)), a and b >= 0."""
+
+    a: float
+    b: float
+    c: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        with np.errstate(over="ignore"):
+            return logistic(np.array([self.a, self.b]) @ _features(finite_array("scores", scores)) + self.c)
+
+
+@saved
+class BetaCalibration(Parameters):
+    """Beta calibration: logit p = c + a ln s - b ln(1 - s) of least log loss, a and b not negative.
+
+    s = 1 / (1 + e^(-2 f)) is the softmax scaling of the score; where the scores are probabilities s, give
+    ln(s / (1 - s)) / 2. With a = b the map is a sigmoid of f; with a = b = 1 and c = 0 it is s itself. The optimum is
+    that under the constraints. (The authors drop a coefficient that comes out negative and fit the others again: the
+    same, unless both come out negative or the other one does then.) Labels are taken as they are.
+
+    Where the scores separate the labels, ties included, there is no optimum: then, and only then, labels are replaced
+    by Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2). One class only gives its target everywhere. All scores
+    equal, or in the wrong order: p is the rate of positives (a = b = 0). Where fewer than three distinct scores
+    leave a and b open, a tiny penalty (1e-14 of their squares, in units of the features' ranges) decides. Far scores
+    give probabilities as near 0 and 1 as floating-point numbers do.
+
+    References
+    ----------
+    Kull, Silva Filho & Flach (2017), "Beta calibration: a well-founded and easily implemented improvement on
+    logistic calibration for binary classifiers".
+
+    Examples
+    --------
+    >>> fitted = BetaCalibration().fit([-0.5, -0.5, 0.0, 0.0, 0.5, 0.5], [0, 1, 0, 1, 0, 1], weights=[3, 1, 1, 1, 1, 3])
+    >>> fitted([-0.5, 0.0, 0.5]).round(9)  # the rates
+    array([0.25, 0.5 , 0.75])
+    >>> round(fitted.a, 6), round(fitted.b, 6)  # ln 3
+    (1.098612, 1.098612)
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBetaCalibration | FittedConstant:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        NotConverged
+            500 steps do not reach the optimum: scores of some 1e150 beside ordinary ones.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedBetaCalibration | FittedConstant:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        positive = float(of_class.sum())
+        negative = float(of_all.sum()) - positive
+        if positive == 0 or negative == 0:
+            return FittedConstant(soft_targets(positive, negative)[int(negative == 0)])
+        target = of_class / of_all
+        if scores[of_class < of_all].max() <= scores[of_class > 0].min() and scores.min() < scores.max():
+            of_negative, of_positive = soft_targets(positive, negative)
+            target = of_negative + target * (of_positive - of_negative)
+        (a, b), c = _least_log_loss(_features(scores), target, of_all)
+        return FittedBetaCalibration(float(a), float(b), c)

@@ -1,0 +1,182 @@
+"""Maps for several classes: temperature, and any binary map one class against all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from venn._compiled.maps import softmax_moments
+from venn.maps.checks import class_examples, class_scores
+from venn.maps.contract import FittedMap, ScoreMap, checked_map
+from venn.maps.sigmoids import softmax
+from venn.parameters import Parameters
+from venn.prediction import Floats
+from venn.saved import saved
+
+ITERATIONS = 200
+LAST_STEP = 1e-9  # share by which a last step moves 1 / T: Newton's method leaves about its square
+
+
+@saved
+@dataclass(frozen=True)
+class FittedTemperature:
+    """softmax(scores / temperature) of (n, classes) scores; an infinite temperature makes it uniform."""
+
+    temperature: float
+    classes: int
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores."""
+        f = class_scores(scores, self.classes)
+        # Differences first: of scores on a large common level nothing else matters.
+        with np.errstate(over="ignore"):
+            return softmax(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
+
+
+@saved
+class Temperature(Parameters):
+    """softmax(s / T), one temperature T > 0 by maximum likelihood.
+
+    The predicted class stays that of the largest score.
+
+    When every example's own class has the largest score, ties included, and some score is smaller, the
+    likelihood grows as T goes to 0. Then, and only then, each label is replaced by (n + 1) / (n + c) for its class
+    and 1 / (n + c) for every other one, n the weight of all examples, which gives a T > 0. Where no T makes the
+    likelihood better than that of the uniform distribution, as with scores of the wrong sign, T is infinite and
+    the map uniform. Where all scores of each example are equal T is not determined, and 1. One class only is no
+    special case, nor are far scores: T follows their scale.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger (2017), "On calibration of modern neural networks".
+
+    Examples
+    --------
+    >>> fitted = Temperature().fit([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0], [0.0, 2.0]], [0, 1, 0, 0])
+    >>> round(fitted.temperature, 4)  # 3 of 4 right: 2 / T = ln 3
+    1.8205
+    >>> fitted([[2.0, 0.0]]).round(3)
+    array([[0.75, 0.25]])
+    """
+
+    of_all_classes: ClassVar = True
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedTemperature:
+        """Return the map fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights, or scores of one example further apart than the largest number.
+        """
+        f, y, w = class_examples(scores, labels, weights)
+        n, c = f.shape
+        counts = np.zeros((c, n))
+        counts[y, np.arange(n)] = w
+        return self.fit_counts(np.ascontiguousarray(f.T), counts)
+
+    def fit_counts(self, scores: Floats, counts: Floats) -> FittedTemperature:
+        """Return the map fitted to counts, or weights, of each class (c, n) at (c, n) scores; some in each column."""
+        c = len(scores)
+        with np.errstate(over="ignore"):
+            f = scores - scores.max(axis=0)
+        scale = float(-f.min())
+        if scale == 0:
+            return FittedTemperature(1.0, c)
+        if scale == np.inf:
+            raise ValueError("scores of one example must differ by a finite number, got inf")
+        f /= scale
+        weights = counts.sum(axis=0)
+        total = float(weights.sum())
+        own = float((counts * f).sum())  # what the mean score by the softmax shall be, in all
+        if own == 0:
+            own = float(weights @ f.sum(axis=0)) / (total + c)
+        unit = weights / total  # the optimum does not depend on the unit, overflow does
+        inverse = _inverse_temperature(f, unit, own / total)
+        return FittedTemperature(np.inf if inverse == 0 else scale / inverse, c)
+
+
+def _inverse_temperature(f: Floats, weights: Floats, own: float) -> float:
+    """Return the 1 / T at which the mean score by softmax(f / T) is `own`; 0 where it is larger at once.
+
+    The mean grows with 1 / T, and its slope is the variance: Newton's method, within the bracket known so far.
+    """
+    low, high, inverse = 0.0, np.inf, 0.0
+    for _ in range(ITERATIONS):
+        mean, variance = softmax_moments(f, weights, inverse)
+        if mean >= own:
+            high = inverse
+            if inverse == 0:
+                return 0.0
+        else:
+            low = inverse
+        with np.errstate(divide="ignore"):
+            following = inverse + float(np.divide(own - mean, variance))
+        if not low < following < high:
+            following = 2 * low + 1 if high == np.inf else (low + high) / 2
+        moved = abs(following - inverse)
+        inverse = following
+        if moved <= LAST_STEP * inverse:
+            return inverse
+    return inverse
+
+
+@saved
+@dataclass(frozen=True)
+class FittedOneVsAll:
+    """One fitted binary map for each class."""
+
+    maps: tuple[FittedMap, ...]
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n, c) probabilities at (n, c) scores: by each class's map, divided by their sum."""
+        c = len(self.maps)
+        f = class_scores(scores, c)
+        p = np.column_stack([one(f[:, k]) for k, one in enumerate(self.maps)])
+        total = p.sum(axis=1, keepdims=True)
+        share: Floats = np.divide(p, total, out=np.full(p.shape, 1 / c), where=total > 0)
+        return share
+
+
+@saved
+class OneVsAll(Parameters):
+    """A binary map for several classes: each class against all others, divided by the sum.
+
+    Column k of the scores, and whether the label is k, fit the map of class k. Where all maps give 0 the
+    probabilities are uniform. A class without examples has a map fitted to negatives only, with the
+    edges that the binary map states. With two classes the columns need not agree: the sum divides them.
+
+    Parameters
+    ----------
+    map : ScoreMap
+        For (n,) scores and labels 0 and 1, such as `Platt()`.
+
+    References
+    ----------
+    Zadrozny & Elkan (2002); Lambrou, Papadopoulos & Gammerman (2012).
+
+    Examples
+    --------
+    >>> from venn.maps.sigmoids import Platt
+    >>> scores = [[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    >>> OneVsAll(Platt()).fit(scores, [0, 1, 2])([[1.0, -1.0, -1.0]])  # 2/3, 1/4 and 1/4, divided by 7/6
+    array([[0.57142857, 0.21428571, 0.21428571]])
+    """
+
+    of_all_classes: ClassVar = True
+
+    def __init__(self, map: ScoreMap) -> None:
+        self.map = checked_map(map)
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedOneVsAll:
+        """Return the maps fitted to (n, c) scores, labels 0 .. c - 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        """
+        f, y, w = class_examples(scores, labels, weights)
+        return FittedOneVsAll(tuple(self.map.fit(f[:, k], (y == k).astype(np.int64), w) for k in range(f.shape[1])))

@@ -1,0 +1,73 @@
+"""What a map is, what keeps one fitted online, and where bins meet: the contracts of this room."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from venn.parameters import has_methods
+from venn.prediction import Floats, Integers
+
+
+class FittedMap(Protocol):
+    """What `fit` returns: a frozen function of scores."""
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return the probabilities at new scores: (n,) of label 1, or (n, c) of all classes."""
+
+
+class ScoreMap(Protocol):
+    """A way to turn scores into probabilities.
+
+    Binary maps take (n,) scores and labels 0 and 1; those for several classes, which say so by an attribute
+    `of_all_classes` that is true, (n, c) scores and labels 0 .. c - 1, positions of columns. None of them carries
+    a guarantee.
+
+    An example with weight w counts as w equal examples, one with weight 0 as none. All refuse scores that are not
+    finite, weights that are negative, not finite or 0 altogether, and lengths that differ.
+
+    Online a map is fitted anew after every example, unless it has a method `follower(classes)` that returns a
+    `Follower`. It may have `fit_counts`, which fits to counts at distinct scores without a check: `(scores, of_class,
+    of_all)`, each (n,), or `(scores, counts)`, each (c, n), for a map of all classes.
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
+        """Return the map fitted to the examples."""
+
+
+class Follower(Protocol):
+    """A map for every class, fitted again and again.
+
+    What it answers is a function of the last fit's examples: an earlier fit may make the next one faster,
+    and is not to be seen in it beyond the last digits.
+    """
+
+    def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
+        """Fit to the examples there are now, at least one; the arrays are read only."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The maps of the last fit."""
+
+    def restore(self, state: dict[str, Any], c: int) -> None:
+        """Have the maps of a `state`, of c classes, or raise a ValueError where it holds none."""
+
+    def __call__(self, test_scores: Floats) -> Floats:
+        """Return (c,) numbers >= 0, in proportion to the probabilities, at the (c,) scores of one object."""
+
+
+class Edges(Protocol):
+    """Where bins meet."""
+
+    def cuts(self, scores: Floats, totals: Any, bins: int) -> Floats:
+        """Return (c, bins - 1) nondecreasing cuts for scores (c, m) with weights (m,) each.
+
+        Bin 0 lies below the first cut; a score equal to a cut belongs to the bin above.
+        """
+
+
+def checked_map(score_map: Any) -> ScoreMap:
+    """Return the map, or say what is wrong with it."""
+    if not has_methods(score_map, "fit"):
+        raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {score_map!r}")
+    known: ScoreMap = score_map
+    return known

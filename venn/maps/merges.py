@@ -1,0 +1,133 @@
+"""From the two probabilities of Venn-Abers to one."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from venn.parameters import Parameters, has_methods
+from venn.prediction import Floats
+from venn.saved import saved
+
+
+class Merge(Protocol):
+    """How p0 and p1 become one probability of label 1."""
+
+    def merge(self, p0: Any, p1: Any) -> Floats:
+        """Return the merged probabilities, elementwise."""
+
+    def merge_folds(self, p0: Any, p1: Any) -> Floats:
+        """Return (n,) probabilities merged over folds, from (folds, n) ones."""
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
+            raise TypeError
+        return np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must be numbers in [0, 1], got {values!r}") from None
+
+
+def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
+    pair = _numbers("p0", p0), _numbers("p1", p1)
+    for name, p in zip(("p0", "p1"), pair, strict=True):
+        inside = (p >= 0) & (p <= 1)
+        if not inside.all():
+            raise ValueError(f"{name} must lie in [0, 1], got {p[~inside].ravel()[0]}")
+    return pair
+
+
+@saved
+class LogMerge(Parameters):
+    """The probability whose log loss exceeds that of the right one of p0 and p1 equally for both labels.
+
+    p = p1 / (1 - p0 + p1) is the minimax choice: the regret is log(1 - p0 + p1) whatever the label. Over folds
+    it is GM(p1) / (GM(1 - p0) + GM(p1)) with geometric means.
+
+    A merged probability is not valid: the guarantee is that of the pair.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015).
+
+    Examples
+    --------
+    >>> round(float(LogMerge().merge(0.2, 0.5)), 6)  # 5 / 13
+    0.384615
+    """
+
+    def merge(self, p0: Any, p1: Any) -> Floats:
+        """Return the merged probabilities, elementwise; 1/2 for the pair (1, 0), where both losses are infinite."""
+        p0, p1 = _pair(p0, p1)
+        return _share(p1, 1 - p0)
+
+    def regret(self, p0: Any, p1: Any) -> Floats:
+        """Return the excess of the log loss over that of the right one of p0 and p1, in nats."""
+        p0, p1 = _pair(p0, p1)
+        with np.errstate(divide="ignore"):
+            excess: Floats = np.log(1 - p0 + p1)
+        return excess
+
+    def merge_folds(self, p0: Any, p1: Any) -> Floats:
+        """Return (n,) probabilities merged over folds, from (folds, n) ones."""
+        p0, p1 = _pair(p0, p1)
+        with np.errstate(divide="ignore"):
+            return _share(np.exp(np.log(p1).mean(axis=0)), np.exp(np.log(1 - p0).mean(axis=0)))
+
+
+def _share(one: Floats, other: Floats) -> Floats:
+    """Return one / (one + other), 1/2 where both are 0."""
+    total = one + other
+    share: Floats = np.divide(one, total, out=np.full(total.shape, 0.5), where=total > 0)
+    return share
+
+
+@saved
+class BrierMerge(Parameters):
+    """The probability whose squared error exceeds that of the right one of p0 and p1 equally for both labels.
+
+    p = p1 + (p0^2 - p1^2) / 2 is the minimax choice for the Brier loss (p - y)^2; the mean of p0 and p1 is
+    not. Over folds it is the mean of the folds' merges.
+
+    A merged probability is not valid: the guarantee is that of the pair.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015).
+
+    Examples
+    --------
+    >>> round(float(BrierMerge().merge(0.2, 0.5)), 6)
+    0.395
+    """
+
+    def merge(self, p0: Any, p1: Any) -> Floats:
+        """Return the merged probabilities, elementwise."""
+        p0, p1 = _pair(p0, p1)
+        merged: Floats = np.asarray(p1 + (p0 * p0 - p1 * p1) / 2)
+        return merged
+
+    def regret(self, p0: Any, p1: Any) -> Floats:
+        """Return the excess of (p - y)^2 over that of the right one of p0 and p1."""
+        p0, p1 = _pair(p0, p1)
+        merged = self.merge(p0, p1)
+        return np.asarray(merged * merged - p0 * p0)
+
+    def merge_folds(self, p0: Any, p1: Any) -> Floats:
+        """Return (n,) probabilities merged over folds, from (folds, n) ones."""
+        mean: Floats = self.merge(p0, p1).mean(axis=0)
+        return mean
+
+
+def checked_merge(merge: Any) -> Merge:
+    """Return the merge, by default `LogMerge()`, or say what is wrong with it."""
+    if merge is None:
+        return LogMerge()
+    if not has_methods(merge, "merge"):
+        raise TypeError(f"merge must be a merge object, such as LogMerge(), with a method 'merge', got {merge!r}")
+    known: Merge = merge
+    return known

@@ -1,0 +1,271 @@
+"""Maps from scores to probabilities, fitted to a set of examples at once: sigmoids and straight lines.
+
+A map is a small object of parameters; `fit` leaves it as it is and returns the fitted map, which is frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.scaling import fit_sigmoid
+from venn.machines.machine import NotConverged
+from venn.maps.checks import binary_examples, finite_array
+from venn.maps.followers import FollowingPlatt
+from venn.parameters import Parameters
+from venn.prediction import Floats, Label
+from venn.saved import saved
+
+
+class Fitted:
+    """Equality by value, and arrays that cannot be written to."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(np.array_equal(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def soft_targets(positive: float, negative: float) -> tuple[float, float]:
+    """Return Platt's targets of negatives and positives, from the weights of both."""
+    return 1 / (negative + 2), (positive + 1) / (positive + 2)
+
+
+def logistic(u: Floats) -> Floats:
+    """Return 1 / (1 + e^-u) without overflow, with full relative precision near 0."""
+    e = np.exp(-np.abs(u))
+    p: Floats = np.where(u >= 0, 1.0, e) / (1.0 + e)
+    return p
+
+
+def softmax(scores: Floats) -> Floats:
+    """Return the softmax of each row, without overflow."""
+    with np.errstate(over="ignore"):
+        e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p: Floats = e / e.sum(axis=1, keepdims=True)
+    return p
+
+
+@saved
+@dataclass(frozen=True)
+class FittedConstant:
+    """The same probability at every score."""
+
+    probability: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        return np.full(len(finite_array("scores", scores)), self.probability)
+
+
+@saved
+@dataclass(frozen=True)
+class FittedSigmoid:
+    """p = 1 / (1 + exp(slope * (score - centre) + offset)); a negative slope makes it rise."""
+
+    slope: float
+    offset: float
+    centre: float = 0.0
+
+    @property
+    def coefficients(self) -> tuple[float, float]:
+        """A and B of p = 1 / (1 + exp(A score + B))."""
+        return self.slope, self.offset - self.slope * self.centre
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        f = finite_array("scores", scores)
+        with np.errstate(over="ignore"):
+            distance = np.nan_to_num(f - self.centre)  # a difference that overflows stays finite: 0 * inf is no number
+            return logistic(-(self.slope * distance + self.offset))
+
+
+@saved
+class Platt(Parameters):
+    """Sigmoid p = 1 / (1 + exp(A f + B)), fitted by maximum likelihood to Platt's soft targets.
+
+    With N+ and N- the weights of positives and negatives, the targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2):
+    for separable data too the optimum is finite. It is unique, and Newton's method stops where its last step
+    moves no logit by more than 1e-7, which leaves an error of about the square of that.
+
+    One class only gives its target everywhere. When all scores are equal the slope is not determined: it
+    is 0, and p the mean target. Scores that order the labels the wrong way round give A > 0. Far scores give
+    probabilities that come as near 0 and 1 as floating-point numbers do.
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines"; Lin, Lin & Weng (2007), "A note on
+    Platt's probabilistic outputs for support vector machines".
+
+    Examples
+    --------
+    >>> fitted = Platt().fit([-1.0, -1.0, 1.0, 1.0], [0, 0, 1, 1])
+    >>> fitted([-1.0, 0.0, 1.0]).round(6)  # targets 1/4 and 3/4
+    array([0.25, 0.5 , 0.75])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmoid:
+        """Return the sigmoid fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        NotConverged
+            100 steps do not reach the optimum: squares of scores that overflow or vanish, or one example that weighs
+            as much as some 1e9 others, whose target is 0 or 1 nearly to the last bit.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        unit, fitted = w.max(), np.full(3, np.nan)
+        w = w / unit
+        if not fit_sigmoid(f, w * y, w, unit, fitted):
+            raise NotConverged(f"the sigmoid must converge, got no optimum for scores from {f.min()} to {f.max()}")
+        return FittedSigmoid(*fitted.tolist())
+
+    def follower(self, classes: Sequence[Label]) -> FollowingPlatt:
+        """Return what keeps the sigmoids of all classes fitted online."""
+        return FollowingPlatt(classes)
+
+
+@saved
+class Softmax(Parameters):
+    """p = 1 / (1 + e^(-2 f)): nothing is fitted, so nothing is justified by the data.
+
+    `fit` only checks the examples. The map takes decision values to be sure of their scale, and 0 to
+    be even odds; on scores of another kind it is arbitrary.
+
+    References
+    ----------
+    Rueping (2004), "A simple method for estimating conditional probabilities for SVMs".
+
+    Examples
+    --------
+    >>> Softmax().fit([-1.0, 1.0], [0, 1])([0.0, 1.0]).round(4)
+    array([0.5   , 0.8808])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmoid:
+        """Return the sigmoid of slope -2, after a check of (n,) scores, labels and weights."""
+        binary_examples(scores, labels, weights)
+        return FittedSigmoid(-2.0, 0.0)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmoid:
+        """Return the sigmoid of slope -2."""
+        return FittedSigmoid(-2.0, 0.0)
+
+
+def _beyond_the_margin(scores: Floats, of_class: Floats, of_all: Floats) -> tuple[float, float]:
+    """Return the rates of positives below -1 and above 1; 0 and 1 where there are no examples."""
+    rates = [0.0, 1.0]
+    for i, beyond in enumerate((scores < -1, scores > 1)):
+        if beyond.any():
+            rates[i] = float(of_class[beyond].sum() / of_all[beyond].sum())
+    return rates[0], rates[1]
+
+
+@saved
+@dataclass(frozen=True)
+class FittedSigma01:
+    """(1 + f) / 2 for |f| <= 1, `below` for f < -1, `above` for f > 1."""
+
+    below: float
+    above: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        f = finite_array("scores", scores)
+        p: Floats = np.where(f > 1, self.above, np.where(f < -1, self.below, 0.5 + f / 2))
+        return p
+
+
+@saved
+@dataclass(frozen=True)
+class FittedSigmaPP:
+    """min(above, max(below, (1 + f) / 2))."""
+
+    below: float
+    above: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        p: Floats = np.minimum(self.above, np.maximum(self.below, 0.5 + finite_array("scores", scores) / 2))
+        return p
+
+
+@saved
+class Sigma01(Parameters):
+    """Sigma-01: a straight line within the margin, the rate of positives beyond each of its sides.
+
+    p = (1 + f) / 2 for |f| <= 1, p+ for f > 1 and p- for f < -1, where p+ and p- are the rates of positives
+    among the examples with f > 1 and f < -1. The map jumps at 1 and -1, and is not monotone there.
+
+    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Labels matter nowhere else, so one class
+    only makes p+ and p- 0 or 1. Equal scores and separable ones need no rule of their own. Where p+ = 1 or
+    p- = 0 one error gives infinite log loss.
+
+    References
+    ----------
+    Rueping (2004), section 3.2. (Its list of methods describes a line clipped to [0, 1], which would have
+    infinite log loss where its tables have none.)
+
+    Examples
+    --------
+    >>> fitted = Sigma01().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
+    >>> fitted([-5.0, -1.0, 0.0, 1.0, 5.0])
+    array([0.5 , 0.  , 0.5 , 1.  , 0.75])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigma01:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
+        f, y, w = binary_examples(scores, labels, weights)
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigma01:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        return FittedSigma01(*_beyond_the_margin(scores, of_class, of_all))
+
+
+@saved
+class SigmaPP(Parameters):
+    """Sigma-PP: the line (1 + f) / 2, clipped at the rates of positives beyond the margin.
+
+    p = min(p+, max(p-, (1 + f) / 2)), where p+ and p- are the rates of positives among the examples with f > 1
+    and f < -1. The map is monotone and continuous.
+
+    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Where p- >= p+, as with scores of the wrong
+    sign or one class only on both sides, the map is the constant p+. Equal scores and separable ones need no
+    rule of their own. Where p+ = 1 or p- = 0 one error gives infinite log loss.
+
+    References
+    ----------
+    Rueping (2004), section 3.2.
+
+    Examples
+    --------
+    >>> fitted = SigmaPP().fit([-2.0, -1.5, 0.0, 2.0, 2.0, 3.0, 4.0], [0, 1, 0, 1, 1, 1, 0])
+    >>> fitted([-5.0, -1.0, 0.25, 1.0, 5.0])
+    array([0.5  , 0.5  , 0.625, 0.75 , 0.75 ])
+    """
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSigmaPP:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0."""
+        f, y, w = binary_examples(scores, labels, weights)
+        return self.fit_counts(f, w * y, w)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSigmaPP:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+        return FittedSigmaPP(*_beyond_the_margin(scores, of_class, of_all))

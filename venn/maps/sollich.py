@@ -1,0 +1,75 @@
+"""Sollich's class probabilities: the support vector machine read as a Bayesian model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from venn.maps.checks import binary_examples, finite_array
+from venn.maps.sigmoids import logistic
+from venn.parameters import Parameters, positive
+from venn.prediction import Floats
+from venn.saved import saved
+
+
+@saved
+@dataclass(frozen=True)
+class FittedSollich:
+    """p = e^(-C l(f)) / (e^(-C l(f)) + e^(-C l(-f))) with the hinge loss l(f) = max(0, 1 - f)."""
+
+    C: float
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        f = finite_array("scores", scores)
+        with np.errstate(over="ignore"):
+            # l(-f) - l(f): 2 f within the margin, f + 1 beyond 1, f - 1 beyond -1.
+            return logistic(self.C * (f + np.clip(f, -1.0, 1.0)))
+
+
+@saved
+class Sollich(Parameters):
+    """Sollich's probability at the most probable score: p = 1 / (1 + e^(-2 C f)) within the margin.
+
+    The objective 1/2 |w|^2 + C sum_i l(y_i f(x_i)), with the hinge loss l(u) = max(0, 1 - u), is minus the logarithm
+    of a posterior density of f, up to a constant: of a Gaussian process as prior and likelihoods in proportion to
+    e^(-C l(y f(x))). Divided by their sum over y = 1 and y = -1 these are probabilities:
+    1 / (1 + e^(-2 C f)) for |f| <= 1, and 1 / (1 + e^(-C (f + sign f))) beyond, continuous at 1 and -1.
+
+    Nothing is fitted: `fit` only checks the examples. The map takes decision values of a machine with this C, in the
+    objective above, to be sure of their scale. At C = 1 it is `Softmax` within the margin.
+
+    It is a heuristic even if the model is true, and carries no guarantee: the machine's scores take the place
+    of an average over the posterior of f. That average is not offered, for it needs the posterior variance at each
+    object, so it is no map of scores. Small C gives timid probabilities: for |f| <= 1, C bounds the log odds by 2 C.
+
+    Parameters
+    ----------
+    C : float > 0
+        The machine's.
+
+    References
+    ----------
+    Sollich (2002), "Bayesian methods for support vector machines: evidence and predictive class probabilities",
+    Machine Learning 46, which compares this, the evaluation at the maximum a posteriori, with averages over the
+    posterior; Sollich (2000), "Probabilistic methods for support vector machines", NIPS 12.
+
+    Examples
+    --------
+    >>> Sollich(C=1.0).fit([-1.0, 1.0], [0, 1])([0.0, 1.0, 3.0]).round(4)
+    array([0.5   , 0.8808, 0.982 ])
+    """
+
+    def __init__(self, C: float) -> None:
+        self.C = positive("C", C)
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedSollich:
+        """Return the map of this C, after a check of (n,) scores, labels and weights."""
+        binary_examples(scores, labels, weights)
+        return FittedSollich(self.C)
+
+    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedSollich:
+        """Return the map of this C."""
+        return FittedSollich(self.C)

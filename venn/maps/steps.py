@@ -1,0 +1,197 @@
+"""Maps that count: bins, and the isotonic fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.scaling import fit_isotonic, ranges
+from venn.maps.checks import binary_examples, finite_array
+from venn.maps.contract import Edges
+from venn.maps.followers import FollowingBins, FollowingIsotonic, binned
+from venn.maps.sigmoids import Fitted
+from venn.parameters import Parameters, flag, has_methods, integer
+from venn.prediction import Floats, Label
+from venn.saved import saved
+
+
+@saved
+class EqualWidth(Parameters):
+    """Cuts that divide the range of the scores into equal parts.
+
+    Examples
+    --------
+    >>> EqualWidth().cuts(np.array([[0.0, 1.0, 4.0]]), np.array([1, 1, 1]), 4)
+    array([[1., 2., 3.]])
+    """
+
+    def cuts(self, scores: Floats, totals: Any, bins: int) -> Floats:
+        """Return the (c, bins - 1) cuts low + i / bins * (high - low)."""
+        low, high = ranges(scores)
+        with np.errstate(over="ignore"):
+            cuts: Floats = low + (high - low) * (np.arange(1, bins) / bins)
+        return cuts
+
+
+@saved
+class EqualFrequency(Parameters):
+    """Cuts that give every bin as much weight as ties allow.
+
+    In order of score, cut i is the first score at which the weight so far exceeds i / bins of all.
+
+    Examples
+    --------
+    >>> EqualFrequency().cuts(np.array([[0.0, 1.0, 4.0]]), np.array([2, 1, 1]), 2)
+    array([[1.]])
+    """
+
+    def cuts(self, scores: Floats, totals: Any, bins: int) -> Floats:
+        """Return the (c, bins - 1) cuts."""
+        shares = np.arange(1, bins) * totals.sum()
+        cuts = np.empty((len(scores), bins - 1))
+        for row, f in zip(cuts, scores, strict=True):
+            order = f.argsort()
+            row[:] = f[order[(totals[order].cumsum() * bins).searchsorted(shares, side="right")]]
+        return cuts
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedBins(Fitted):
+    """Rates (bins,) between `cuts` (bins - 1,); a score equal to a cut belongs to the bin above."""
+
+    cuts: Floats
+    rates: Floats
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        p: Floats = self.rates[self.cuts.searchsorted(finite_array("scores", scores), side="right")]
+        return p
+
+
+@saved
+class Binning(Parameters):
+    """Histogram binning: the rate of positives among the examples in the score's bin.
+
+    Scores outside the range of the examples belong to the end bins; a bin without examples takes the rate of
+    the nearest bin with some, counted in bins, the lower of two. When all scores are equal there is one bin.
+    One class only, and separable scores, give rates of 0 and 1, where one error has infinite log loss: unless
+    `laplace`.
+
+    Parameters
+    ----------
+    bins : int >= 1, default 10
+    edges : Edges, default EqualWidth()
+        `EqualWidth()`, `EqualFrequency()`, or an object with the same method.
+    laplace : bool, default False
+        Rate (n+ + 1) / (n + 2) instead of n+ / n in a bin with n examples, n+ positive.
+
+    References
+    ----------
+    Zadrozny & Elkan (2001); Drish (2001); Rueping (2004) uses 10 and 50 bins.
+
+    Examples
+    --------
+    >>> fitted = Binning(bins=2).fit([0.0, 0.2, 0.4, 0.6, 1.0], [0, 0, 1, 1, 1])
+    >>> fitted.cuts, fitted([-7.0, 0.5, 0.9]).round(3)
+    (array([0.5]), array([0.333, 1.   , 1.   ]))
+    """
+
+    def __init__(self, bins: int = 10, edges: Edges | None = None, laplace: bool = False) -> None:
+        self.bins = integer("bins", bins, 1)
+        if edges is not None and not has_methods(edges, "cuts"):
+            raise TypeError(f"edges must be an object with a method 'cuts', such as EqualWidth(), got {edges!r}")
+        self.edges: Edges = EqualWidth() if edges is None else edges
+        self.laplace = flag("laplace", laplace)
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedBins:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights, or cuts that decrease or are not finite.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        cuts, rates = binned(f[None], (w * y)[None], w, self.bins, self.edges, self.laplace)
+        return FittedBins(cuts[0], rates[0])
+
+    def follower(self, classes: Sequence[Label]) -> FollowingBins:
+        """Return what keeps the bins of all classes counted online."""
+        return FollowingBins(self.bins, self.edges, self.laplace)
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedIsotonic(Fitted):
+    """Blocks of equal value, from score `first` to score `last`, all (blocks,) increasing."""
+
+    first: Floats
+    last: Floats
+    value: Floats
+    interpolation: str
+
+    def __call__(self, scores: Any) -> Floats:
+        """Return (n,) probabilities of label 1 at (n,) scores."""
+        f = finite_array("scores", scores)
+        block = np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
+        p: Floats = self.value[block]
+        if self.interpolation == "linear":
+            gap = np.flatnonzero((f > self.last[block]) & (block < len(self.first) - 1))
+            b = block[gap]
+            # Halves where the difference overflows (elsewhere they might be equal); and never above the next value.
+            with np.errstate(over="ignore"):
+                unit = np.where(self.first[b + 1] - self.last[b] < np.inf, 1.0, 0.5)
+            share = (unit * f[gap] - unit * self.last[b]) / (unit * self.first[b + 1] - unit * self.last[b])
+            p[gap] = np.minimum(p[gap] + share * (self.value[b + 1] - p[gap]), self.value[b + 1])
+        return p
+
+
+@saved
+class Isotonic(Parameters):
+    """The nondecreasing map of least weighted squared error: pool adjacent violators, equal scores pooled first.
+
+    Below the smallest score and above the largest the map is constant. All scores equal: the rate of
+    positives. Scores of the wrong order: the same. One class only: 0 or 1. Separable: 0 or 1, too, and
+    in the gap what the interpolation says. Where the map is 0 or 1, one error has infinite log loss.
+
+    Parameters
+    ----------
+    interpolation : {"step", "linear"}, default "step"
+        Between two neighbouring scores of the fit: "step" takes the value of the lower one, "linear" goes
+        straight from one value to the other.
+
+    References
+    ----------
+    Zadrozny & Elkan (2002), "Transforming classifier scores into accurate multiclass probability estimates".
+
+    Examples
+    --------
+    >>> fitted = Isotonic("linear").fit([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1])
+    >>> fitted([-1.0, 0.5, 1.5, 9.0])
+    array([0.  , 0.25, 0.5 , 1.  ])
+    """
+
+    def __init__(self, interpolation: str = "step") -> None:
+        if not isinstance(interpolation, str) or interpolation not in ("step", "linear"):
+            raise ValueError(f"interpolation must be 'step' or 'linear', got {interpolation!r}")
+        self.interpolation = interpolation
+
+    def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedIsotonic:
+        """Return the map fitted to (n,) scores, labels 0 and 1, and weights >= 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Bad scores, labels or weights.
+        """
+        f, y, w = binary_examples(scores, labels, weights)
+        _, first, last, value = fit_isotonic(f[None], (w * y)[None], w, f.argsort(kind="stable")[None])
+        return FittedIsotonic(first[0], last[0], value[0], self.interpolation)
+
+    def follower(self, classes: Sequence[Label]) -> FollowingIsotonic:
+        """Return what keeps the fits of all classes online."""
+        return FollowingIsotonic(self.interpolation == "linear")

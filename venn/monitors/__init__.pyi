@@ -1,0 +1,35 @@
+"""The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
+
+from .alarms import CUSUM as CUSUM
+from .alarms import Alarm as Alarm
+from .alarms import ShiryaevRoberts as ShiryaevRoberts
+from .alarms import Ville as Ville
+from .bounds import DeviationBand as DeviationBand
+from .bounds import ForwardEProcess as ForwardEProcess
+from .calibration import classwise_ece as classwise_ece
+from .calibration import ece as ece
+from .calibration import hosmer_lemeshow as hosmer_lemeshow
+from .calibration import reliability as reliability
+from .losses import brier as brier
+from .losses import log_loss as log_loss
+from .losses import sharpness as sharpness
+from .martingales import BetaPlugIn as BetaPlugIn
+from .martingales import CompositeJumper as CompositeJumper
+from .martingales import PlugIn as PlugIn
+from .martingales import Power as Power
+from .martingales import SimpleJumper as SimpleJumper
+from .martingales import SimpleMixture as SimpleMixture
+from .martingales import Sleeper as Sleeper
+from .monitor import Monitor as Monitor
+from .scorecard import Scorecard as Scorecard
+from .scorecard import SetScorecard as SetScorecard
+from .sequences import BettingBound as BettingBound
+from .sequences import EmpiricalBernstein as EmpiricalBernstein
+from .sequences import StitchedBound as StitchedBound
+from .set_efficiency import Efficiency as Efficiency
+from .set_efficiency import EfficiencyTotals as EfficiencyTotals
+from .set_efficiency import efficiency as efficiency
+from .sources import OneClass as OneClass
+from .sources import PredictedLabel as PredictedLabel
+from .sources import RealisedRow as RealisedRow
+from .sources import TrueLabel as TrueLabel

@@ -1,0 +1,12 @@
+"""The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
+
+from .checkpoint import load as load
+from .checkpoint import save as save
+from .journal import Journal as Journal
+from .journal import JournalError as JournalError
+from .loop import Online as Online
+from .panel import Panel as Panel
+from .pooled import PooledCurves as PooledCurves
+from .record import Record as Record
+from .replaying import replay as replay
+from .watch import Watch as Watch

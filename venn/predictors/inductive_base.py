@@ -1,0 +1,440 @@
+"""What inductive predictors share: a scorer trained on some examples, its scores calibrated on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from venn.machines import frozen
+from venn.machines.checks import code_of
+from venn.machines.frozen import clean_row, clean_rows
+from venn.parameters import class_codes, has_methods
+from venn.prediction import Bools, Floats, Integers, Label
+from venn.predictors.history import History
+from venn.predictors.learning import Alone
+from venn.predictors.merging import Calibration, checked_parts
+from venn.saved import arguments_of, held_bool, held_codes, held_int, held_rows, is_saved
+from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
+
+Many = TypeVar("Many")
+
+
+class Reader(Protocol[Many]):
+    """What makes predictions of the scores of calibration examples, all by one scorer."""
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+
+    def predict(self, scores: Floats) -> Many:
+        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Many:
+        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+
+    def nothing(self, n: int) -> Many:
+        """Return the predictions for n objects that are made before there is a scorer."""
+
+    def join(self, blocks: list[Many]) -> Many:
+        """Return one block of all, in order."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The calibration examples."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the calibration examples of a `state`, or raise a ValueError where it holds none."""
+
+
+def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
+    """Return the (n, c) scores of n objects, by the scorer's own way for many where it has one."""
+    many = getattr(scorer, "score_many", None)
+    if many is not None:
+        scores: Floats = many(rows)
+        return scores
+    scores = np.empty((len(rows), len(scorer.classes)))
+    for i, out in enumerate(scores):
+        out[:] = scorer.scores(rows[i])
+    return scores
+
+
+class Inductive(Alone, Generic[Many]):
+    """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
+
+    What examples train and what examples calibrate is the schedule's business; how calibration scores become
+    predictions is the reader's. A training set that contains the last one is learned on top of it,
+    otherwise a fresh machine starts from nothing.
+
+    Parameters
+    ----------
+    machine : Machine or FrozenScorer
+        A machine that has learned nothing; it is never taught itself, its `fresh()` ones are.
+    reader : Reader
+    schedule : Schedule
+
+    Attributes
+    ----------
+    given : Machine or FrozenScorer
+        The machine as it was given. Not to be taught.
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Not to be taught.
+    """
+
+    def __init__(self, machine: Any, reader: Reader[Many], schedule: Schedule) -> None:
+        self.given = machine
+        self.schedule = schedule
+        self._reader = reader
+        self._codes = class_codes(machine.classes)
+        self._features: int | None = getattr(machine, "features", None)
+        self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
+        self._rng = np.random.default_rng(schedule.seed)
+        self.n = 0
+        self._next = schedule.next_training(0)
+        self._history = None if self._next is None else History()
+        self._training_set = np.zeros(0, np.int64)  # examples that `_machine` has learned
+        self._machine = machine if self._next is None else machine.fresh()
+        self.scorer = machine if self._next is None else None
+        self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self._codes)
+
+    @property
+    def tuning(self) -> Any:
+        """What chose the machine's kernel and C, if `tune` did."""
+        return getattr(self.given, "tuning", None)
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {name: self.given if name == "machine" else getattr(self, name) for name in arguments_of(type(self))}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was learned: the examples that are still of use, the trained machine, the calibration examples."""
+        trains = self._history is not None
+        return {
+            "n": self.n,
+            "features": self._features,
+            "draws": self._rng,
+            "history": None if self._history is None else self._history.state,
+            "trained_on": self._training_set if trains else None,
+            "machine": None if self._machine is self.given else self._machine,
+            "scores": self.scorer is not None,
+            "reader": self._reader.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        super().restore(state)
+        n, features = held_int("n", state["n"]), state["features"]
+        if (n == 0 or self._features is not None) and features != self._features:
+            raise ValueError(f"features must be {self._features!r}, got {features!r}")
+        if n:
+            held_int("features", features, 1)
+        draws = state["draws"]
+        if not isinstance(draws, np.random.Generator) or type(draws.bit_generator) is not type(self._rng.bit_generator):
+            raise ValueError(f"draws must be a generator as of a new predictor, got {draws!r}")
+        trains = self._next is not None
+        self._restore_history(state, n)
+        machine, scores = state["machine"], held_bool("scores", state["scores"])
+        self._restore_machine(machine, trains)
+        possible = not scores or self._machine.n > 0 if trains else scores
+        if not possible:
+            raise ValueError(f"scores must be whether there is a trained machine, got {scores}")
+        self.n, self._features, self._rng = n, features, draws
+        self.scorer = self._machine if scores else None
+        self._reader.restore(state["reader"])
+
+    def _restore_history(self, state: dict[str, Any], n: int) -> None:
+        if state["history"] is None:
+            self._history = self._next = None
+            if state["trained_on"] is not None:
+                raise ValueError("trained_on must be None where no training is to come")
+            return
+        if self._next is None:
+            raise ValueError(f"history must be None by {self.schedule!r}, got one")
+        self._history = History.restored(state["history"], n, len(self._codes))
+        self._next = self.schedule.next_training(n)
+        if n and np.shape(state["history"]["X"])[1] != state["features"]:
+            raise ValueError(f"history must be of {state['features']} features")
+        m = held_rows("trained_on", state["trained_on"])
+        trained = held_codes("trained_on", state["trained_on"], (m,), 0, n)
+        if not (np.diff(trained) > 0).all():
+            raise ValueError("trained_on must be examples in order")
+        self._training_set = trained.copy()
+
+    def _restore_machine(self, machine: Any, trains: bool) -> None:
+        if machine is None:
+            if trains:
+                raise ValueError("machine must be one that the schedule trains, got none")
+            return
+        # Of a machine of the user's own the repr may hold an address.
+        alike = not is_saved(machine) or repr(machine) == repr(self.given)
+        if not trains or type(machine) is not type(self.given) or not alike:
+            raise ValueError(f"machine must be one like {self.given!r}, got {machine!r}")
+        if self._history is not None and machine.n != len(self._training_set):
+            raise ValueError(f"machine must have learned {len(self._training_set)} examples, got one of {machine.n}")
+        self._machine = machine
+
+    @property
+    def calibration(self) -> Calibration:
+        """What the calibration examples have left: it merges with that of others and moves between processes."""
+        return Calibration(self._reader, self.n, self._features)
+
+    def calibrated(self, calibration: Calibration | None = None) -> Self:
+        """Return a predictor with the same parameters and this calibration, by default none."""
+        new = type(self).made_of(self.parameters)
+        if calibration is not None:
+            new.restore(
+                new.state | {"n": calibration.n, "features": calibration.features, "reader": calibration.reader.state}
+            )
+        return new
+
+    def _row(self, x: Any) -> frozen.ObjectRows:
+        """Return one object as (1, d) float64, or say what is wrong with it."""
+        return clean_row(x, self._features, self._names)
+
+    # --------------------------------------------------------------- predicting
+
+    def predict_block(self, x: Any) -> Many:
+        """Return the prediction for one object, as a block of one; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        rows = self._row(x)
+        return self.predict_rows(rows)
+
+    def predict_rows(self, rows: frozen.ObjectRows) -> Many:
+        """Return predictions for objects that have been checked."""
+        return self._finished(self._predict(rows), rows, None)
+
+    def _finished(self, block: Many, rows: frozen.ObjectRows, start: int | None) -> Many:
+        """Return predictions made of what the reader says of objects: asked about now, or at steps from `start` on."""
+        return block
+
+    def _predict(self, rows: frozen.ObjectRows) -> Many:
+        # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
+        scores = self.scores_of(rows)
+        return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
+
+    def scores_of(self, rows: frozen.ObjectRows) -> Floats:
+        """Return the scores of rows; one that was asked about last is not scored again."""
+        if len(rows) != 1:
+            return score_rows(self._machine, rows)
+        key = rows.tobytes()
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, score_rows(self._machine, rows)
+        return self._asked[1]
+
+    def predict_many(self, X: Any) -> Many:
+        """Return predictions for many objects, all from what is known now; leaves no trace.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+            An array; of a `FrozenScorer` fitted to a table also one with the same columns, here and below.
+
+        Raises
+        ------
+        ValueError, TypeError
+            X is not that.
+        """
+        return self.predict_rows(clean_rows(X, self._features, self._names))
+
+    # ------------------------------------------------------------------ merging
+
+    def merge(self, other: Self) -> Self:
+        """Return a new predictor that has calibrated on the examples of both; they stay as they are.
+
+        Parts merge exactly: whatever the order and grouping, the answers are, to the last bit, those of one that has
+        learned all the examples, and one that has learned nothing changes nothing.
+
+        Parameters
+        ----------
+        other : of the same class
+            With the same parameters and the same scorer: that, a copy, or one that has been saved and loaded, compared
+            by content. Both by `NoTraining()`, which treats all examples alike: by other schedules it depends on the
+            number of the examples before which of them train or calibrate.
+
+        Raises
+        ------
+        TypeError, ValueError
+            It is not that; the message names the difference.
+        """
+        checked_parts(self, other)
+        return self.calibrated(self.calibration.merge(other.calibration))
+
+    # ----------------------------------------------------------------- learning
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self.scores_of(self._row(x))
+        code_of(y, self._codes)
+
+    def check_many(self, X: Any, y: Any) -> None:
+        """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
+        self.scores_of(self.checked_examples(X, y)[0])
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example, and train if the schedule says so.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        y : one of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label; nothing is learned.
+        NotConverged
+            A training failed: the example is learned, and predictions say nothing until the next training.
+        """
+        self._advance(self._row(x), np.array([code_of(y, self._codes)]), predict=False)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn many examples; the same as `learn_one` for each in turn, and faster.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them; nothing is learned.
+        NotConverged
+            As by `learn_one`; examples up to that training are learned.
+        """
+        self._advance(*self.checked_examples(X, y), predict=False)
+
+    def replay_many(self, X: Any, y: Any) -> Many:
+        """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        y : sequence of n labels
+
+        Returns
+        -------
+        block of predictions
+            Row i is what is said of X[i] when the examples before it have been learned.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label among them; nothing is learned.
+        NotConverged
+            As by `learn_one`; examples up to that training are learned, their predictions are lost.
+        """
+        start = self.n
+        rows, codes = self.checked_examples(X, y)
+        return self._finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start)
+
+    def checked_examples(self, X: Any, y: Any) -> tuple[frozen.ObjectRows, Integers]:
+        """Return n objects as rows and their class codes, or say what is wrong with them."""
+        rows = clean_rows(X, self._features, self._names)
+        if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
+            raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
+        labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        if len(labels) != len(rows):
+            raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
+        codes = self._codes
+        try:
+            return rows, np.array([codes[label] for label in labels], np.int64)
+        except (KeyError, TypeError):
+            return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
+
+    def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
+        """Learn examples, all at once between two trainings; return their predictions if wanted."""
+        blocks = [self._reader.nothing(0)]
+        # All that can be refused is refused before anything is learned: a later machine is of the same kind.
+        scores = self.scores_of(rows)
+        start, trained = 0, False
+        while start < len(rows):
+            stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
+            part = slice(start, stop)
+            if trained:
+                scores[part] = score_rows(self._machine, rows[part])
+            calibrates = self.schedule.calibrates(self.n, stop - start, self._rng)
+            if self.scorer is None:
+                blocks.append(self._reader.nothing(stop - start))
+            elif predict:
+                blocks.append(self._reader.replay(scores[part], codes[part], calibrates))
+            else:
+                self._reader.add(scores[part][calibrates], codes[part][calibrates])
+            self._features = rows.shape[1]
+            self.n += stop - start
+            start = stop
+            if self._history is not None:
+                self._history.append(rows[part], codes[part], calibrates)
+                if self.n == self._next:
+                    self._train(*self._history.examples)
+                    trained = True
+        return blocks
+
+    def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
+        """Train the scorer and calibrate it, each on what the schedule says of all examples so far."""
+        calibrates = self.schedule.split(calibrated, self._rng)
+        self._next = self.schedule.next_training(self.n)
+        if self._next is None:
+            self._history = None
+        self.scorer = None
+        self._asked = None
+        self._reader.clear()
+        if calibrates[self._training_set].any():  # learned already, and no longer to be
+            self._forget()
+        news = ~calibrates
+        news[self._training_set] = False
+        try:
+            for i in np.flatnonzero(news):
+                self._machine.learn_one(X[i], self.classes[codes[i]])
+            scores = score_rows(self._machine, X[calibrates])
+        except BaseException:
+            self._forget()
+            raise
+        self._training_set = np.flatnonzero(~calibrates)
+        if len(self._training_set):
+            self.scorer = self._machine
+            self._reader.add(scores, codes[calibrates])
+
+    def _forget(self) -> None:
+        self._machine = self.given.fresh()
+        self._training_set = np.zeros(0, np.int64)
+
+
+def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
+    """Return the schedule, by default the one that suits the machine; or say what is wrong with the two."""
+    if not has_methods(machine, "scores"):
+        raise TypeError(
+            f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
+            "scikit-learn classifier is wrapped as FrozenScorer(classifier)"
+        )
+    learns = callable(getattr(machine, "learn_one", None))
+    if learns and not callable(getattr(machine, "fresh", None)):
+        raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
+    if learns and machine.n != 0:
+        raise ValueError(
+            f"machine must have learned nothing, for the schedule says what it learns, got one of {machine.n} examples"
+        )
+    if schedule is None:
+        return PrefixRestart() if learns else NoTraining()
+    if checked_schedule(schedule).trains != learns:
+        wanted = "that trains the machine" if learns else "without training for a scorer that does not learn"
+        raise ValueError(f"schedule must be one {wanted}, got {schedule!r} for {type(machine).__name__}")
+    return schedule

@@ -1,0 +1,192 @@
+"""What is kept of an object when it is saved, sent or copied: each class says it once, and takes it back checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The only classes of which a file may hold objects, by name. `saved` fills it where a class is defined.
+KINDS: dict[str, type] = {}
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def saved(kind: Kind) -> Kind:
+    """Let objects of a class stand in files; a decorator.
+
+    A class that learns is a `Saved` as well. Of any other all that is kept are its constructor's arguments, read from
+    the attributes of the same names.
+    """
+    if kind.__name__ in KINDS:
+        raise ValueError(f"two classes must not have one name, got {kind.__name__}")
+    KINDS[kind.__name__] = kind
+    return kind
+
+
+#: Rooms with classes of which a file may hold objects.
+ROOMS = (
+    "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
+    "venn.prediction", "venn.priors", "venn.monitors", "venn.online",
+)  # fmt: skip
+
+
+def kind_named(name: str) -> type | None:
+    """Return the class that a file names, imported if nobody has asked for it yet; None where there is none."""
+    if name not in KINDS:
+        public = [(room, one) for room in map(import_module, ROOMS) for one in room.__all__]
+        # Classes without a public name, such as what a map returns, stand beside those that have one.
+        for room, one in [(room, one) for room, one in public if one == name] or public:
+            getattr(room, one)
+    return KINDS.get(name)
+
+
+def is_saved(thing: Any) -> bool:
+    """Whether objects of this very class may stand in files; those of a subclass may not."""
+    return KINDS.get(type(thing).__name__) is type(thing)
+
+
+class Saved:
+    """Base of what learns and can be saved, with all that it has learned.
+
+    What a class says here serves files, journals, pickle, `copy` and comparisons of content alike.
+    """
+
+    #: Parameters and parts of the state that hold estimators of the user's own. A file says which they are, no more.
+    foreign: ClassVar[frozenset[str]] = frozenset()
+    #: Parameters for which a constructor makes room: a file that has fewer bytes is damaged.
+    sized: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes, by name."""
+        return {name: getattr(self, name) for name in arguments_of(type(self))}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was learned: arrays, plain values, objects that can be saved. Not what follows from these to the bit."""
+        return {}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return an object that has learned nothing; whatever the constructor raises says that it cannot be."""
+        checked_keys("parameters", parameters, arguments_of(cls))
+        return cls(**parameters)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Let an object that has learned nothing have learned what `state` says.
+
+        Raises
+        ------
+        ValueError
+            No object with these parameters can be in that state. The object is not to be used then.
+        """
+        checked_keys("state", state, self.state)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if is_saved(self):
+            return made_again, (type(self), self.parameters, self.state)
+        return super().__reduce_ex__(protocol)
+
+
+def arguments_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of what a constructor takes."""
+    return tuple(inspect.signature(kind).parameters)
+
+
+def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters and the state of an object whose class can be saved."""
+    if isinstance(thing, Saved):
+        return thing.parameters, thing.state
+    return {name: getattr(thing, name) for name in arguments_of(type(thing))}, {}
+
+
+def made_again(kind: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
+    """Return an object of parameters and state, or raise what says that there is none."""
+    thing: Any
+    if issubclass(kind, Saved):
+        thing = kind.made_of(parameters)
+        thing.restore(state)
+        return thing
+    checked_keys("parameters", parameters, arguments_of(kind))
+    checked_keys("state", state, ())
+    thing = kind(**parameters)
+    if dataclasses.is_dataclass(thing):
+        _check_fields(thing)
+    return thing
+
+
+def _check_fields(thing: Any) -> None:
+    """Refuse a dataclass whose numbers and arrays are not what its fields say: its constructor does not look."""
+    kinds = {"float": float, "int": int, "str": str, "Floats": np.ndarray}
+    for field in dataclasses.fields(thing):
+        value = getattr(thing, field.name)
+        if field.type in kinds and type(value) is not kinds[str(field.type)]:
+            raise ValueError(f"{field.name} must be of type {field.type}, got {value!r}")
+
+
+# ------------------------------------------------------------------- what must hold of a state
+
+
+def checked_keys(what: str, found: Mapping[str, Any], wanted: Iterable[str]) -> None:
+    """Refuse a dict with other keys."""
+    if found.keys() != set(wanted):
+        raise ValueError(f"{what} must be {sorted(wanted)}, got {sorted(found)}")
+
+
+def held_int(name: str, value: Any, least: int = 0, most: int | None = None) -> int:
+    """Return an integer of a state, or say what it must be."""
+    if type(value) is not int or value < least or (most is not None and value > most):
+        upto = "" if most is None else f" and <= {most}"
+        raise ValueError(f"{name} must be an integer >= {least}{upto}, got {value!r}")
+    return value
+
+
+def held_bool(name: str, value: Any) -> bool:
+    """Return a truth value of a state, or say that it is none."""
+    if type(value) is not bool:
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def held_float(name: str, value: Any, least: float = -np.inf) -> float:
+    """Return a finite number of a state, or say what it must be."""
+    if type(value) is not float or not least <= value < np.inf or value == -np.inf:
+        raise ValueError(f"{name} must be a finite number{f' >= {least:g}' if least > -np.inf else ''}, got {value!r}")
+    return value
+
+
+def held_array(name: str, value: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """Return an array of a state of this shape and type, or say what it must be."""
+    if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != np.dtype(dtype):
+        found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        raise ValueError(f"{name} must be an array of {np.dtype(dtype)} of shape {shape}, got {found}")
+    return value
+
+
+def held_finite(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return an array of finite numbers."""
+    array: NDArray[np.float64] = held_array(name, value, shape)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def held_codes(name: str, value: Any, shape: tuple[int, ...], least: int, below: int, dtype: Any = np.int64) -> Any:
+    """Return an array of integers from `least` on, below `below`."""
+    array = held_array(name, value, shape, dtype)
+    if array.size and not (array.min() >= least and array.max() < below):
+        raise ValueError(f"{name} must be integers from {least} to {below - 1}, got {array.min()} to {array.max()}")
+    return array
+
+
+def held_rows(name: str, value: Any) -> int:
+    """Return the length of an array, or say that it is none."""
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        raise ValueError(f"{name} must be an array, got {value!r}")
+    return len(value)

@@ -1,0 +1,327 @@
+"""Schedules: when an inductive predictor trains, and which examples train it, which calibrate it.
+
+"Per step" in what follows: the prediction at any one step is valid, E[1{y = k} | row of y] = row of y at k,
+under exchangeability. "Online": so is their sum over a stream. With D_n = 1{y_n = k} - P_n[y_n, k], the
+departures D_1, D_2, ... of one period, from a training to the next, are martingale differences in reversed time,
+hence their sum has variance sum E[P_n (1 - P_n)] and |sum over N steps| >= sqrt(N ln(2 / delta) / 2) has
+probability at most delta, for a number N that is fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from venn.parameters import Parameters, above_one, fraction, integer
+from venn.prediction import Bools
+from venn.saved import saved
+
+__all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRestart", "RandomAssignment"]
+
+
+class Schedule(Parameters):
+    """When to train, and which examples train the scorer, which calibrate it.
+
+    None of it may depend on the examples themselves, only on their number and on the schedule's own
+    random draws: that is what makes predictions valid. A subclass gives the methods.
+
+    Attributes
+    ----------
+    online : str
+        What is known of sums of departures over a stream of exchangeable examples. "exact": the variance and
+        the bound at the head of this module hold for the whole stream. "exact within a period": they hold for
+        the steps between two trainings, not for the sum over several such periods. "not proved": no theorem,
+        nothing known against one. "broken": the variance is larger than that, and the bound fails.
+    alike : bool
+        Whether every example calibrates, whatever its place in the stream: calibrated parts can then be merged.
+    seed : int
+        Of the generator that the two methods below draw from.
+    """
+
+    online = "not proved"
+    alike = False
+    seed: int = 0
+
+    @property
+    def trains(self) -> bool:
+        """Whether there is a machine to train; a `FrozenScorer` needs a schedule that does not."""
+        return True
+
+    def next_training(self, n: int) -> int | None:
+        """Return the first number of examples above `n` at which to train; None where there is none."""
+        raise NotImplementedError
+
+    def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
+        """Return, for the `count` examples after the first `n`, which calibrate the scorer at once."""
+        return np.ones(count, np.bool_)
+
+    def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
+        """Return, at a training, which of the examples so far calibrate the new scorer; all others train it.
+
+        Parameters
+        ----------
+        calibrates : (n,) bool
+            What the method `calibrates` said of them, which is what it returns here.
+        rng : Generator
+        """
+        return calibrates
+
+
+def checked_schedule(schedule: Any) -> Schedule:
+    """Return the schedule, or say what is wrong with it."""
+    if not isinstance(schedule, Schedule):
+        raise TypeError(f"schedule must be a schedule object, such as PrefixRestart(), got {schedule!r}")
+    return schedule
+
+
+class Periods(Schedule):
+    """Base of schedules that train at growing numbers of examples: first, first * growth, and so on."""
+
+    growth: float = 2.0
+
+    def __init__(self, first: int, last: int | None) -> None:
+        self.first = integer("first", first, 1)
+        self.last = None if last is None else integer("last", last, self.first)
+
+    def next_training(self, n: int) -> int | None:
+        """Return the first number of examples above `n` at which to train; None where there is none."""
+        time = self.first
+        while time <= n:
+            grown = time * self.growth
+            if math.isinf(grown):
+                return None
+            # At least one more, for a growth that a small number does not feel.
+            time = max(time + 1, math.floor(grown))
+        return None if self.last is not None and time > self.last else time
+
+
+@saved
+class PrefixRestart(Periods):
+    """Train on everything so far, at times fixed beforehand, and calibrate on what comes after.
+
+    Per step: a theorem. Online: a theorem. Between two trainings this is a Venn predictor over the period's
+    own examples, with a scorer that the past has fixed; the calibration set starts empty at each
+    training, so no example is ever used in two ways. Given the examples up to a training, in their order, those
+    after it are exchangeable still, so periods add up like a fair game: the variance and the bound
+    hold over all of them, by whatever deterministic machine. That the departures of *all* periods together
+    are martingale differences in reversed time takes one condition more: that training does not depend on the
+    order of the prefix. So it is for the machines of this package, whose scores are compared on a grid coarser
+    than what the order leaves in their last bits; not for learners by stochastic gradient or others that
+    take examples in turn or draw by position.
+
+    The price: right after a training it says nothing (intervals [0, 1]), and again at the next. `growth` and
+    `last` say how often.
+
+    Parameters
+    ----------
+    first : int >= 1, default 32
+        Examples at the first training; before it, predictions say nothing.
+    growth : float > 1, default 2
+        Ratio of the numbers of examples at two trainings.
+    last : int >= first, optional
+        No training beyond that many examples; from then on memory stays as it is. By default there is always
+        a next training, on all examples so far: give `last` to machines with O(n^2) memory, as those by
+        kernels are.
+
+    References
+    ----------
+    After the online inductive conformal predictors of Papadopoulos, Proedrou, Vovk & Gammerman (2002).
+
+    Examples
+    --------
+    >>> schedule = PrefixRestart(first=100, last=500)
+    >>> [schedule.next_training(n) for n in (0, 100, 200, 400)]
+    [100, 200, 400, None]
+    """
+
+    online = "exact"
+
+    def __init__(self, first: int = 32, growth: float = 2.0, last: int | None = None) -> None:
+        self.growth = above_one("growth", growth)
+        super().__init__(first, last)
+
+    def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
+        """Return that none of the examples so far calibrates."""
+        return np.zeros(len(calibrates), np.bool_)
+
+
+@saved
+class Prefix(Periods):
+    """Train on the first share of what there is, at times fixed beforehand; calibrate on the rest and what follows.
+
+    Per step: a theorem. Online: a theorem within each period, from one training to the next. Across
+    periods there is none, for the same examples calibrate in two of them or train in the later one: bound each
+    period by itself and add up. In one category departures of neighbouring periods partly cancel, and
+    the deviation of the whole sum is 0.6 of what it would be were the theorem true.
+
+    Parameters
+    ----------
+    share : float in (0, 1), default 0.7
+        Of the first r examples, floor(share * r) train.
+    first : int >= 1, default 32
+        Examples at the first training; before it, predictions say nothing. Trainings are at twice, four times,
+        ... as many.
+    last : int >= first, optional
+        No training beyond that many examples.
+
+    Examples
+    --------
+    >>> Prefix(0.7).split(np.ones(4, bool), np.random.default_rng())
+    array([False, False,  True,  True])
+    """
+
+    online = "exact within a period"
+
+    def __init__(self, share: float = 0.7, first: int = 32, last: int | None = None) -> None:
+        self.share = fraction("share", share)
+        super().__init__(first, last)
+
+    def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
+        """Return that all but the first share calibrate."""
+        n = len(calibrates)
+        return np.arange(n) >= math.floor(self.share * n)
+
+
+@saved
+class FreshSplit(Schedule):
+    """After every example, split all there are anew at random, train on one part and calibrate on the other.
+
+    Per step: a theorem. Online: not proved, because calibration sets overlap without being nested. What is
+    known: for a scorer that training does not change, departures at different steps are uncorrelated, so
+    the sum has the variance it would have were the theorem true. Measured with trained scorers, it has that
+    variance too (examples/inductive_validity.py).
+
+    Costly: a training from nothing at every step.
+
+    Parameters
+    ----------
+    share : float in (0, 1), default 0.3
+        Of n examples, floor(share * n) calibrate.
+    seed : int >= 0, default 0
+
+    References
+    ----------
+    A reading of Lambrou, Papadopoulos & Gammerman (2012), "inductive Venn prediction with a split of 30%".
+    """
+
+    online = "not proved"
+
+    def __init__(self, share: float = 0.3, seed: int = 0) -> None:
+        self.share = fraction("share", share)
+        self.seed = integer("seed", seed, 0)
+
+    def next_training(self, n: int) -> int | None:
+        """Return n + 1."""
+        return n + 1
+
+    def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
+        """Return a random share of the examples."""
+        n = len(calibrates)
+        chosen = np.zeros(n, np.bool_)
+        chosen[rng.permutation(n)[: math.floor(self.share * n)]] = True
+        return chosen
+
+
+@saved
+class RandomAssignment(Periods):
+    """Every example is assigned for good, at random: to the calibration set or to the training set.
+
+    All calibration scores are those of one scorer: at a training they are computed again. Examples
+    assigned to training wait for the next training.
+
+    Per step: a theorem. Online: broken. Calibration examples weigh on all later steps and training
+    examples on none, so the sum of departures has 2 / q - 1 times the variance it should (5.67 for q = 0.3).
+    Frequencies still converge to what is claimed, only more slowly.
+
+    Parameters
+    ----------
+    probability : float in (0, 1), default 0.3
+        Of being assigned to the calibration set, q above.
+    seed : int >= 0, default 0
+    first : int >= 1, default 32
+        Examples at the first training; before it, predictions say nothing.
+    growth : float > 1, default 2
+        Ratio of the numbers of examples at two trainings.
+    last : int >= first, optional
+        No training beyond that many examples.
+    """
+
+    online = "broken"
+
+    def __init__(
+        self, probability: float = 0.3, seed: int = 0, first: int = 32, growth: float = 2.0, last: int | None = None
+    ) -> None:
+        self.probability = fraction("probability", probability)
+        self.seed = integer("seed", seed, 0)
+        self.growth = above_one("growth", growth)
+        super().__init__(first, last)
+
+    def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
+        """Draw for each example whether it calibrates."""
+        return rng.random(count) < self.probability
+
+
+@saved
+class FixedCalibration(Schedule):
+    """Train once, calibrate on the next examples, and never change again.
+
+    Per step: a theorem, for the calibration set is drawn like the new example. But there is one calibration
+    set for ever. Online: broken; the sum over N steps keeps the error of that one set, and has
+    1 + (N - 1) / (size + 1) times the variance it should. Frequencies do not converge to what is claimed.
+    It is what "calibrate, then deploy" does.
+
+    Parameters
+    ----------
+    size : int >= 1
+        Examples in the calibration set.
+    train : int >= 0, default 0
+        Examples that train the machine, before those; 0 for a `FrozenScorer`.
+
+    Examples
+    --------
+    >>> schedule = FixedCalibration(size=2, train=3)
+    >>> schedule.calibrates(0, 7, np.random.default_rng())
+    array([False, False, False,  True,  True, False, False])
+    """
+
+    online = "broken"
+
+    def __init__(self, size: int, train: int = 0) -> None:
+        self.size = integer("size", size, 1)
+        self.train = integer("train", train, 0)
+
+    @property
+    def trains(self) -> bool:
+        """Whether there is a machine to train."""
+        return self.train > 0
+
+    def next_training(self, n: int) -> int | None:
+        """Return the number of examples that train, while there are fewer."""
+        return self.train if n < self.train else None
+
+    def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
+        """Return that the examples of the calibration set do."""
+        position = np.arange(n, n + count)
+        return (position >= self.train) & (position < self.train + self.size)
+
+
+@saved
+class NoTraining(Schedule):
+    """For a scorer fitted elsewhere: every example calibrates.
+
+    Per step: a theorem. Online: a theorem; it is `PrefixRestart` with a single period.
+    """
+
+    online = "exact"
+    alike = True
+
+    @property
+    def trains(self) -> bool:
+        """False."""
+        return False
+
+    def next_training(self, n: int) -> int | None:
+        """Return None."""
+        return None
