@@ -112,7 +112,7 @@ def test_what_cannot_be_solved_changes_nothing():
     for x, target in zip(rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), strict=True):
         system.append(system.border(x, [0.1])[0], target)
     scores = system.deleted_scores()
-    with pytest.raises(NotConverged, match=r"residual must be at most 1e-07, got .* at example 20: the ridge"):
+    with pytest.raises(NotConverged, match=r"residual must be at most 1e-07, got .* at example 20: C times its weight"):
         system.border(system.store.held(20)[:, 3].copy(), [-0.2])
     with pytest.raises(NotConverged, match="positive semidefinite"):
         system.set_ridge(np.full(20, -1.0))

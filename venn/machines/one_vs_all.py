@@ -34,7 +34,7 @@ class OneVsAllSVM(HingeMachine):
     number of objects and S the next above the largest margin plus 260, a machine reserves
     8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more, c being 1 for two classes; what is
     never touched is never resident. When room doubles, the old buffers stand beside the new ones for a moment.
-    Deleted scores, once asked for, take 24 c M bytes more.
+    Deleted scores, once read or expected, take 24 c M bytes more.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
     converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.

@@ -250,9 +250,9 @@ class RidgeSystem:
             worst, answer = self._suppose(ridges, self._asked)
             if not worst <= TOLERANCE:
                 raise NotConverged(
-                    f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: the ridge 1 / "
-                    f"(C weight) = {min(ridges):.3g} is too small for the precision of {self.store.kernel!r} (scale "
-                    "the features, or lower C), or the kernel is not positive semidefinite"
+                    f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C times its weight = "
+                    f"{1 / min(ridges):.3g} is too large for the precision of {self.store.kernel!r} (scale the "
+                    "features, or lower C), or the kernel is not positive semidefinite"
                 )
         return answer
 
