@@ -374,8 +374,9 @@ def test_examples_must_be_pairs(example):
 def test_unknown_label_names_the_step(label):
     machine = CountingMachine()
     stream = [*examples(4), (np.zeros(2), label)]
-    with pytest.raises(ValueError, match=r"step 5: the label must be one of the classes"):
+    with pytest.raises(ValueError, match=r"y must be one of the classes") as caught:
         replay(stream, OneCategory(machine), progress=False)
+    assert caught.value.__notes__ == ["at step 5 of the replay"]
     assert machine.learned == 4
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.river import base, checked_names, finite
-from venn.parameters import class_codes
+from venn.labels import Classes, HasLabels
 from venn.prediction import Forecast, Label
 
 NUMBER = int, float, np.number
 
 
-class FromRiver:
+class FromRiver(HasLabels):
     """A classifier of river as a predictor, to stand in a `Panel`, to be watched by a `Monitor` or `Protected`.
 
     Its predictions are `Forecast`s: nothing is proved about them.
@@ -67,8 +67,7 @@ class FromRiver:
             raise TypeError(f"model must be a classifier of river, got {model!r}")
         if isinstance(model, base.MultiLabelClassifier):
             raise TypeError(f"model must predict one label, not several at once, got {model}")
-        self._codes = class_codes(classes)
-        self.classes: tuple[Label, ...] = tuple(self._codes)
+        self.space = Classes(classes)
         self.model = model
         self.features = features
         self._read: set[tuple[Hashable, type]] = set()
@@ -125,7 +124,7 @@ class FromRiver:
 
     def _checked(self, x: Any, y: Label) -> tuple[dict[Any, Any], Label, set[tuple[Hashable, type]]]:
         """Return what the model is told, and which kinds of value are new to it."""
-        row, key = self._row(x), self._keys[self._code(y)]
+        row, key = self._row(x), self._keys[self.space.encode(y)]
         new = {(name, float if isinstance(value, NUMBER) else type(value)) for name, value in row.items()} - self._read
         # A pipeline that fails at one value has learned those before it; of numbers alone none does.
         if new and any(kind is not float for _, kind in new | self._read):
@@ -144,9 +143,3 @@ class FromRiver:
             self._names = tuple(row)
 
     after_learning = learn_one
-
-    def _code(self, y: Any) -> int:
-        try:
-            return self._codes[y]
-        except (KeyError, TypeError):
-            raise ValueError(f"y must be one of the classes {list(self.classes)!r}, got {y!r}") from None

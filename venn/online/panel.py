@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from venn.labels import HasLabels, label_space
 from venn.prediction import Label, Prediction
 from venn.saved import Saved, saved
 
@@ -32,7 +33,7 @@ class Predictor(Protocol):
 
 
 @saved
-class Panel(Saved, Mapping[str, Predictor]):
+class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
@@ -47,6 +48,8 @@ class Panel(Saved, Mapping[str, Predictor]):
     Attributes
     ----------
     classes : tuple of labels
+    space : LabelSpace
+        What labels may be.
 
     Raises
     ------
@@ -96,19 +99,18 @@ class Panel(Saved, Mapping[str, Predictor]):
                     f"got {predictor!r}"
                 )
         first, *others = predictors
-        self.classes: tuple[Label, ...] = tuple(predictors[first].classes)
+        self.space = label_space(tuple(predictors[first].classes))
         seen = {id(predictors[first]): first}
         for name in others:
-            classes = tuple(predictors[name].classes)
-            if classes != self.classes:
+            if label_space(tuple(predictors[name].classes)) != self.space:
+                classes = self.classes, tuple(predictors[name].classes)
                 raise ValueError(
-                    f"predictors must have the same classes, got {self.classes!r} in {first} and {classes!r} in {name}"
+                    f"predictors must have the same classes, got {classes[0]!r} in {first} and {classes[1]!r} in {name}"
                 )
             twin = seen.setdefault(id(predictors[name]), name)
             if twin != name:
                 raise ValueError(f"{twin} and {name} are the same predictor object: it would learn twice")
         self._predictors = predictors
-        self._known = frozenset(self.classes)
         machines: list[Any] = []
         for predictor in predictors.values():
             if predictor.machine is not None and not any(predictor.machine is m for m in machines):
@@ -168,19 +170,11 @@ class Panel(Saved, Mapping[str, Predictor]):
 
         All machines solve their problems, so that learning can begin.
         """
-        self._check_label(y)
+        self.space.check(y)
         for check in self._checks:
             check(x, y)
         for machine in self._machines:
             machine.hypotheses(x)
-
-    def _check_label(self, y: Any) -> None:
-        try:
-            known = y in self._known
-        except TypeError:  # not hashable, so no label
-            known = False
-        if not known:
-            raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}")
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Teach every distinct machine once, then every predictor.
@@ -193,7 +187,7 @@ class Panel(Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
-        self._check_label(y)
+        self.space.check(y)
         for check in self._checks:
             check(x, y)
         # What can still fail is solving: every machine solves before any learns. One alone solves as it learns.

@@ -48,7 +48,6 @@ class Run:
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
         self.mark = 0.0
-        self.codes = {label: code for code, label in enumerate(panel.classes)}
 
     @property
     def events(self) -> int:
@@ -147,6 +146,6 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
     for name, one in monitor.items():
         if name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
-        if one.classes != panel.classes:
+        if one.space != panel.space:
             raise ValueError(f"monitor must be for the classes {panel.classes!r}, got one for {one.classes!r}")
     return dict(monitor)

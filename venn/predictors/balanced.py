@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import code_of
+from venn.labels import Classes, HasLabels
 from venn.machines.sparse import is_sparse
-from venn.parameters import class_codes, has_methods
+from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import Alone
@@ -23,7 +23,7 @@ OFFSET = 1 << 64
 
 
 @saved
-class Balanced(Alone):
+class Balanced(HasLabels, Alone):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
     An example of class k is kept with probability keep[k], by a coin of its own; otherwise it is dropped for ever: it
@@ -96,9 +96,9 @@ class Balanced(Alone):
             )
         shift = PriorShift.of_keeping(keep)
         self.keep = tuple(float(share) for share in keep)
-        self._codes = class_codes(predictor.classes)
-        if len(self.keep) != len(self._codes):
-            raise ValueError(f"keep must hold a probability for each of {list(self._codes)!r}, got {keep!r}")
+        self.space = Classes(predictor.classes)
+        if len(self.keep) != len(self.classes):
+            raise ValueError(f"keep must hold a probability for each of {list(self.classes)!r}, got {keep!r}")
         self.seed = Smoothing(seed).seed
         self._coins = Smoothing(OFFSET + self.seed)
         self._given = predictor.under(None)
@@ -129,11 +129,6 @@ class Balanced(Alone):
         return f"Balanced({self._given!r}, keep={self.keep!r}, seed={self.seed})"
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
-
-    @property
     def kept(self) -> int:
         """Number of examples learned."""
         return _learned(self.predictor)
@@ -158,7 +153,7 @@ class Balanced(Alone):
         for part in (self.predictor, self.predictor.machine):
             if hasattr(part, "check"):
                 part.check(x, y)
-        code_of(y, self._codes)
+        self.space.check(y)
 
     def learn_one(self, x: Any, y: Label) -> None:
         """Learn one example, or drop it for ever.
@@ -176,7 +171,7 @@ class Balanced(Alone):
             As by the predictor.
         """
         self.check(x, y)
-        if self._coins.at(self.n) >= self.keep[code_of(y, self._codes)]:
+        if self._coins.at(self.n) >= self.keep[self.space.encode(y)]:
             self.n += 1
             return
         before = self.kept
@@ -276,7 +271,7 @@ class Balanced(Alone):
         predictor = self._inductive()
         predictor.check_many(X, y)
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
-        keep = np.array([self.keep[self._codes[label]] for label in labels])
+        keep = np.array(self.keep)[self.space.encode_many(labels)]
         kept = np.flatnonzero(self._coins.block(self.n, len(labels)) < keep)
         return predictor, X.tocsr() if is_sparse(X) else np.asarray(X), labels, kept
 

@@ -7,10 +7,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from venn.labels import Classes, HasLabels
 from venn.machines import frozen
-from venn.machines.checks import code_of
 from venn.machines.frozen import clean_row, clean_rows
-from venn.parameters import class_codes, has_methods
+from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Alone
@@ -62,7 +62,7 @@ def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     return scores
 
 
-class Inductive(Alone, Generic[Many]):
+class Inductive(HasLabels, Alone, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
     What examples train and what examples calibrate is the schedule's business; how calibration scores become
@@ -90,7 +90,7 @@ class Inductive(Alone, Generic[Many]):
         self.given = machine
         self.schedule = schedule
         self._reader = reader
-        self._codes = class_codes(machine.classes)
+        self.space = Classes(machine.classes)
         self._features: int | None = getattr(machine, "features", None)
         self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
         self._rng = np.random.default_rng(schedule.seed)
@@ -101,11 +101,6 @@ class Inductive(Alone, Generic[Many]):
         self._machine = machine if self._next is None else machine.fresh()
         self.scorer = machine if self._next is None else None
         self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
 
     @property
     def tuning(self) -> Any:
@@ -164,7 +159,7 @@ class Inductive(Alone, Generic[Many]):
             return
         if self._next is None:
             raise ValueError(f"history must be None by {self.schedule!r}, got one")
-        self._history = History.restored(state["history"], n, len(self._codes))
+        self._history = History.restored(state["history"], n, len(self.classes))
         self._next = self.schedule.next_training(n)
         if n and np.shape(state["history"]["X"])[1] != state["features"]:
             raise ValueError(f"history must be of {state['features']} features")
@@ -282,7 +277,7 @@ class Inductive(Alone, Generic[Many]):
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self._row(x))
-        code_of(y, self._codes)
+        self.space.check(y)
 
     def check_many(self, X: Any, y: Any) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
@@ -303,7 +298,7 @@ class Inductive(Alone, Generic[Many]):
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        self._advance(self._row(x), np.array([code_of(y, self._codes)]), predict=False)
+        self._advance(self._row(x), np.array([self.space.encode(y)]), predict=False)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.
@@ -354,11 +349,7 @@ class Inductive(Alone, Generic[Many]):
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
         if len(labels) != len(rows):
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
-        codes = self._codes
-        try:
-            return rows, np.array([codes[label] for label in labels], np.int64)
-        except (KeyError, TypeError):
-            return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
+        return rows, self.space.encode_many(labels)
 
     def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""

@@ -18,9 +18,9 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.checks import code_of
+from venn.labels import Classes, HasLabels
 from venn.machines.machine import NotConverged
-from venn.parameters import Parameters, class_codes, fraction, has_methods
+from venn.parameters import Parameters, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
 from venn.saved import Saved, held_array, held_finite, held_float, held_int, saved
 
@@ -123,7 +123,7 @@ class Answer(NamedTuple):
 
 
 @saved
-class Protected(Saved):
+class Protected(HasLabels, Saved):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
@@ -229,8 +229,8 @@ class Protected(Saved):
         shared = {} if self.machine is None else {id(self.machine): self.machine}
         self.predictor: Any = copy.deepcopy(predictor, shared)
         self.gain = 0.0
-        self._codes = class_codes(predictor.classes)
-        self._powers, self._shifts = _calibrators(len(self._codes))
+        self.space = Classes(predictor.classes)
+        self._powers, self._shifts = _calibrators(len(self.classes))
         states = len(self._powers)
         self._rates = np.array(self.rates)
         self._log_passive = math.log(self.passive)
@@ -284,11 +284,6 @@ class Protected(Saved):
         return f"Protected({self.predictor!r}, loss={self.loss!r}, rates={self.rates!r}, passive={self.passive!r})"
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
-
-    @property
     def tuning(self) -> Any:
         """What chose the kernel and C of the base's own machine, if `tune` did."""
         return getattr(self.predictor, "tuning", None)
@@ -310,7 +305,7 @@ class Protected(Saved):
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what learning would raise, and note what the base says of `x` before anything learns."""
-        code_of(y, self._codes)
+        self.space.check(y)
         if hasattr(self.predictor, "check"):
             self.predictor.check(x, y)
         self._said(x)
@@ -342,7 +337,7 @@ class Protected(Saved):
         NotConverged
             As by `learn_one`.
         """
-        code = code_of(y, self._codes)
+        code = self.space.encode(y)
         if self.machine is None:
             # Nobody else teaches this base, so it has not learned yet: it may be asked, and it may refuse.
             answer = self._said(x)
@@ -394,7 +389,7 @@ class Protected(Saved):
             raise TypeError(
                 f"predictor must give predictions with .proba, got {type(prediction).__name__} by {self.predictor!r}"
             )
-        clean = distributions("proba of the predictor", proba, (len(self._codes),))
+        clean = distributions("proba of the predictor", proba, (len(self.classes),))
         with np.errstate(divide="ignore"):
             rows: Floats = recalibrate(np.log(clean), self._powers, self._shifts)
         merged = self.loss.forecast(pool(self._log_passive, self._log_weights), rows)

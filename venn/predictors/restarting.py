@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from venn.machines.checks import code_of
+from venn.labels import Classes, HasLabels
 from venn.machines.store import content_of
-from venn.parameters import class_codes, has_methods, integer
+from venn.parameters import has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.saved import Saved, held_int, saved
 
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 
 @saved
-class Restarting(Saved):
+class Restarting(HasLabels, Saved):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
     At every example learned it makes its prediction as things stand, tells the monitor what it was and what the label
@@ -114,7 +114,7 @@ class Restarting(Saved):
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
-        self._codes = class_codes(predictor.classes)
+        self.space = Classes(predictor.classes)
         self.machine = predictor.machine
         self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
         self._pattern = monitor
@@ -166,11 +166,6 @@ class Restarting(Saved):
         return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
-
-    @property
     def restarts(self) -> tuple[int, ...]:
         """Values of `n` at which the window restarted."""
         return tuple(n for n, _ in self._restarts)
@@ -192,7 +187,7 @@ class Restarting(Saved):
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what learning would raise, and note what is said of `x` before anything learns."""
-        code_of(y, self._codes)
+        self.space.check(y)
         for part in (self.machine, self.predictor):
             if hasattr(part, "check"):
                 part.check(x, y)
