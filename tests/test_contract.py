@@ -138,8 +138,7 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
-    "Predictor",  # a base: each predictor is tested
-
+    "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
     **dict.fromkeys(("OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources of p-values, test_monitor.py"),
     **dict.fromkeys(("Efficiency", "EfficiencyTotals"), "criteria of prediction sets, test_efficiency.py"),

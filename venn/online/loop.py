@@ -281,7 +281,6 @@ class Online:
         waiting = self._find(id)
         run, journal = self._run, self.journal
         with self._trying():
-            run.settle()
             noted = run.panel.note(waiting.x, y)
             current = run.as_of_now(waiting)
         now = time.time()

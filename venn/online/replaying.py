@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import ever_learned
 from venn.monitors.monitor import Monitor
 from venn.online.panel import Panel
 from venn.online.record import Record
@@ -114,13 +113,19 @@ def learned_before(panel: Panel) -> dict[str, int]:
     """Return how many examples predictors have learned, as far as they say; those without any are left out."""
     counts: dict[str, int] = {}
     for name, predictor in panel.items():
-        # The machine's count first: it may have learned beside this predictor.
-        for part in (predictor.machine, predictor, getattr(predictor, "predictor", None)):
-            if isinstance(getattr(part, "n", None), int):
-                if n := ever_learned(part):
-                    counts[name] = n
-                break
+        if predictor.machine is not None:  # which may have learned beside this predictor
+            n = predictor.machine.learned
+        else:
+            each = (getattr(part, "n", None) for part in (predictor, getattr(predictor, "predictor", None)))
+            n = next((n for n in each if isinstance(n, int)), 0)
+        if n:
+            counts[name] = n
     return counts
+
+
+def _tuning(predictor: Any) -> Any:
+    """Return what chose the parameters of a predictor's machine, if `tune` did."""
+    return getattr(predictor, "tuning", None) if predictor.machine is None else predictor.machine.tuning
 
 
 def length(stream: object, steps: int | None) -> int | None:
@@ -149,9 +154,7 @@ def advance(
     """
     _check(stream, steps)
     # Of the first examples, how many each tuning of a machine was made on.
-    met: dict[Any, int] = {
-        tuning: 0 for predictor in panel.values() if (tuning := getattr(predictor.machine or predictor, "tuning", None))
-    }
+    met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
     for n, example in enumerate(stream, 1):
         x, y = _pair(example, n)
         try:

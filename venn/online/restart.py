@@ -60,8 +60,7 @@ def _take(run: Run, journal: Journal, state: Any, drop: Callable[[], None]) -> N
     for event, number in zip(state["waiting"], state["numbers"], strict=True):
         question = journal.question(event)
         waiting[question.id] = _read(run, question, number)
-    last = None if state["last"] is None else decode_object(bytes(state["last"]))
-    run.restore(state, waiting, last)
+    run.restore(state, waiting)
 
 
 def _read(run: Run, question: Question, number: int) -> Waiting:

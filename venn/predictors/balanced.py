@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from venn.labels import Classes, HasLabels
-from venn.machines.machine import ever_learned
 from venn.machines.sparse import is_sparse
 from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
@@ -137,7 +136,7 @@ class Balanced(HasLabels, Predictor):
     @property
     def tuning(self) -> Any:
         """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self.predictor.machine or self.predictor, "tuning", None)
+        return getattr(self.predictor if self.predictor.machine is None else self.predictor.machine, "tuning", None)
 
     def predict_one(self, x: Any) -> Prediction:
         """Return the prediction for `x`; leaves no trace.
@@ -274,4 +273,5 @@ class Balanced(HasLabels, Predictor):
 
 def _learned(predictor: Any) -> int:
     """Return how many examples a predictor has learned."""
-    return ever_learned(predictor if predictor.machine is None else predictor.machine)
+    learned: int = predictor.n if predictor.machine is None else predictor.machine.learned
+    return learned

@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from venn._compiled.scaling import totals_of
-from venn.machines.machine import Machine, checked_machine, ever_learned, grown
+from venn.machines.machine import Machine, checked_machine, grown
+from venn.machines.window import SlidingWindow
 from venn.parameters import Parameters, has_methods, integer
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import scored_examples
@@ -108,6 +109,8 @@ class MachineFeed:
         self.machine = machine
         self.parts: list[Inductive[Floats]] = []
         self._deleted = deleted
+        if deleted:
+            machine.expect_deleted()
 
     def stand_on(self, machine: Any) -> None:
         """Read a machine like the one it was made with, whatever that has learned."""
@@ -123,7 +126,7 @@ class MachineFeed:
     @property
     def n(self) -> int:
         """Number of examples learned, those that a window has forgotten among them."""
-        return ever_learned(self.machine)
+        return self.machine.learned
 
     @property
     def held(self) -> int:
@@ -398,7 +401,7 @@ class CrossFittedScores(Parameters):
         """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
         schedule_for(machine, folds[0])
-        if hasattr(machine, "forgotten"):
+        if isinstance(machine, SlidingWindow):
             raise TypeError(
                 f"machine must hold all that it learns, for the folds do, for {self!r}, got {machine!r}: "
                 "DeletedScores() goes with a window"
