@@ -414,18 +414,18 @@ class Record(HasLabels):
         data = Path(path).read_bytes()
         # Whatever a damaged or hostile archive makes zipfile, numpy or json raise means one thing here.
         try:
-            return cls._of(record_file.read(data))
+            saved = record_file.read(data)
+            record = cls(**saved.parameters)
+            record._take_over(saved)
+            return record
         except Exception as error:
             raise ValueError(f"{path} is not a readable record: {error}") from error
 
-    @classmethod
-    def _of(cls, saved: Saved) -> Record:
-        record = cls(**saved.parameters)
-        record.seconds = saved.seconds
-        for track, held in zip(record._tracks.values(), saved.tracks, strict=True):
+    def _take_over(self, saved: Saved) -> None:
+        self.seconds = saved.seconds
+        for track, held in zip(self._tracks.values(), saved.tracks, strict=True):
             track.restore(held.rows, held.tails, held.kind)
             track.scorer.guaranteed = held.guaranteed
-        record._n = len(saved.truth)
-        if record._n:  # else there is nothing to double
-            record._truth = saved.truth
-        return record
+        self._n = len(saved.truth)
+        if self._n:  # else there is nothing to double
+            self._truth = saved.truth
