@@ -77,10 +77,10 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         self.space = label_space(tuple(predictors[first].classes))
         seen = {id(predictors[first]): first}
         for name in others:
-            if label_space(tuple(predictors[name].classes)) != self.space:
-                classes = self.classes, tuple(predictors[name].classes)
+            classes = tuple(predictors[name].classes)
+            if classes != self.classes:
                 raise ValueError(
-                    f"predictors must have the same classes, got {classes[0]!r} in {first} and {classes[1]!r} in {name}"
+                    f"predictors must have the same classes, got {self.classes!r} in {first} and {classes!r} in {name}"
                 )
             twin = seen.setdefault(id(predictors[name]), name)
             if twin != name:
