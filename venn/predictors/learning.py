@@ -1,4 +1,4 @@
-"""How predictors learn: through a machine that others may share, or all by themselves."""
+"""How predictors learn: through a machine that others may share, or alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from venn.saved import Saved
 
 
 class OnMachine(Saved):
-    """Base of transductive predictors: all there is to know is in the machine, which others may read too."""
+    """Base of transductive predictors: their whole state is in the machine, which others may read too."""
 
     machine: Machine
 
@@ -25,11 +25,11 @@ class OnMachine(Saved):
         self.machine.learn_one(x, y)
 
     def after_learning(self, x: Any, y: Label) -> None:
-        """Nothing: the machine holds all there is to know."""
+        """Do nothing: the machine holds the whole state."""
 
 
 class Alone(Saved):
-    """Base of predictors with machines of their own or none, which a panel would neither teach nor share."""
+    """Base of predictors with their own machines or none, which a panel neither teaches nor shares."""
 
     machine = None
 
@@ -43,7 +43,7 @@ class Alone(Saved):
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label) -> None:
-    """Let every part learn one example, also where another fails; then raise the first failure."""
+    """Let every part learn one example, even if another fails; then raise the first failure."""
     failure: Exception | None = None
     for part in parts:
         try:

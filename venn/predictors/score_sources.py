@@ -1,6 +1,6 @@
-"""Where a scaler's scores come from: which machine scored which examples, and which scores a new object.
+"""Sources of a scaler's scores: which machine scores the examples, and which scores a new object.
 
-A source is a small object of parameters. `feed(machine)` attaches it to a machine and returns what holds the state.
+A source is a small object that holds parameters. `feed(machine)` attaches it to a machine and returns a feed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from venn.schedules import Schedule, checked_schedule
 class Examples(NamedTuple):
     """Scored examples, by distinct object."""
 
-    scores: Floats  #: (c, m) finite, by the machine of each class
+    scores: Floats  #: (c, m) finite, by each class's machine
     positives: Integers  #: (c, m) examples of each class
     totals: Integers  #: (m,) examples of all
 
@@ -34,15 +34,15 @@ class Examples(NamedTuple):
 class Feed(Protocol):
     """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
 
-    One that keeps machines of its own also has `check(x, y)`, which raises what learning would raise.
+    A feed with machines of its own also has `check(x, y)`, which raises what learning would raise.
     """
 
-    #: Predictors that train machines of its own.
+    #: Predictors that train the feed's own machines.
     parts: list[Inductive[Floats]]
 
     @property
     def machine(self) -> Any:
-        """What a panel teaches and shares; None where there is no such machine."""
+        """The machine that a panel teaches and shares; None if there is none."""
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -53,7 +53,7 @@ class Feed(Protocol):
         """Number of examples learned."""
 
     def stand_on(self, machine: Any) -> None:
-        """Read, or train, a machine like the one it was made with, whatever that has learned."""
+        """Read, or train, this machine instead of the one it was made with; it may have learned anything."""
 
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object; leaves no trace."""
@@ -65,14 +65,14 @@ class Feed(Protocol):
         """Learn one example that the machine has already learned."""
 
     def examples(self, reader: object) -> Examples | None:
-        """Return the scored examples as they are now; None where there are none.
+        """Return the scored examples as they are now; None if there are none.
 
-        Other readers may be given the same arrays: read them only. Without a reader they are read anew.
+        Other readers may receive the same arrays: only read them. Without a reader they are computed anew.
         """
 
 
 class ScoreSource(Protocol):
-    """A way to come by scores."""
+    """Where a scaler's scores come from."""
 
     def feed(self, machine: Any) -> Feed:
         """Attach to a machine, or say what is wrong with it."""
@@ -94,7 +94,7 @@ def checked_source(source: Any) -> ScoreSource:
 class _Read(NamedTuple):
     """A bag that all readers of one machine may use until its next example."""
 
-    machine: ref[Any]  # itself: one equal to it may have learned other examples
+    machine: ref[Any]  # this very one: an equal one may have learned other examples
     at: tuple[int, int]  # examples held, and learned ever
     examples: Examples
     readers: set[int]
@@ -113,7 +113,7 @@ class MachineFeed:
         self._deleted = deleted
 
     def stand_on(self, machine: Any) -> None:
-        """Read a machine like the one it was made with, whatever that has learned."""
+        """Read this machine instead of the one it was made with; it may have learned anything."""
         self.machine = machine
         for part in self.parts:
             part.given = machine
@@ -125,7 +125,7 @@ class MachineFeed:
 
     @property
     def n(self) -> int:
-        """Number of examples learned, those that a window has forgotten among them."""
+        """Number of examples learned, including those that a window has forgotten."""
         return ever_learned(self.machine)
 
     @property
@@ -143,14 +143,14 @@ class MachineFeed:
         self.machine.learn_one(x, y)
 
     def after_learning(self, x: Any, y: Label) -> None:
-        """Do nothing: the machine has learned."""
+        """Do nothing: the machine has learned already."""
 
     def _read(self) -> Examples:
         bag = self.machine.deleted_bag if self._deleted else self.machine.bag
         return checked_examples(np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T))
 
     def examples(self, reader: object) -> Examples | None:
-        """Return the bag; one already read by another after the same example will do."""
+        """Return the bag; it may be one that another reader has read after the same example."""
         at = self.held, self.n
         if self.held == 0:
             return None
@@ -180,12 +180,12 @@ def checked_examples(scores: Floats, positives: Integers) -> Examples:
 class TrainingScores(Parameters):
     """The score of each example by the machine that has learned it.
 
-    What the published comparisons use. It is optimistic: a machine fits its own examples better than new ones, and a
-    flexible one separates them, so that maps become too bold.
+    The published comparisons use these scores. They are optimistic: a machine fits its own examples better than new
+    ones, and a flexible machine separates them, so that maps become too bold.
 
     References
     ----------
-    Lambrou, Papadopoulos & Gammerman (2012); Platt (1999) warns of it.
+    Lambrou, Papadopoulos & Gammerman (2012); Platt (1999) warns against it.
     """
 
     def feed(self, machine: Any) -> MachineFeed:
@@ -195,10 +195,10 @@ class TrainingScores(Parameters):
 
 @saved
 class DeletedScores(Parameters):
-    """The score of each example by the machine as it would be without it: leave-one-out, for one training.
+    """The score of each example by the machine as it would be without it: leave-one-out, for the cost of one training.
 
-    Exact where the machine's `deletes_exactly` says so. Each score is then drawn as that of a new object is, by a
-    machine of one example fewer; but the scores of different examples depend on one another, so a map fitted to them
+    Exact where the machine's `deletes_exactly` says so. Each score is then distributed like that of a new object, by a
+    machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
     carries no guarantee either.
     """
 
@@ -211,7 +211,7 @@ class DeletedScores(Parameters):
 
 
 class Kept:
-    """Reader of an inductive predictor that hands scores on: those of calibration examples, and of new objects."""
+    """Reader of an inductive predictor that only passes on scores: of calibration examples and of new objects."""
 
     def __init__(self, c: int) -> None:
         self._c = c
@@ -250,12 +250,12 @@ class Kept:
         return scores
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Floats:
-        """Keep those that calibrate; return the scores."""
+        """Keep the examples that calibrate; return the scores."""
         self.add(scores[calibrates], codes[calibrates])
         return scores
 
     def nothing(self, n: int) -> Floats:
-        """Return the scores of n objects before there is a scorer: 0, which no map is asked about."""
+        """Return the scores of n objects before there is a scorer: 0, which no map reads."""
         return np.zeros((n, self._c))
 
     def join(self, blocks: list[Floats]) -> Floats:
@@ -274,7 +274,7 @@ def _pooled(parts: Sequence[Kept]) -> Examples | None:
 
 
 class HeldOutFeed(Alone):
-    """Scores of calibration examples by a machine that trains on others."""
+    """Scores of calibration examples by a machine trained on others."""
 
     def __init__(self, machine: Any, schedule: Schedule) -> None:
         self._kept = Kept(len(machine.classes))
@@ -283,7 +283,7 @@ class HeldOutFeed(Alone):
         self.classes: tuple[Label, ...] = tuple(machine.classes)
 
     def stand_on(self, machine: Any) -> None:
-        """Train machines like this one, whatever it has learned."""
+        """Train machines like this one, which may have learned anything."""
         self._inductive.given = machine
 
     @property
@@ -292,7 +292,7 @@ class HeldOutFeed(Alone):
         return self._inductive.n
 
     def test_scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of an object by the machine as trained last."""
+        """Return the (c,) scores of an object by the last trained machine."""
         scores: Floats = self._inductive.predict_block(x)[0]
         return scores
 
@@ -301,7 +301,7 @@ class HeldOutFeed(Alone):
         self._inductive.check(x, y)
 
     def learn_one(self, x: Any, y: Label) -> None:
-        """Take the example in as the schedule says, and train if it is time to."""
+        """Learn the example as the schedule says, and train if it is time."""
         self._inductive.learn_one(x, y)
 
     def examples(self, reader: object) -> Examples | None:
@@ -311,11 +311,11 @@ class HeldOutFeed(Alone):
 
 @saved
 class HeldOutScores(Parameters):
-    """The scores of calibration examples by a machine that trains on other examples.
+    """The scores of calibration examples by a machine trained on other examples.
 
     Calibration examples and new objects are scored alike by one machine that has seen neither, so they are
     exchangeable. A scaled probability still carries no guarantee: the map is fitted, and may be of the wrong shape.
-    Of a `FrozenScorer` all examples calibrate.
+    With a `FrozenScorer` all examples calibrate.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ class HeldOutScores(Parameters):
         self.schedule = None if schedule is None else checked_schedule(schedule)
 
     def feed(self, machine: Any) -> HeldOutFeed:
-        """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` ones are taught."""
+        """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` copies are taught."""
         return HeldOutFeed(machine, schedule_for(machine, self.schedule))
 
 
@@ -352,7 +352,7 @@ class CrossFittedFeed(MachineFeed):
         self.after_learning(x, y)
 
     def after_learning(self, x: Any, y: Label) -> None:
-        """Teach the folds; each trains its machine if it is time to."""
+        """Teach the folds; each trains its machine if it is time."""
         teach_all(self.parts, x, y)
 
     def examples(self, reader: object) -> Examples | None:
@@ -370,11 +370,11 @@ class CrossFittedScores(Parameters):
     """The scores of each fold's examples by a machine trained on the other folds.
 
     Every example is assigned at random, for good, to one of K folds, and machine k trains on all but fold k at
-    growing numbers of examples. One map is fitted to the pooled scores and read at the new object's score by
-    the machine that has learned everything. That machine is a better one than those that the map was fitted on, so
+    growing numbers of examples. One map is fitted to the pooled scores and applied to the new object's score by
+    the machine that has learned everything. That machine is better than those that the map was fitted to, so
     its scores lie somewhat further out.
 
-    Costs K machines besides the one that is shared; their memory, too.
+    Costs K machines, and their memory, besides the shared one.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ class CrossFittedScores(Parameters):
 
     References
     ----------
-    Platt (1999), who takes 3 folds.
+    Platt (1999) uses 3 folds.
     """
 
     sized = frozenset({"folds"})
@@ -403,12 +403,12 @@ class CrossFittedScores(Parameters):
         self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
 
     def feed(self, machine: Any) -> CrossFittedFeed:
-        """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
+        """Attach to a machine that has learned nothing; others may share it, its `fresh()` copies learn the folds."""
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
         schedule_for(machine, folds[0])
         if hasattr(machine, "forgotten"):
             raise TypeError(
-                f"machine must hold all that it learns, for the folds do, for {self!r}, got {machine!r}: "
-                "DeletedScores() goes with a window"
+                f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
+                "DeletedScores() works with a window"
             )
         return CrossFittedFeed(checked_machine(machine), folds)
