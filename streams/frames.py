@@ -210,7 +210,8 @@ def from_frames(
     Raises
     ------
     TypeError, ValueError
-        A parameter is not as described. While iterating: a batch is not as declared; rows are counted from 0 over all batches.
+        A parameter is not as described. While iterating: a batch is not as declared; rows count from 0 over all
+        batches.
     ImportError
         A file or Arrow stream needs pyarrow, which is not installed.
 

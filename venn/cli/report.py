@@ -18,7 +18,7 @@ from venn.prediction import ERROR_RATE, PredictionSet
 from venn.show.page.feed import MOST_POINTS, Point, Run, Watched
 from venn.show.snapshots import figures_of
 
-ROUND = 1000  # points of the curves of a record, about
+ROUND = 1000  # approximate number of points of a record's curves
 
 
 class _Counts(NamedTuple):
@@ -31,7 +31,7 @@ class _Counts(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What is left in a record of a prediction with probabilities."""
+    """The part of a prediction with probabilities that a record keeps."""
 
     label: Any
     lower: float
@@ -47,12 +47,12 @@ class _Seen(NamedTuple):
 
 
 class Recorded:
-    """A record as a run that has ended: what a journal would say of it.
+    """Shows a record like a run that has ended, as a journal would.
 
     Parameters
     ----------
     record : Record
-        Of at least one step. A monitor of each predictor watches it from the first step on.
+        Has at least one step. A monitor of each predictor watches it from the first step on.
     """
 
     def __init__(self, record: Record) -> None:
@@ -82,7 +82,7 @@ class Recorded:
         return [_Timed(*point) for point in self._points if point.step > after]
 
     def snapshot(self, name: str) -> dict[str, Any]:
-        """Return what a monitor has seen."""
+        """Return the snapshot of a monitor."""
         return {"told": self._last[name], "monitor": self._last[name]}
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
@@ -123,9 +123,9 @@ class _Timed(NamedTuple):
 )  # fmt: skip
 @click.option("--title", metavar="TEXT", help="[default: the name of the data or the file]")
 def report(run: str, out: Path, title: str | None) -> None:
-    """Write RUN as one HTML file with all its figures, which needs no network and no other file.
+    """Write RUN as one HTML file with all its figures; it needs no network and no other file.
 
-    RUN is a journal, whose process may be running, or a record (.npz) that `venn replay` wrote.
+    RUN is a journal, whose process may still be running, or a record (.npz) written by `venn replay`.
     """
     with one_line_errors():
         if not Path(run).is_file():

@@ -1,4 +1,4 @@
-"""What a record says in plain words."""
+"""A record summarised in plain words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SHARP, PUBLISHED = "abers", "venn"
 
 
 def plain_words(record: Record) -> list[str]:
-    """Say in plain words how the accuracy of each predictor compares with what it claimed.
+    """Say in plain words how the accuracy of each predictor compares with its claim.
 
-    Where the predicted label is guaranteed, chance allows the sum of departures sqrt(N ln(2 / 0.05) / 2).
+    If the predicted label is guaranteed, chance allows the sum of departures sqrt(N ln(2 / 0.05) / 2).
     """
     lines, claims = [], []
     for name in record:
@@ -46,9 +46,9 @@ def plain_words(record: Record) -> list[str]:
 
 
 def _about_sets(name: str, curves: SetCurves, exact: bool, epsilon: float = 0.05) -> str:
-    """Compare the number of errors with the central 95 % of the binomial distribution that the theorem says.
+    """Compare the number of errors with the central 95 % of the binomial distribution that the theorem gives.
 
-    Sets of plain p-values, not `exact`, may miss the true label less often.
+    Sets of plain p-values (not `exact`) may miss the true label less often.
     """
     from scipy.stats import binom
 

@@ -123,7 +123,7 @@ class CalibrationBins(Running):
     Raises
     ------
     ValueError, TypeError
-        The number of bins is not that.
+        The number of bins is not as described.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class CalibrationBins(Running):
         Raises
         ------
         TypeError, ValueError
-            It is not that.
+            It is not as described.
 
         Examples
         --------

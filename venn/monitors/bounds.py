@@ -31,7 +31,7 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------

@@ -225,7 +225,7 @@ def number_of_events(proba: Any) -> Floats:
     Raises
     ------
     ValueError, TypeError
-        It is not that.
+        It is not as described.
 
     Notes
     -----

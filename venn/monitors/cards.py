@@ -41,7 +41,7 @@ class Card(Running):
         Raises
         ------
         TypeError, ValueError
-            It is not that.
+            It is not as described.
         """
         mergeable(self, other)
         both = self.fresh()

@@ -63,7 +63,7 @@ class Running(Saved, ABC):
         Raises
         ------
         ValueError
-            `state` is not that, or damaged; nothing changes.
+            `state` is not as described, or damaged; nothing changes.
         """
         own = self.state
         checked_state("state", state, own)

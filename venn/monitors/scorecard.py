@@ -54,7 +54,7 @@ class Scorecard(Card):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Scorecard(Card):
         Raises
         ------
         TypeError, ValueError
-            They are not that; nothing is taken in.
+            They are not as described; nothing is taken in.
         """
         self._belongs(block, ManyMultiprobabilities, ManyClassIntervals, ManyForecasts)
         n, c = len(block), len(self.classes)
@@ -307,7 +307,7 @@ class SetScorecard(Card):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -335,7 +335,7 @@ class SetScorecard(Card):
         Raises
         ------
         TypeError, ValueError
-            They are not that; nothing is taken in.
+            They are not as described; nothing is taken in.
         """
         self._belongs(block, ManyPredictionSets)
         n = len(block)

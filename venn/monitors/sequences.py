@@ -85,7 +85,7 @@ class StitchedBound(_ConfidenceSequence):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or a number is not in [0, 1]; the bounds are unchanged.
+        A parameter is not as described, or a number is not in [0, 1]; the bounds are unchanged.
 
     References
     ----------
@@ -148,7 +148,7 @@ class EmpiricalBernstein(_OfConstantMean):
     Raises
     ------
     TypeError, ValueError
-        `level` is not that, or a number is not in [0, 1]; the bounds are unchanged.
+        `level` is not as described, or a number is not in [0, 1]; the bounds are unchanged.
 
     References
     ----------
@@ -203,7 +203,7 @@ class BettingBound(_OfConstantMean):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or a number is not in [0, 1]; the bounds are unchanged.
+        A parameter is not as described, or a number is not in [0, 1]; the bounds are unchanged.
 
     References
     ----------

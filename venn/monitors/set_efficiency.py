@@ -165,7 +165,7 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
     Raises
     ------
     ValueError, TypeError
-        An argument is not that.
+        An argument is not as described.
 
     Examples
     --------
