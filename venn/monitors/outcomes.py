@@ -1,4 +1,4 @@
-"""What a prediction said and how it fared: the same numbers for a monitor and for a record."""
+"""A prediction and its outcome in numbers: the same for a monitor and for a record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from venn.prediction import Floats, Label, Prediction
 
 
 class Outcomes(NamedTuple):
-    """One step, in Python numbers, or n steps: then each field is an array of n, the row one of (c, n).
+    """One step in Python numbers, or n steps: then each field is an array of n, and the row is (c, n).
 
-    For a prediction set `probability` is the p-value of the true label, `own` that of the predicted one,
+    For a prediction set `probability` is the p-value of the true label, `own` the p-value of the predicted label,
     `confidence` one minus the second largest, and the other numbers are 0.
     """
 
@@ -34,7 +34,7 @@ class Outcomes(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One kind of prediction."""
+    """A kind of prediction."""
 
     attribute: str  #: of the prediction: its raw numbers
     shape: Callable[[int], tuple[int, ...]]
@@ -56,7 +56,7 @@ LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which prediction sets are
 class Scorer:
     """Scores the predictions of one predictor, all of one kind and with the same classes.
 
-    Scoring leaves no trace; `keep` says that a prediction counts.
+    Scoring leaves no trace; `keep` records that a prediction counts.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Scorer:
         TypeError
             Not a prediction, or one of another kind than before.
         ValueError
-            A prediction with other classes, or with numbers that are none.
+            A prediction with other classes, or with invalid numbers.
         """
         kind = type(prediction).__name__
         if kind != self.kind:
@@ -110,7 +110,7 @@ class Scorer:
 
 
 def outcome(truth: int, predicted: int, numbers: Floats, row: Floats) -> Outcomes:
-    """Return one step from what a scorer wrote."""
+    """Return one step from a scorer's output."""
     lower, upper, confidence, probability, brier, own, realised, realised_class, unanimous = numbers.tolist()
     return Outcomes(
         truth, predicted, lower, upper, confidence, probability, brier, own, realised, int(realised_class),
@@ -119,7 +119,7 @@ def outcome(truth: int, predicted: int, numbers: Floats, row: Floats) -> Outcome
 
 
 def outcomes(truth: NDArray[Any], predicted: NDArray[Any], numbers: Floats, rows: Floats) -> Outcomes:
-    """Return n steps from what a scorer wrote: numbers (n, 9), rows (n, c)."""
+    """Return n steps from a scorer's output: numbers (n, 9), rows (n, c)."""
     lower, upper, confidence, probability, brier, own, realised, realised_class, unanimous = numbers.T
     return Outcomes(
         truth, predicted, lower, upper, confidence, probability, brier, own, realised, realised_class.astype(np.int64),
