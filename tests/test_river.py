@@ -339,7 +339,7 @@ def test_refuses_parameters(call, kind, message):
         ({"a": 1.0, "b": 1}, np.nan, ValueError, "y must be a label, got nan"),
         ({"a": 1.0, "b": 1}, [0], TypeError, "y must be a hashable label, got [0]"),
         ({"a": 1.0, "b": 1}, NotAvailable(), ValueError, "y must be a label, got NA"),
-        ({"a": 1.0, "b": 1}, True, ValueError, "y must be none that Python takes for the class 1, got True"),
+        ({"a": 1.0, "b": 1}, True, ValueError, "y must not be equal in Python to the class 1, got True"),
         (
             {"a": 1.0, "b": 10**400},
             0,

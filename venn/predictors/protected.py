@@ -1,4 +1,4 @@
-"""Protected forecasting: never much worse than its base, and better where that is miscalibrated."""
+"""Protected forecasting: never much worse than the base forecaster, and better where that is miscalibrated."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SHIFT = 1.0
 
 
 class Loss(Protocol):
-    """How forecasts are scored, and how weighted ones are merged into one.
+    """How forecasts are scored, and how several weighted forecasts are merged into one.
 
-    The bound of `Protected` is a theorem where ``forecast`` merges well enough: whatever the label, the loss of
+    The bound of `Protected` is a theorem if ``forecast`` merges well enough: whatever the label, the loss of
     the merged forecast must be at most -ln sum_i w_i exp(-loss_i), for weights w of sum 1.
     """
 
@@ -80,9 +80,9 @@ class BrierLoss(Parameters):
     """Brier loss sum_k (1{y = k} - p_k)^2, in [0, 2].
 
     With g_k = -ln sum_i w_i exp(-loss_i(k)), the merged forecast is p_k = (s - g_k)^+ / 2 with the s that makes the
-    sum 1. Its loss is at most g_y, whatever the label y: the Brier game is mixable at learning rate 1. (Solving for
-    s as if nothing were negative, cutting off what is, and dividing by the sum is another forecast: of (.8, .2, 0,
-    ..., 0) and (.2, .8, 0, ..., 0), weighted .8 and .2, with ten classes, it loses up to g_y + .010.)
+    sum 1. Its loss is at most g_y, whatever the label y: the Brier game is mixable at learning rate 1. (A simpler rule
+    solves for s as if nothing were negative, cuts off negative numbers and divides by the sum. It is another forecast:
+    of (.8, .2, 0, ..., 0) and (.2, .8, 0, ..., 0), weighted .8 and .2, with ten classes, it loses up to g_y + .010.)
 
     References
     ----------
@@ -120,21 +120,21 @@ class Protected(HasLabels, Predictor):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
-    and no shift or one of +1 or -1 at one class: the base where it is well calibrated, a milder or a bolder one, or
-    one that leans to or away from a class. (For two classes these are the nine published calibrators.) Before each
-    step the share J of each version's weight is spread evenly over all of them, for every jump rate J in a mixture
-    of its own; after it weights are multiplied by exp(-loss). The weight `passive` stays on the base itself.
+    and no shift or one of +1 or -1 at one class: the base (right where it is well calibrated), a milder or bolder one,
+    or one that leans to or away from a class. (For two classes these are the nine published calibrators.) There is a
+    mixture for every jump rate J: before each step the share J of each version's weight is spread evenly over all
+    versions; after it weights are multiplied by exp(-loss). The weight `passive` stays on the base itself.
 
-    Theorem, for any sequence of objects and labels whatever: after every step the cumulative loss is at most the
-    base's plus ln(1 / passive), by `LogLoss` and by `BrierLoss`. That it is less than the base's where that is
+    Theorem, for any sequence of objects and labels: after every step the cumulative loss is at most the base's plus
+    ln(1 / passive), by `LogLoss` and by `BrierLoss`. That it is less than the base's if the base is
     miscalibrated is an observation, not a theorem, and the forecasts carry no guarantee of calibration.
 
     Parameters
     ----------
     predictor : Predictor
         The base, whose predictions have `.proba`: forecasts, multiprobabilities, class intervals. It is copied,
-        with all it has learned; only its machine is shared. So it may itself stand in the same `Panel`, and nothing
-        is learned twice: what was passed in is not taught by this object.
+        with all it has learned; only its machine is shared. So the original may stand in the same `Panel`, and nothing
+        is learned twice: this object does not teach it.
     loss : Loss, default LogLoss()
         `LogLoss()`, `BrierLoss()`, or an object with the same methods.
     rates : sequence of floats in (0, 1), default (0.01, 0.001, 0.0001)
@@ -146,9 +146,9 @@ class Protected(HasLabels, Predictor):
     predictor : Predictor
         The copy of the base that learns here.
     gain : float
-        Cumulative loss of the base less that of these forecasts: at least ln(passive), up to rounding. With log
+        Cumulative loss of the base minus that of these forecasts: at least ln(passive), up to rounding. With log
         loss, exp(gain) is a test martingale against the hypothesis that the base's forecasts are the true
-        conditional probabilities. Steps of infinite loss, which both have at once, are left out.
+        conditional probabilities. Steps where both losses are infinite are left out.
 
     Raises
     ------
@@ -159,16 +159,15 @@ class Protected(HasLabels, Predictor):
 
     Notes
     -----
-    A class to which the base gives probability 0 keeps it in every version. If its label comes, by log loss all lose
-    infinitely, which says nothing about weights: they stay as they are. The bound then holds for the sum over the
-    other steps.
+    If the base gives a class probability 0, so does every version. If that label comes, all log losses are infinite,
+    which says nothing about weights: they do not change. The bound then holds for the sum over the other steps.
 
-    Why the bound holds: each step multiplies the sum of the weights, were they never normalised, by at most
+    Why the bound holds: each step multiplies the sum of the weights, before normalising, by at most
     exp(-loss of the forecast), and the sum is at least the passive weight: passive * exp(-cumulative loss of the
     base).
 
-    Weights are kept as logarithms; memory is constant. The forecast itself is made of plain numbers, so the log loss
-    of probabilities below 1e-300 is not to be relied on.
+    Weights are kept as logarithms; memory is constant. The forecast itself consists of plain numbers, so do not rely on
+    the log loss of probabilities below 1e-300.
 
     The base's forecast must be from before its machine learns. `learn_one` and a `Panel` see to that. Who teaches the
     machine by hand calls `note` before, and hands what it returns to `after_learning`.
@@ -179,7 +178,7 @@ class Protected(HasLabels, Predictor):
 
     Examples
     --------
-    A base that is too bold, on labels that are as often one as the other:
+    A base that is too bold, on labels that are equally often one and the other:
 
     >>> class Bold(Predictor):
     ...     classes = ("no", "yes")
@@ -220,7 +219,7 @@ class Protected(HasLabels, Predictor):
         self._log_passive = math.log(self.passive)
         self._log_weights = np.full((len(self.rates), states), -np.inf)
         self._log_weights[:, 0] = math.log((1.0 - self.passive) / len(self.rates))
-        # Weights are those of the next forecast: after the jump that comes before it.
+        # Weights are for the next forecast: after the jump that comes before it.
         jump(self._log_weights, self._rates)
 
     @property
@@ -230,13 +229,13 @@ class Protected(HasLabels, Predictor):
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return one around this base, which is not copied."""
+        """Return a predictor around this base, which is not copied."""
         thing = super().made_of(parameters)
         thing.predictor = parameters["predictor"]
         return thing
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         weights = held_array("weights", state["weights"], self._log_weights.shape)
         if not (weights < np.inf).all():
@@ -252,7 +251,7 @@ class Protected(HasLabels, Predictor):
 
     @property
     def tuning(self) -> Any:
-        """What chose the kernel and C of the base's own machine, if `tune` did."""
+        """How the kernel and C of the base's own machine were chosen, if `tune` chose them."""
         return getattr(self.predictor, "tuning", None)
 
     def predict_one(self, x: Any) -> Forecast:
@@ -261,7 +260,7 @@ class Protected(HasLabels, Predictor):
         Parameters
         ----------
         x : object
-            What the base takes.
+            Any object that the base takes.
 
         Raises
         ------
@@ -324,7 +323,7 @@ class Protected(HasLabels, Predictor):
         return Answer(rows, merged)
 
     def _weigh(self, answer: Answer, code: int) -> None:
-        """Let the weights follow the losses of one step, and jump for the next."""
+        """Update the weights by the losses of one step, and jump for the next."""
         losses = self.loss.losses(answer.rows, code)
         if np.isfinite(losses[0]):
             with np.errstate(divide="ignore"):
@@ -340,7 +339,7 @@ class Protected(HasLabels, Predictor):
 
 def _calibrators(c: int) -> tuple[Floats, Floats]:
     """Return powers (s,) and shifts (s, c), the identity first."""
-    # For two classes a shift of one is the opposite shift of the other.
+    # For two classes a shift of one class is the opposite shift of the other.
     ways = np.vstack([np.eye(c), -np.eye(c)] if c > 2 else [[0.0, 1.0], [0.0, -1.0]])
     shifts = SHIFT * np.vstack([np.zeros(c), ways])
     return np.repeat(POWERS, len(shifts)), np.tile(shifts, (len(POWERS), 1))
