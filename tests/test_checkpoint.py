@@ -17,7 +17,6 @@ import zipfile
 from collections import deque
 from pathlib import Path
 
-import hostile_checkpoints
 import numpy as np
 import pytest
 from conftest import public
@@ -27,6 +26,7 @@ from test_contract import CLASSES, MACHINES, PARAMETERS, PREDICTIONS, PREDICTORS
 from test_monitor_contract import RUNNING, stepped
 
 import venn
+from tools import hostile_checkpoints
 from venn.machines.window import SlidingWindow
 from venn.online import archive, checkpoint
 from venn.online.checkpoint import Generator, pack, unpack
@@ -588,7 +588,7 @@ def hostile():
 
 @pytest.mark.parametrize("name", hostile_checkpoints.SUBJECTS)
 def test_contradictions_are_refused_or_work(name, hostile):
-    """Right checksums, wrong numbers: a longer run is `python tests/hostile_checkpoints.py`, in its own process."""
+    """Right checksums, wrong numbers: a longer run is `python -m tools.hostile_checkpoints`, in its own process."""
     rng, outcomes = random.Random(name), []
     with np.errstate(all="ignore"):
         while len(outcomes) < 15:

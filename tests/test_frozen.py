@@ -112,7 +112,9 @@ def test_an_estimator_fitted_to_a_table_does_not_warn(name):
     table = pandas.DataFrame(X, columns=list("pqrs"))
     estimator = TABLE[name]().fit(table, y)
     scorer = FrozenScorer(estimator)
-    expected = getattr(estimator, scorer._method)(table)
+    expected = getattr(estimator, "decision_function" if hasattr(estimator, "decision_function") else "predict_proba")(
+        table
+    )
     assert scorer.feature_names == tuple("pqrs")
     assert np.allclose(scorer.scores(X[0]), expected[0], atol=1e-12)
     assert np.allclose(scorer.score_many(X), expected, atol=1e-12)

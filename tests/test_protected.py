@@ -240,8 +240,8 @@ def test_weights_stay_finite(loss):
         assert np.isfinite(forecast).all()
         assert forecast.sum() == pytest.approx(1, abs=1e-12)
     assert math.isfinite(model.gain)
-    assert math.isfinite(model._log_passive)
-    assert np.isfinite(model._log_weights).all()
+    assert math.isfinite(model.state["passive"])
+    assert np.isfinite(model.state["weights"]).all()
 
 
 def test_memory_is_constant():
@@ -250,7 +250,7 @@ def test_memory_is_constant():
     sizes = []
     for p, y in zip(*stream("noise", 9, 400, 3), strict=True):
         model.learn_one(p, y)
-        sizes.append(len(pickle.dumps(model._log_weights)) + len(model.__dict__))
+        sizes.append(len(pickle.dumps(model.state["weights"])) + len(model.__dict__))
     assert len(set(sizes)) == 1
 
 
@@ -452,7 +452,7 @@ def test_a_loss_of_ones_own():
 
 
 def everything(model):
-    return pickle.dumps([model.gain, model._log_passive, model._log_weights, model.machine])
+    return pickle.dumps([model.state, model.machine])
 
 
 @pytest.mark.parametrize("base", ["machine", "no machine"])
