@@ -19,9 +19,11 @@ from time import process_time
 import numpy as np
 
 import venn
+from venn.labels import Classes
 from venn.monitors import RealisedRow
 from venn.monitors.bins import CalibrationBins
-from venn.monitors.outcomes import Scorer, outcome
+from venn.monitors.kinds import Scorer
+from venn.monitors.outcomes import outcome
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("a", "b", "c", "d")
@@ -71,7 +73,7 @@ def main() -> None:
     p = [(float(value),) for value in rng.random(UPDATES)]
     hits = [(bool(value),) for value in rng.random(UPDATES) < 0.8]
     whole = {kind: timed(venn.Monitor(CLASSES).update, arguments) for kind, arguments in examples.items()}
-    numbers, row, scorer = np.empty(9), np.empty(4), Scorer("it", CLASSES)
+    numbers, row, scorer = np.empty(9), np.empty(4), Scorer("it", Classes(CLASSES))
     scorer.score(examples["Multiprobability"][0][0], 2, numbers, row)
     step = outcome(2, 1, numbers, row)
     parts = {

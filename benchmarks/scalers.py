@@ -60,6 +60,11 @@ class MovingScores:
     def n(self):
         return len(self.y)
 
+    learned = n
+
+    def expect_deleted(self):
+        """Do nothing: scores are given."""
+
     @property
     def bag(self):
         return Bag(self.scores, (self.y[:, None] == np.arange(len(self.classes))).astype(np.int64))

@@ -178,16 +178,17 @@ def test_block_pivoting_finds_what_the_path_finds():
     compared = 0
     for x in stream.X[130:]:
         answer = machine.hypotheses(x)
+        asked = answer.asked
         for j in range(4):
             by_path = answer.scores(j)
             for k in range(4):
                 side = int(j == k)
                 if machine._branches.commit[k, side] != KEEP:
-                    found = machine._solve_afresh(k, side, answer.test, answer.count, 1e-8, 1.0)
+                    found = machine._solve_afresh(k, side, asked.test, asked.distinct.size, 1e-8, 1.0)
                     assert found <= 1e-8
                     compared += 1
             assert np.abs(answer.scores(j) - by_path).max() <= 1e-8
-        machine._forget()
+        machine.forget()
     assert compared > 100
 
 
@@ -200,17 +201,14 @@ class BothMachines(venn.OneVsAllSVM):
     def _by_class(self, scores):
         return scores.copy()
 
-    def _answer(self, key, test, count, weight):
-        return BothHypotheses(self, key, test, count, weight)
+    def _answer(self, key, test_scores, asked):
+        return BothHypotheses(key, test_scores, asked)
 
 
 class BothHypotheses(type(venn.OneVsAllSVM(venn.RBF(1.0), 1, [0, 1]).hypotheses([0.0]))):
     def _pairs(self, scores):
-        rows, side = np.arange(2), self._machine._side
+        rows, side = np.arange(2), self.asked.side
         return [(scores[side[[0, 1], [1, 0]], rows], scores[side[rows, rows], rows], rows)]
-
-    def _class_scores(self, j, scores):
-        return scores
 
 
 @pytest.mark.parametrize("weights", [None, (1, 3)])

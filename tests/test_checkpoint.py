@@ -9,9 +9,11 @@ import json
 import math
 import os
 import random
+import struct
 import subprocess
 import sys
 import tracemalloc
+import zipfile
 from collections import deque
 from pathlib import Path
 
@@ -38,6 +40,7 @@ MOMENTS = {0: 0, 1: 1, 2: 2, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
 AFTER = 4
 #: Public classes that learn and have another way to be kept, or none.
 WITHOUT = {
+    "Predictor": "a base: what stands on it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
     "RiverClassifier": "is pickled as river's estimators are; its predictor can be saved by itself",
@@ -506,6 +509,30 @@ def test_members_in_each_others_place_are_found():
     swapped = data.replace(one, b"?" * len(one)).replace(other, one).replace(b"?" * len(one), other)
     with pytest.raises(ValueError, match="checksum"):
         unpack(swapped)
+
+
+def test_what_members_claim_is_compared_with_the_file_before_anything_is_allocated():
+    claims = 300_000_000
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (claims,)})
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("array_0.npy", head.getvalue() + bytes(8))
+        crc = file.getinfo("array_0.npy").CRC
+        header = np.frombuffer(json.dumps({"crc32": {"array_0": crc}}).encode(), np.uint8)
+        with file.open("header.npy", "w") as member:
+            np.lib.format.write_array(member, header)
+    by_header = content.getvalue()
+    directory = by_header.index(b"PK\1\2")  # where zip keeps the sizes of members, 20 bytes on
+    by_directory = bytearray(by_header)
+    by_directory[directory + 20 : directory + 28] = struct.pack("<2I", 8 * claims, 8 * claims)
+    for data, message in ((by_header, "shape .* over 8 bytes"), (by_directory, "claim more bytes than the file has")):
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=message):
+            unpack(bytes(data))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 1_000_000
 
 
 def forged(**fields):

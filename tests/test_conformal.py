@@ -207,7 +207,7 @@ def test_multipliers_satisfy_the_optimality_conditions(kind, C):
         for j in range(c):
             alpha = np.append(np.where(own.codes == j, own.of, own.of_not), own.of_test[j])
             codes, weights = np.append(own.codes, j), np.append(own.weights, 1)
-            where = np.append(machine._examples(answer.count)[0], answer.test)
+            where = np.append(answer.asked.distinct.examples()[0], answer.asked.test)
             for k in range(c):
                 row = (table.positive if k == j else table.negative)[k]
                 score = np.append(row[: len(own.codes)], row[table.test])
@@ -217,7 +217,7 @@ def test_multipliers_satisfy_the_optimality_conditions(kind, C):
                 assert (score[mine & (alpha > 1e-9)] <= 1 + 1e-7).all()
                 assert (score[mine & (alpha < 1 - 1e-9)] >= 1 - 1e-7).all()
                 beta = machine._branches.beta[int(k == j), k] / C
-                for i in range(answer.count):
+                for i in range(answer.asked.distinct.size):
                     here = where == i
                     carried = (alpha * weights)[mine & here].sum() - beta[i]  # by the examples of other classes
                     assert -1e-9 <= carried <= weights[here & ~mine].sum() + 1e-9

@@ -11,7 +11,7 @@ from conftest import KERNELS, OBJECTS, labels, learned, objects, same_answer
 from naive import least_squares as naive
 
 import venn
-from venn._compiled.least_squares import remove, rotate_in, rotate_out
+from venn._compiled.ridge import remove, rotate_in, rotate_out
 
 LOWER = np.tril_indices
 
@@ -136,12 +136,12 @@ def test_examples_and_classes_of_different_weight():
 
 
 def everything(machine):
-    n = machine.n
+    n, system = machine.n, machine._system
     return (
-        n, machine._columns[:, :n].tobytes(), machine._labels[:n].tobytes(), machine._ridge[:n].tobytes(),
-        machine._factor[: n * (n + 1) // 2].tobytes(), machine._sums[:n].tobytes(), machine._diagonal[:n].tobytes(),
-        machine._solutions[:, :n].tobytes(), machine._bases.tobytes(), machine._total, machine._features,
-        machine._probe, machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(),
+        n, machine._columns[:, :n].tobytes(), machine._labels[:n].tobytes(), system.ridge[:n].tobytes(),
+        system.targets[:, :n].tobytes(), system.solution.factor[: n * (n + 1) // 2].tobytes(),
+        *(np.asarray(values).tobytes() for values in system.solution.kept(n)), machine._features, system.probe,
+        machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(),
     )  # fmt: skip
 
 
@@ -167,7 +167,8 @@ def test_the_last_of_several_can_be_dropped_after_another():
     for left in range(19, -1, -1):
         machine.unlearn_one(left)
         other = learned(machine.fresh(), X[:left], y[:left])
-        assert np.array_equal(machine._factor[: left * (left + 1) // 2], other._factor[: left * (left + 1) // 2])
+        own, others = (one._system.solution.factor[: left * (left + 1) // 2] for one in (machine, other))
+        assert np.array_equal(own, others)
         assert np.allclose(machine.bag.scores, other.bag.scores, atol=1e-12)
         assert machine.residual < 1e-12
 
@@ -252,14 +253,14 @@ def test_what_cannot_be_certified_changes_nothing(place):
     machine.unlearn_one(9)  # else the last would be dropped without a check
     machine.learn_one(X[9], y[9])
     machine.reweigh(None)
-    factor, scores, deleted = machine._factor.copy(), machine.bag.scores, machine.deleted_bag.scores
+    factor, scores, deleted = machine._system.solution.factor.copy(), machine.bag.scores, machine.deleted_bag.scores
     kernel.sign = -1.0
     with pytest.raises(venn.machines.NotConverged, match="kernel must be positive semidefinite"):
         machine.unlearn_one(place)
     kernel.sign = 1.0
     assert machine.n == 10
     assert np.array_equal(machine.hypotheses(X[0]).labels, y)
-    assert np.allclose(machine._factor[:55], factor[:55], atol=1e-12)
+    assert np.allclose(machine._system.solution.factor[:55], factor[:55], atol=1e-12)
     assert np.array_equal(machine.bag.scores, scores)
     assert np.array_equal(machine.deleted_bag.scores, deleted)
     assert machine.residual < 1e-12
@@ -272,7 +273,7 @@ def test_what_has_drifted_is_computed_afresh():
     rng = np.random.default_rng(7)
     X, y = objects("normal", rng, 12), rng.integers(0, 2, 12)
     machine = learned(venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, range(2)), X, y)
-    machine._solutions[:, :12] += 1e-3 * rng.normal(size=(2, 12))
+    machine._system.solution.solutions[:, :12] += 1e-3 * rng.normal(size=(2, 12))
     assert machine.residual > 1e-5
     machine.unlearn_one()
     assert machine.residual < 1e-12

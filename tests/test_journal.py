@@ -305,7 +305,7 @@ def test_an_interrupt_while_it_learns(tmp_path, monkeypatch):
     happen(online, events_of(6))
     online.ask([1.0, 2.0], "last")
 
-    def interrupted(x, y):
+    def interrupted(x, y, noted=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(online.panel, "learn_one", interrupted)
@@ -410,11 +410,11 @@ def another_database(path):
 SPOILT = {
     "text": (lambda path: path.write_text("hello, " * 1000), "cannot be opened as a journal: file is not a database"),
     "another database": (another_database, "must be a journal, got another SQLite file"),
-    "version": (spoil_version, "must be a journal of version 2, which this program writes, got 0"),
+    "version": (spoil_version, "must be a journal of version 3, which this program writes, got 0"),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be opened as a journal"),
     "prediction": (spoil_prediction, "at event 1 holds another one|must be those of"),
     "hole": (spoil_hole, "must hold every event"),
-    "label": (spoil_label, "must hold answers to its questions"),
+    "label": (spoil_label, "codes of labels must be integers from 0 to 2, got -1"),
     "trigger": (spoil_trigger, "must have the tables of a journal and nothing else"),
     "object": (spoil_object, "cannot be gone on with"),
     "label changed": (change_label, r"is damaged: the answer of event \d+ has changed"),

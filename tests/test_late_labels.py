@@ -10,6 +10,7 @@ from scipy.stats import binom, kstest
 
 import streams
 import venn
+from venn.labels import Classes
 from venn.online import checkpoint
 from venn.online.codec import decode, encode
 
@@ -226,7 +227,7 @@ def test_predictions_come_back_from_bytes():
     for x, label in zip(X, y, strict=True):
         said = panel.predict_one(x)
         content = encode(said)
-        again = decode(content, tuple(panel), CLASSES)
+        again = decode(content, tuple(panel), panel.space)
         for name, one in said.items():
             assert type(again[name]) is type(one)
             assert (again[name].label, again[name].guaranteed) == (one.label, one.guaranteed)
@@ -234,7 +235,7 @@ def test_predictions_come_back_from_bytes():
         assert encode(again) == content
         cut = content[: int(rng.integers(0, len(content)))]
         with pytest.raises(ValueError, match="predictions must be those of"):
-            decode(cut, tuple(panel), CLASSES)
+            decode(cut, tuple(panel), panel.space)
         panel.learn_one(x, label)
 
 
@@ -244,7 +245,7 @@ def test_a_rule_of_a_users_own_comes_back_as_what_it_chose():
             return 2
 
     said = venn.Multiprobability(np.eye(3), CLASSES, Last())
-    again = decode(encode({"": said}), ("",), CLASSES)[""]
+    again = decode(encode({"": said}), ("",), Classes(CLASSES))[""]
     assert (again.label, again.guaranteed, again.lower) == ("c", said.guaranteed, said.lower)
     with pytest.raises(TypeError, match="x must predict one of"):
         encode({"x": 3})

@@ -25,7 +25,7 @@ def machine_of(kernel, C, c):
 
 def worst_difference(answer, X, y, kernel, C):
     """Return the largest score difference between an answer about the last of X and the oracle."""
-    c = len(answer.classes)
+    c = answer.test_scores.size
     K = KERNELS[kernel][1](X, X)
     bag = np.asarray(y[: len(X) - 1], int)
     truth = {

@@ -331,8 +331,8 @@ def test_bad_updates_are_not_recorded():
 
 
 def test_bad_parameters():
-    for classes in ((), ("a", "a")):
-        with pytest.raises(ValueError, match="classes must be at least one label"):
+    for classes, match in (((), "classes must hold at least 1 label, got"), (("a", "a"), "classes must be distinct")):
+        with pytest.raises(ValueError, match=match):
             Record(classes, ["venn"])
     for names in ((), ("venn", "venn")):
         with pytest.raises(ValueError, match="names must be at least one name"):
@@ -505,7 +505,7 @@ def test_labels_that_json_cannot_hold_are_refused(tmp_path, classes):
 
 
 def test_infinite_label_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="JSON compliant"):
+    with pytest.raises(ValueError, match="classes must be finite labels"):
         Record((math.inf, 1.0), ["p"]).save(tmp_path / "r.npz")
 
 

@@ -42,6 +42,8 @@ class FakeMachine:
     number; equal objects are one entry of the bag.
     """
 
+    tuning = None
+
     def __init__(self, classes=("a", "b", "c"), seed=0, levels=4):
         self.classes = tuple(classes)
         self.seed = seed
@@ -53,6 +55,8 @@ class FakeMachine:
     @property
     def n(self):
         return len(self.history)
+
+    learned = n
 
     def score(self, obj):
         c = len(self.classes)
@@ -95,7 +99,7 @@ class FakeMachine:
 class FixedMachine:
     """A machine whose bag is given: binary, the second class's scores are those of the first negated."""
 
-    classes = (0, 1)
+    classes, tuning = (0, 1), None
 
     def __init__(self, scores, positives, totals=None):
         self.set(scores, positives, totals)
@@ -104,7 +108,7 @@ class FixedMachine:
         scores, positives = np.asarray(scores, float), np.asarray(positives, np.int64)
         totals = np.ones_like(positives) if totals is None else np.asarray(totals, np.int64)
         self.bag = Bag(np.array([-scores, scores]), np.column_stack([totals - positives, positives]))
-        self.n = int(totals.sum())
+        self.n = self.learned = int(totals.sum())
 
     def hypotheses(self, x):
         return Known(np.array([-x[0], x[0]], float))

@@ -26,7 +26,7 @@ def grouped(X, kernel):
 
 def worst_difference(answer, X, y, kernel, C):
     """Return the largest difference between an answer's deleted scores about the last of X and the definition."""
-    c = len(answer.classes)
+    c = answer.test_scores.size
     K, where = grouped(X, kernel)
     truth = [
         [span.deleted(K, where, np.append(np.where(y[: len(X) - 1] == k, 1, -1), sign), C) for k in range(c)]

@@ -26,7 +26,7 @@ class Parameters:
         return hash((type(self), tuple(vars(self).items())))
 
 
-def class_codes(classes: Any) -> dict[Hashable, int]:
+def class_codes(classes: Any, least: int = 2) -> dict[Hashable, int]:
     """Return the code of each label; refuse what cannot be a set of classes."""
     if isinstance(classes, str | bytes):
         raise TypeError(f"classes must be a sequence of labels, got the string {classes!r}")
@@ -46,8 +46,8 @@ def class_codes(classes: Any) -> dict[Hashable, int]:
         if label in codes:
             raise ValueError(f"classes must be distinct, got {label!r} twice")
         codes[label] = len(codes)
-    if len(codes) < 2:
-        raise ValueError(f"classes must hold at least 2 labels, got {list(classes)!r}")
+    if len(codes) < least:
+        raise ValueError(f"classes must hold at least {least} label{'s'[: least != 1]}, got {list(classes)!r}")
     return codes
 
 

@@ -31,7 +31,9 @@ NOTHING = "nothing"
 # Attributes that not all predictions have, and whose do.
 ELSEWHERE = {
     **dict.fromkeys(("set", "p_values", "credibility", "confidence"), "predictors of sets, such as Conformal,"),
-    **dict.fromkeys(("lower", "upper", "width", "proba"), "predictors of probabilities, such as TransductiveVenn,"),
+    **dict.fromkeys(
+        ("bounds", "lower", "upper", "width", "proba"), "predictors of probabilities, such as TransductiveVenn,"
+    ),
     **dict.fromkeys(("probabilities", "unanimous"), "Venn predictors, such as TransductiveVenn,"),
     "pairs": "Venn-Abers predictors, such as TransductiveVennAbers,",
 }
@@ -190,17 +192,22 @@ class _Labelled:
 
 
 class _Bounded(_Labelled):
-    """Predictions with a lower and an upper probability of the predicted class."""
+    """Predictions with a lower and an upper probability of each class."""
+
+    @property
+    def bounds(self) -> Floats:
+        """(2, c) smallest and largest probability of each class over the hypotheses; equal in a point forecast."""
+        raise NotImplementedError
 
     @property
     def lower(self) -> float:
-        """Smaller probability of the predicted class."""
-        raise NotImplementedError
+        """Smallest probability of the predicted class."""
+        return float(self.bounds[0, self.index])
 
     @property
     def upper(self) -> float:
-        """Larger one."""
-        raise NotImplementedError
+        """Largest probability of the predicted class."""
+        return float(self.bounds[1, self.index])
 
     @property
     def width(self) -> float:
@@ -245,14 +252,9 @@ class Forecast(_Bounded):
         return int(self.proba.argmax())
 
     @property
-    def lower(self) -> float:
-        """Probability of the predicted class; a point forecast claims no interval."""
-        return float(self.proba[self.index])
-
-    @property
-    def upper(self) -> float:
-        """Equal to `lower`."""
-        return self.lower
+    def bounds(self) -> Floats:
+        """(2, c) twice the probability of each class: a point forecast claims no interval."""
+        return np.array([self.proba, self.proba])
 
     def __repr__(self) -> str:
         return f"Forecast({self.label!r}: {self.lower:.3f})"
@@ -316,14 +318,9 @@ class Multiprobability(_Bounded):
             raise ValueError(f"guaranteed must be one of {known}, got {self.guaranteed!r}")
 
     @property
-    def lower(self) -> float:
-        """Smallest probability of the predicted class over the hypotheses."""
-        return float(self.probabilities[:, self.index].min())
-
-    @property
-    def upper(self) -> float:
-        """Largest probability of the predicted class over the hypotheses."""
-        return float(self.probabilities[:, self.index].max())
+    def bounds(self) -> Floats:
+        """(2, c) smallest and largest probability of each class over the hypotheses."""
+        return np.array([self.probabilities.min(axis=0), self.probabilities.max(axis=0)])
 
     @cached_property
     def proba(self) -> Floats:
@@ -400,14 +397,9 @@ class ClassIntervals(_Bounded):
         return int(self.proba.argmax())
 
     @property
-    def lower(self) -> float:
-        """The smaller probability of the predicted class."""
-        return float(self.pairs[self.index].min())
-
-    @property
-    def upper(self) -> float:
-        """The larger probability of the predicted class."""
-        return float(self.pairs[self.index].max())
+    def bounds(self) -> Floats:
+        """(2, c) smaller and larger probability of each class."""
+        return np.array([self.pairs.min(axis=1), self.pairs.max(axis=1)])
 
 
 def significance(epsilon: Any) -> float:

@@ -107,7 +107,7 @@ def part_with(nearest, others, own, columns, m, distances, labels, weights, code
 
 
 @compiled
-def distance_table(nearest, others, own, m, distances, labels, deleted, absent, negative, positive):  # type: ignore[no-untyped-def]
+def distance_table(nearest, others, own, m, distances, labels, absent, deleted, negative, positive):  # type: ignore[no-untyped-def]
     """Set the scores at the first m columns and at the new object, column m: without and with its own distance.
 
     Parameters

@@ -370,8 +370,72 @@ def sort_row(row, items, known, keys, spare_keys, spare_items):  # type: ignore[
 
 
 @compiled
+def pool(keys, items, positives, totals, starts, stops, rates):  # type: ignore[no-untyped-def]
+    """Weighted pool-adjacent-violators of one machine, tied scores pooled first; return the number of blocks.
+
+    Parameters
+    ----------
+    keys : (m,) float64
+        The scores, sorted.
+    items : (m,) int64
+        Whose they are: positions in `positives` and `totals`.
+    starts, stops, rates : (>= m,) float64
+        Set to the smallest and the largest score of each block, and its rate of positives, increasing.
+    """
+    m = keys.shape[0]
+    of_class = np.empty(m, positives.dtype)
+    of_all = np.empty(m, positives.dtype)
+    # The last block is not yet among the others: most scores only join it.
+    b = 0
+    start = keys[0]
+    stop = start
+    positive = 0
+    total = 0
+    rate = np.nan
+    i = 0
+    while i < m:
+        key = keys[i]
+        p = positives[items[i]]
+        t = totals[items[i]]
+        i += 1
+        while i < m and keys[i] == key:
+            p += positives[items[i]]
+            t += totals[items[i]]
+            i += 1
+        # Rates are compared, not products: those of small weights vanish. Different rates of fewer than 2**26
+        # examples are different numbers: then blocks are exact, in any order of the examples.
+        own = p / t
+        if rate < own:
+            starts[b] = start
+            stops[b] = stop
+            of_class[b] = positive
+            of_all[b] = total
+            rates[b] = rate
+            b += 1
+            start = key
+            positive = p
+            total = t
+            rate = own
+        else:
+            positive += p
+            total += t
+            rate = positive / total
+            while b > 0 and rates[b - 1] >= rate:
+                b -= 1
+                positive += of_class[b]
+                total += of_all[b]
+                rate = positive / total
+                start = starts[b]
+        stop = key
+    starts[b] = start
+    stops[b] = stop
+    rates[b] = rate
+    return b + 1
+
+
+@compiled
 def fit_isotonic(scores, positives, totals, order):  # type: ignore[no-untyped-def]
-    """Weighted pool-adjacent-violators of all machines, tied scores pooled first.
+    """Pool the scores of all machines.
 
     Parameters
     ----------
@@ -393,10 +457,7 @@ def fit_isotonic(scores, positives, totals, order):  # type: ignore[no-untyped-d
     spare_keys = np.empty(m)
     spare_items = np.empty(m, np.int64)
     # The blocks of all machines one after another; those of machine k end before ends[k].
-    starts = np.empty(c * m)
-    stops = np.empty(c * m)
-    of_class = np.empty(c * m, positives.dtype)
-    of_all = np.empty(c * m, positives.dtype)
+    blocks = np.empty((3, c * m))
     ends = np.empty(c, np.int64)
     b = 0
     widest = 0
@@ -406,77 +467,38 @@ def fit_isotonic(scores, positives, totals, order):  # type: ignore[no-untyped-d
         for i in range(known, m):
             items[i] = i
         sort_row(scores[k], items, known, keys, spare_keys, spare_items)
-        mine = positives[k]
-        bottom = b
-        # The last block is not yet among the others: most scores only join it.
-        start = keys[0]
-        stop = start
-        positive = 0
-        total = 0
-        i = 0
-        while i < m:
-            key = keys[i]
-            p = mine[items[i]]
-            t = totals[items[i]]
-            i += 1
-            while i < m and keys[i] == key:
-                p += mine[items[i]]
-                t += totals[items[i]]
-                i += 1
-            # Rates are compared, not products: those of small weights vanish. Different rates of fewer than 2**26
-            # examples are different numbers: then blocks are exact, in any order of the examples.
-            if not positive / total < p / t:
-                positive += p
-                total += t
-                while b > bottom and not of_class[b - 1] / of_all[b - 1] < positive / total:
-                    b -= 1
-                    positive += of_class[b]
-                    total += of_all[b]
-                    start = starts[b]
-            else:
-                starts[b] = start
-                stops[b] = stop
-                of_class[b] = positive
-                of_all[b] = total
-                b += 1
-                start = key
-                positive = p
-                total = t
-            stop = key
-        starts[b] = start
-        stops[b] = stop
-        of_class[b] = positive
-        of_all[b] = total
-        b += 1
+        found = pool(keys, items, positives[k], totals, blocks[0, b:], blocks[1, b:], blocks[2, b:])
+        widest = max(widest, found)
+        b += found
         ends[k] = b
-        widest = max(widest, b - bottom)
     first = np.full((c, widest), np.inf)
     last = np.full((c, widest), np.inf)
     value = np.ones((c, widest))
     b = 0
     for k in range(c):
         for a in range(ends[k] - b):
-            first[k, a] = starts[b + a]
-            last[k, a] = stops[b + a]
-            value[k, a] = of_class[b + a] / of_all[b + a]
+            first[k, a] = blocks[0, b + a]
+            last[k, a] = blocks[1, b + a]
+            value[k, a] = blocks[2, b + a]
         b = ends[k]
     return sorted_order, first, last, value
 
 
 @compiled
-def apply_isotonic(first, last, value, linear, test_scores):  # type: ignore[no-untyped-def]
-    """Return the (c,) values at the test scores; constant beyond the ends."""
-    out = np.empty(test_scores.shape[0])
-    for k in range(out.shape[0]):
-        score = test_scores[k]
-        b = bin_of(first[k], score) - 1
-        if b < 0:
-            out[k] = value[k, 0]
-        elif not linear or score <= last[k, b] or b + 1 == first.shape[1] or first[k, b + 1] == np.inf:
-            out[k] = value[k, b]
-        else:
-            # Halves where the difference overflows; elsewhere they might be equal.
-            unit = 1.0 if first[k, b + 1] - last[k, b] < np.inf else 0.5
-            share = (unit * score - unit * last[k, b]) / (unit * first[k, b + 1] - unit * last[k, b])
-            out[k] = min(value[k, b] + share * (value[k, b + 1] - value[k, b]), value[k, b + 1])
+def apply_isotonic(first, last, value, linear, scores):  # type: ignore[no-untyped-def]
+    """Return the (c, n) values at (c, n) scores, each row by the fit of its machine; constant beyond the ends."""
+    out = np.empty(scores.shape)
+    for k in range(scores.shape[0]):
+        for i in range(scores.shape[1]):
+            score = scores[k, i]
+            b = bin_of(first[k], score) - 1
+            if b < 0:
+                out[k, i] = value[k, 0]
+            elif not linear or score <= last[k, b] or b + 1 == first.shape[1] or first[k, b + 1] == np.inf:
+                out[k, i] = value[k, b]
+            else:
+                # Halves where the difference overflows; elsewhere they might be equal.
+                unit = 1.0 if first[k, b + 1] - last[k, b] < np.inf else 0.5
+                share = (unit * score - unit * last[k, b]) / (unit * first[k, b + 1] - unit * last[k, b])
+                out[k, i] = min(value[k, b] + share * (value[k, b + 1] - value[k, b]), value[k, b + 1])
     return out

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.online.panel import Predictor
-from venn.prediction import Floats, Label, Prediction, PredictionSet
+from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
+from venn.predictors.learning import Predictor
 
 try:
     from river import base as base
@@ -241,14 +241,9 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         prediction = self.prediction_one(x)
         if prediction is None:
             return dict.fromkeys(self._known[:1], (0.0, 1.0))
-        # Rows of a multiprobability are hypotheses; pairs of class intervals stand by class.
-        columns = getattr(prediction, "probabilities", None)
-        if columns is None and hasattr(prediction, "pairs"):
-            columns = prediction.pairs.T
-        if columns is None:
+        if isinstance(prediction, Forecast | PredictionSet):
             raise NotImplementedError(f"{type(self._model).__name__} gives no intervals, but a {prediction!r}")
-        bounds = zip(columns.min(axis=0).tolist(), columns.max(axis=0).tolist(), strict=True)
-        return dict(zip(prediction.classes, bounds, strict=True))
+        return dict(zip(prediction.classes, zip(*prediction.bounds.tolist(), strict=True), strict=True))
 
     def predict_set_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[Label, ...]:
         """Return the labels of p-value above `epsilon`: all that are known, where two are not.

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.river import base, checked_names, finite
-from venn.parameters import class_codes
+from venn.labels import Classes, HasLabels
 from venn.prediction import Forecast, Label
+from venn.predictors.learning import Predictor
 
 NUMBER = int, float, np.number
 
 
-class FromRiver:
+class FromRiver(HasLabels, Predictor):
     """A classifier of river as a predictor, to stand in a `Panel`, to be watched by a `Monitor` or `Protected`.
 
     Its predictions are `Forecast`s: nothing is proved about them.
@@ -60,15 +61,12 @@ class FromRiver:
     'yes'
     """
 
-    machine = None
-
     def __init__(self, model: Any, classes: Sequence[Label], features: Sequence[Hashable] | None = None) -> None:
         if isinstance(model, type) or not isinstance(model, base.Classifier):
             raise TypeError(f"model must be a classifier of river, got {model!r}")
         if isinstance(model, base.MultiLabelClassifier):
             raise TypeError(f"model must predict one label, not several at once, got {model}")
-        self._codes = class_codes(classes)
-        self.classes: tuple[Label, ...] = tuple(self._codes)
+        self.space = Classes(classes)
         self.model = model
         self.features = features
         self._read: set[tuple[Hashable, type]] = set()
@@ -119,13 +117,13 @@ class FromRiver:
             raise ValueError(f"model must give a distribution over {list(self._keys)!r}, got {said!r}")
         return Forecast(proba / total, self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise before the model is told, and learn nothing."""
-        self._checked(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the model will learn, or raise what learning would raise."""
+        return self._checked(x, y)
 
     def _checked(self, x: Any, y: Label) -> tuple[dict[Any, Any], Label, set[tuple[Hashable, type]]]:
         """Return what the model is told, and which kinds of value are new to it."""
-        row, key = self._row(x), self._keys[self._code(y)]
+        row, key = self._row(x), self._keys[self.space.encode(y)]
         new = {(name, float if isinstance(value, NUMBER) else type(value)) for name, value in row.items()} - self._read
         # A pipeline that fails at one value has learned those before it; of numbers alone none does.
         if new and any(kind is not float for _, kind in new | self._read):
@@ -135,18 +133,10 @@ class FromRiver:
                 raise ValueError(f"x must be such as the model can learn, got {x!r}: {error}") from error
         return row, key, new
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example."""
-        row, key, new = self._checked(x, y)
+        row, key, new = noted or self._checked(x, y)
         self.model.learn_one(row, key)
         self._read |= new
         if self._names is None and not isinstance(x, Mapping):
             self._names = tuple(row)
-
-    after_learning = learn_one
-
-    def _code(self, y: Any) -> int:
-        try:
-            return self._codes[y]
-        except (KeyError, TypeError):
-            raise ValueError(f"y must be one of the classes {list(self.classes)!r}, got {y!r}") from None

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import click
+from msgspec import Meta, Struct, convert
+from msgspec.structs import asdict
 
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import KERNELS, PREDICTORS
 
 SHOWN = 60  # characters of a wrong value
+MOST = sys.float_info.max
+
+Finite = Annotated[float, Meta(ge=-MOST, le=MOST)]
+ABOVE_0 = Meta(gt=0, le=MOST)
 
 
 class Kind(NamedTuple):
@@ -48,11 +54,9 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _labels(value: Any) -> tuple[str | int | bool, ...]:
-    _require(isinstance(value, list) and len(value) >= 2)
-    for one in value:
-        _require(isinstance(one, str | int))
-    _require(len({str(one) for one in value}) == len(value))
-    return tuple(_text(one) if isinstance(one, str) else one for one in value)
+    labels = convert(value, Annotated[tuple[str | int | bool, ...], Meta(min_length=2)])
+    _require(len({str(one) for one in labels}) == len(labels))
+    return tuple(_text(one) if isinstance(one, str) else one for one in labels)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -61,11 +65,6 @@ def _names(value: Any) -> tuple[str, ...]:
         if name not in PREDICTORS:
             raise ValueError(f"{name!r}{did_you_mean(name, PREDICTORS)}")
     return clean
-
-
-def _flag(value: Any) -> bool:
-    _require(isinstance(value, bool))
-    return bool(value)
 
 
 def _values(value: Any) -> dict[str, tuple[str, ...] | None]:
@@ -82,7 +81,8 @@ def _fills(value: Any) -> dict[str, float | str]:
 
 
 def _fill(value: Any) -> float | str:
-    return "median" if value == "median" else _finite(value)
+    clean: float | str = convert(value, Literal["median"] | Finite)
+    return clean
 
 
 def _delimiter(value: Any) -> str:
@@ -91,29 +91,20 @@ def _delimiter(value: Any) -> str:
     return character
 
 
+class _Affine(Struct, forbid_unknown_fields=True):
+    mean: tuple[Finite, ...]
+    deviation: tuple[Annotated[float, ABOVE_0], ...]
+
+
 def _affine(value: Any) -> dict[str, tuple[float, ...]]:
-    _require(isinstance(value, dict) and value.keys() == {"mean", "deviation"})
-    clean = {}
-    for key, numbers in value.items():
-        _require(isinstance(numbers, list) and bool(numbers))
-        clean[key] = tuple(_finite(number) for number in numbers)
-    _require(len(clean["mean"]) == len(clean["deviation"]) and min(clean["deviation"]) > 0)
+    clean = asdict(convert(value, _Affine))
+    _require(len(clean["mean"]) == len(clean["deviation"]) > 0)
     return clean
 
 
-def _settings(value: Any) -> dict[str, str | int | float | bool]:
-    _require(isinstance(value, dict) and all(isinstance(one, str | int | float | bool) for one in value.values()))
-    return dict(value)
-
-
-def _finite(value: Any) -> float:
-    _require(isinstance(value, int | float) and not isinstance(value, bool))
-    try:
-        number = float(value)
-    except OverflowError:
-        raise ValueError from None
-    _require(math.isfinite(number))
-    return number
+def _of(kind: Any) -> Callable[[Any], Any]:
+    """Return the check of a type and its bounds."""
+    return lambda value: convert(value, kind)
 
 
 def _split(text: str) -> list[str]:
@@ -179,34 +170,18 @@ def _read_columns(texts: Iterable[str]) -> list[str]:
 
 def whole(least: int, most: int = 2**31) -> Kind:
     """Return the kind of the integers from `least` to `most`."""
-
-    def check(value: Any) -> int:
-        _require(isinstance(value, int) and not isinstance(value, bool) and least <= value <= most)
-        return int(value)
-
     bounds = f">= {least}" if most == 2**31 else f"from {least} to {most}"
-    return Kind(f"an integer {bounds}", check, _read_whole, "INTEGER")
+    return Kind(f"an integer {bounds}", _of(Annotated[int, Meta(ge=least, le=most)]), _read_whole, "INTEGER")
 
 
-def number(must: str, fits: Callable[[float], bool]) -> Kind:
-    """Return the kind of the finite numbers that fit."""
-
-    def check(value: Any) -> float:
-        clean = _finite(value)
-        _require(fits(clean))
-        return clean
-
-    return Kind(f"a number {must}", check, _read_number, "NUMBER")
+def number(must: str, bounds: Meta) -> Kind:
+    """Return the kind of the numbers within bounds."""
+    return Kind(f"a number {must}", _of(Annotated[float, bounds]), _read_number, "NUMBER")
 
 
 def choice(*values: str) -> Kind:
     """Return the kind of some words."""
-
-    def check(value: Any) -> str:
-        _require(isinstance(value, str) and value in values)
-        return str(value)
-
-    return Kind(f"one of {', '.join(values)}", check, metavar="|".join(values))
+    return Kind(f"one of {', '.join(values)}", _of(Literal[values]), metavar="|".join(values))
 
 
 TEXT = Kind("text that is not empty", _text)
@@ -214,7 +189,7 @@ FILE = Kind("text that is not empty", _text, metavar="FILE")
 TEXTS = Kind("distinct texts that are not empty", _texts, _split, "NAMES")
 LABELS = Kind("at least two labels, text, integers or truth values, that differ as text", _labels, _split_labels, "A,B")
 NAMES = Kind(f"distinct names of {', '.join(PREDICTORS)}", _names, _split, "NAMES")
-FLAG = Kind("true or false", _flag)
+FLAG = Kind("true or false", _of(bool))
 VALUES = Kind(
     "a table from column to a list of its values", _values, _split_columns, "COLUMN[=A,B]",
     "COLUMN or COLUMN=A,B, each column and each of its values once", True,
@@ -226,11 +201,11 @@ FILLS = Kind(
 )  # fmt: skip
 DELIMITER = Kind('one character, neither " nor a line end, or tab', _delimiter, metavar="CHARACTER")
 AFFINE = Kind("a table of mean and deviation, lists of as many numbers, the latter > 0", _affine)
-SETTINGS = Kind("a table of settings", _settings)
-POSITIVE = number("> 0", lambda value: value > 0)
-NOT_NEGATIVE = number(">= 0", lambda value: value >= 0)
-SHARE = number("from 0 to 1", lambda value: 0 <= value <= 1)
-LEVEL = number("between 0 and 1, both excluded", lambda value: 0 < value < 1)
+SETTINGS = Kind("a table of settings", _of(dict[str, str | int | float | bool]))
+POSITIVE = number("> 0", ABOVE_0)
+NOT_NEGATIVE = number(">= 0", Meta(ge=0, le=MOST))
+SHARE = number("from 0 to 1", Meta(ge=0, le=1))
+LEVEL = number("between 0 and 1, both excluded", Meta(gt=0, lt=1))
 
 
 def declare(kind: Kind, help: str, default: Any = None, option: str | None = "") -> Any:
@@ -245,7 +220,7 @@ class RunTable:
     out: str = declare(FILE, "Where predictions go as JSON lines, appended; - is stdout.  [default: -]", "-")
     batch: int = declare(whole(1, 100_000), "Messages of a transaction, at most.  [default: 128]", 128)
     linger: float = declare(
-        number("from 0.01 to 60", lambda value: 0.01 <= value <= 60),
+        number("from 0.01 to 60", Meta(ge=0.01, le=60)),
         "Seconds that a message waits for its transaction, about, at most.  [default: 0.2]", 0.2,
     )  # fmt: skip
     skip_bad: bool = declare(FLAG, "Count and skip messages that cannot be read.", False)
@@ -307,7 +282,7 @@ class MonitorTable:
 
     level: float = declare(LEVEL, "Chance of a false alarm ever, for each predictor.  [default: 0.01]", 0.01)
     run_length: float = declare(
-        number("> 1", lambda value: value > 1),
+        number("> 1", Meta(gt=1, le=MOST)),
         "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
     restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)

@@ -19,7 +19,6 @@ from venn.cli.predictors import FEW, MANY
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
 from venn.cli.setting import Learning, learning, positive, read_by, seed
 from venn.monitors.monitor import Monitor
-from venn.monitors.outcomes import Outcomes
 from venn.online.record import Record
 from venn.online.replaying import advance, length
 from venn.show.terminal import DRAWING, shows_progress
@@ -225,13 +224,12 @@ def _live(steps: Iterator[Any], record: Record, monitors: dict[str, Monitor]) ->
 
 def _recorded(record: Record, monitors: dict[str, Monitor], total: int, one_by_one: bool) -> Iterator[None]:
     """Watch what a record holds; yield after every step, or every few."""
-    columns = {name: record.outcomes(name) for name in monitors}
+    steps = {name: record.outcomes(name) for name in monitors}
     block = 1 if one_by_one else BLOCK
     for first in range(0, total, block):
         part = slice(first, min(first + block, total))
         for name, one in monitors.items():
-            steps = Outcomes(*(column[..., part] for column in columns[name]))
-            one.follow(steps, str(record.kinds[name]), record.guaranteed[name])
+            one.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
         yield
 
 

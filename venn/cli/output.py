@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from venn.cli.errors import writing
+from venn.monitors.kinds import kind_of
 from venn.online.codec import decode
 from venn.online.journal import LARGEST, Journal, Question
 from venn.online.loop import Online
-from venn.prediction import Prediction, PredictionSet
+from venn.prediction import Prediction
 
 KEY = "output"  # beside the positions of sources in the journal
 STDOUT = "-"
@@ -31,19 +32,8 @@ def prediction_line(event: int, id: int | str, predictions: Mapping[str, Predict
     '{"id": "k", "event": 3, "predictions": {"conformal": {"label": "no", "p_values": {"no": 0.5, "yes": 0.25},
     "guaranteed": "error rate"}}}'
     """
-    said = {name: _said(prediction) for name, prediction in predictions.items()}
+    said = {name: kind_of(prediction, name).plain(prediction) for name, prediction in predictions.items()}
     return json.dumps({"id": id, "event": event, "predictions": said}, allow_nan=False)
-
-
-def _said(prediction: Prediction) -> dict[str, Any]:
-    numbers = prediction.p_values if isinstance(prediction, PredictionSet) else prediction.proba
-    by_class = dict(zip(map(str, prediction.classes), numbers.tolist(), strict=True))
-    if isinstance(prediction, PredictionSet):
-        return {"label": prediction.label, "p_values": by_class, "guaranteed": prediction.guaranteed}
-    return {
-        "label": prediction.label, "lower": prediction.lower, "upper": prediction.upper,
-        "probabilities": by_class, "guaranteed": prediction.guaranteed,
-    }  # fmt: skip
 
 
 class Output:
@@ -87,7 +77,7 @@ class Output:
         lines, last = [], self._event
         for question in journal.after(self._event, LARGEST, LARGEST):
             assert isinstance(question, Question)  # no answer is as late as that
-            predictions = decode(question.predictions, tuple(online.panel), online.classes)
+            predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
             lines.append(prediction_line(question.event, question.id, predictions))
             last = question.event
         same = self.path is not None and known["path"] == str(self.path)

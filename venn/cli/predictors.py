@@ -17,10 +17,11 @@ from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import Temperature
 from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
 from venn.maps.steps import Binning, Isotonic
-from venn.online.panel import Panel, Predictor
+from venn.online.panel import Panel
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.learning import Predictor
 from venn.predictors.scaling import Scaler
 from venn.predictors.transductive import TransductiveVenn
 from venn.predictors.transductive_abers import TransductiveVennAbers

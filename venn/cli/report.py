@@ -4,46 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
 from venn.monitors.monitor import Monitor
-from venn.monitors.outcomes import SETS, Outcomes
 from venn.online.record import Record
-from venn.online.watch import Watch
-from venn.prediction import ERROR_RATE, PredictionSet
-from venn.show.page.feed import MOST_POINTS, Point, Run, Watched
+from venn.online.watch import Counts, Point, Seen, Watch
+from venn.show.page.feed import MOST_POINTS, Run, Watched
 from venn.show.snapshots import figures_of
 
 ROUND = 1000  # points of the curves of a record, about
-
-
-class _Counts(NamedTuple):
-    asked: int
-    answered: int
-    expired: int = 0
-    pending: int = 0
-    rate: float = 0.0
-    time: float = 0.0
-
-
-class _Said(NamedTuple):
-    """What is left in a record of a prediction with probabilities."""
-
-    label: Any
-    lower: float
-    upper: float
-
-
-class _Seen(NamedTuple):
-    id: int
-    predictions: dict[str, Any]
-    y: Any
-    time: float = 0.0
-    status: str = "answered"
 
 
 class Recorded:
@@ -64,22 +37,22 @@ class Recorded:
         self.monitors = {name: repr(monitor) for name, monitor in watching.items()}
         self._points: list[Point] = []
         every = max(1, len(record) // ROUND)
-        columns = {name: record.outcomes(name) for name in record.names}
+        steps = self._steps = {name: record.outcomes(name) for name in record.names}
         for first in range(0, len(record), every):
             part = slice(first, min(first + every, len(record)))
             for name, monitor in watching.items():
-                steps = Outcomes(*(column[..., part] for column in columns[name]))
-                monitor.follow(steps, str(record.kinds[name]), record.guaranteed[name])
+                monitor.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
             self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
-            self._points.append(Point(part.stop, {name: figures_of(seen, seen) for name, seen in self._last.items()}))
+            figures = {name: figures_of(seen, seen) for name, seen in self._last.items()}
+            self._points.append(Point(part.stop, 0.0, figures))
 
-    def counts(self) -> _Counts:
+    def counts(self) -> Counts:
         """Return the number of steps; each question had its answer."""
-        return _Counts(len(self._record), len(self._record))
+        return Counts(len(self._record), len(self._record), 0, 0, 0.0, 0.0)
 
-    def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[Any]:
+    def series(self, points: int = MOST_POINTS, after: int = 0) -> Sequence[Point]:
         """Return the points of the curves."""
-        return [_Timed(*point) for point in self._points if point.step > after]
+        return [point for point in self._points if point.step > after]
 
     def snapshot(self, name: str) -> dict[str, Any]:
         """Return what a monitor has seen."""
@@ -89,30 +62,20 @@ class Recorded:
         """Return the latest alarms about a predictor."""
         return [{**alarm, "time": 0.0} for alarm in self._last[name]["alarms"]["last"][-last:]]
 
-    def latest(self, questions: int = 20) -> list[_Seen]:
+    def latest(self, questions: int = 20) -> list[Seen]:
         """Return the last steps, the latest first."""
-        n = len(self._record)
-        columns = {name: self._record.outcomes(name) for name in self.names}
-        classes = self.classes
+        record, truth = self._record, self._record.truth
         found = []
-        for step in range(n - 1, max(n - questions, 0) - 1, -1):
-            said: dict[str, Any] = {}
-            for name, o in columns.items():
-                if self._record.kinds[name] == SETS:
-                    said[name] = PredictionSet(o.row[:, step], classes, self._record.guaranteed[name] == ERROR_RATE)
-                else:
-                    said[name] = _Said(classes[o.predicted[step]], float(o.lower[step]), float(o.upper[step]))
-            found.append(_Seen(step + 1, said, classes[next(iter(columns.values())).truth[step]]))
+        for n in range(len(truth), max(len(truth) - questions, 0), -1):
+            said = {
+                name: record.kind(name).recalled(steps, n - 1, self.classes, record.guaranteed[name])
+                for name, steps in self._steps.items()
+            }
+            found.append(Seen(n, n, 0.0, said, "answered", record.space.decode(truth[n - 1]), 0))
         return found
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-class _Timed(NamedTuple):
-    step: int
-    figures: Any
-    time: float = 0.0
 
 
 @click.command()

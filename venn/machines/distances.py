@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from venn._compiled.distances import distance_table, distances_to, look_around, part_with, score, settle, welcome
 from venn.machines.machine import grown
-from venn.machines.objects import ObjectMachine
+from venn.machines.objects import Fill, ObjectMachine
 from venn.prediction import Floats, Label
 
 
@@ -100,13 +101,11 @@ class NeighbourDistances(ObjectMachine):
         look_around(self._nearest, m, self._distances, self._labels, self._weights)
         return np.array([score(row, np.inf, False, self._absent) for row in self._nearest[:, m]])
 
-    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
-        m = self._count
-        distances = self._distances if new else np.full(m, np.inf)
-        distance_table(
-            self._nearest, self._others, self._own, m, distances, self._labels, deleted, self._absent,
-            negative, positive,
-        )  # fmt: skip
+    def _fill(self, new: bool) -> Fill:
+        distances = self._distances if new else np.full(self._count, np.inf)
+        return partial(
+            distance_table, self._nearest, self._others, self._own, self._count, distances, self._labels, self._absent
+        )
 
     def _commit(self, code: int, column: int) -> None:
         m = self._count

@@ -15,7 +15,6 @@ from venn._compiled.exchange import judge
 from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
-from venn._compiled.span import delete_standing, delete_step
 from venn._compiled.step import PART, solve_step
 from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of
 from venn.machines.exchange import (
@@ -28,9 +27,9 @@ from venn.machines.exchange import (
     one_thread,
     ridge_of,
 )
-from venn.machines.hinge_hypotheses import HingeHypotheses
+from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.machines.hinge_state import HingeState
-from venn.machines.machine import Bag, NotConverged, Tuned
+from venn.machines.machine import Bag, NotConverged
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
 from venn.machines.threads import side_by_side
 from venn.parameters import positive
@@ -52,11 +51,10 @@ class HingeMachine(HingeState):
 
     #: Deleted scores are to first order: see `deleted_bag`.
     deletes_exactly = False
-    tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
     @abstractmethod
-    def _answer(self, key: bytes, test: int, count: int, weight: float) -> HingeHypotheses[Any]:
-        """Return the answer about the object in column `test`."""
+    def _answer(self, key: bytes, test_scores: Floats, asked: Question) -> HingeHypotheses:
+        """Return the answer to a question."""
 
     @abstractmethod
     def _by_class(self, scores: Floats) -> Floats:
@@ -66,6 +64,8 @@ class HingeMachine(HingeState):
         """Return a machine with the same parameters that has learned nothing."""
         machine = type(self)(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
         machine.tuning = self.tuning
+        if self._spans.kept:
+            machine.expect_deleted()
         return machine
 
     def __repr__(self) -> str:
@@ -94,44 +94,16 @@ class HingeMachine(HingeState):
         ----------
         Chapelle & Vapnik (2000), "Model selection for support vector machines".
         """
-        objects, codes, numbers = self._examples(self._count)
-        scores = self._delete_standing(self._count, objects, codes, self._example_weights(self._count), -1)
+        distinct = self._distinct(self._count)
+        objects, codes, numbers = distinct.examples()
+        scores = self._spans.standing(self.C, self._scale, self._objects, self._solved, self._count, distinct.entries())
         counts = np.zeros((objects.size, len(self.classes)), np.int64)
         counts[np.arange(objects.size), codes] = numbers
         return Bag(self._by_class(scores), counts)
 
-    def _delete_standing(self, count: int, objects: Integers, codes: Integers, weights: Floats, test: int) -> Floats:
-        """Return the (machines, entries) deleted scores by the machines as they stand; `test` is not their example."""
-        self._make_span_room()
-        scores = np.empty((len(self.signs), objects.size))
-        delete_standing(
-            count, self._scale, self.C, self.signs, self._objects, self._solved, self._known, objects, codes, weights,
-            test, scores,
-        )  # fmt: skip
-        return scores
-
-    def _delete(self, p: int, count: int, weight: float) -> Floats:
-        """Return the (sides + 1, machines, entries) deleted scores under all suppositions about p, and under none."""
-        self._make_span_room()
-        objects, codes, _ = self._examples(count)
-        weights = self._example_weights(count)
-        test = p
-        if p == self._count:
-            self._known[:, p] = np.nan
-        else:
-            # An example of its own: its sign is the supposed one.
-            test = objects.size
-            objects, codes, weights = np.append(objects, p), np.append(codes, 0), np.append(weights, 0.0)
-        supposed = self._unit * weight
-        # Zeros where a machine has no such supposition: readers compare such scores before they leave them out.
-        scores = np.zeros((len(supposed) + 1, len(self.signs), objects.size))
-        delete_step(
-            p, count, self._scale_with(p), self.C, self.signs, supposed, self._objects, self._solved, self._branches,
-            self._known, self._spans, objects, codes, weights, test, scores,
-        )  # fmt: skip
-        if (self._side < 0).any():
-            scores[-1] = self._delete_standing(count, objects, codes, weights, test)
-        return scores
+    def expect_deleted(self) -> None:
+        """Take along, as it learns, what deleted scores are computed from: reading them is faster, learning slower."""
+        self._spans.kept = True
 
     @property
     def residual(self) -> float:
@@ -155,7 +127,7 @@ class HingeMachine(HingeState):
         """Worst violation of the optimality conditions that is accepted, see the class."""
         return float(tolerance_of(self.C, self._scale))
 
-    def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses[Any]:
+    def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
         Solved once and remembered until a label is learned or another object asked about; asking
@@ -170,15 +142,15 @@ class HingeMachine(HingeState):
         Returns
         -------
         HingeHypotheses
-            Views of this machine's buffers: read them before the next question.
+            It holds this machine's arrays: read it before the next question.
         """
         x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()
-        known: HingeHypotheses[Any] | None = self._remembered(key, weight)
+        known: HingeHypotheses | None = self._remembered(key, weight)
         if known is not None:
             return known
         supposed = self._unit * weight
-        self._forget()
+        self.forget()
         self._held.clear()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
@@ -188,6 +160,7 @@ class HingeMachine(HingeState):
             self._store.put(p, x)
             self._store.row(count, x, self._objects.kernel[p])
             self._first[p] = self._equal[p] = 0
+            self._spans.forget_object(p)
         scale = self._scale_with(p)
         tolerance = tolerance_of(self.C, scale)
         worst, unsolved = self._solve(p, count, scale, tolerance, supposed)
@@ -198,7 +171,12 @@ class HingeMachine(HingeState):
                 worst = max(worst, self._solve_afresh(k, side, p, count, tolerance, float(supposed[side, k])))
         if not worst <= tolerance:
             raise NotConverged(f"{self._missed(tolerance, worst, scale)} at example {self.n}")
-        answer = self._asked = self._answer(key, p, count, weight)
+        asked = Question(
+            p, weight, self.C, self._scale, scale, self.signs, self._side, supposed, self._objects, self._solved,
+            self._branches, self._distinct(count), self._history[:, : self.n], self._weights[: self.n], self._store,
+            self._spans,
+        )  # fmt: skip
+        answer = self._asked = self._answer(key, self._by_class(self._solved.score[:, p, None])[:, 0], asked)
         return answer
 
     def _solve(self, p: int, count: int, scale: float, tolerance: float, supposed: Floats) -> tuple[float, int]:
@@ -315,8 +293,8 @@ class HingeMachine(HingeState):
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
         x = self._store.clean(x)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key:
-            remembered: Floats = self._asked.test_scores.copy()
+        remembered = self._test_scores(key)
+        if remembered is not None:
             return remembered
         known = self._where.get(key)
         if known is not None:
@@ -345,10 +323,12 @@ class HingeMachine(HingeState):
             self._store.clean(x)
             return
         answer = self.hypotheses(x, weight)
-        p, count, deleted = answer.test, answer.count, answer._deleted is not None
+        p, count = answer.asked.test, answer.asked.distinct.size
         sides = self._side[:, label]
+        if self._spans.kept:
+            answer.measure(sides)
         self._commit(sides, p, count, weight * self._joining[label])
-        self._forget()
+        self.forget()
         self._held.clear()
         self._store.keep(p)
         self._where[answer.key] = p
@@ -362,11 +342,7 @@ class HingeMachine(HingeState):
         self._history[:, self.n] = p, label
         self._weights[self.n] = weight
         self.n += 1
-        if deleted:
-            learning = np.flatnonzero(sides >= 0)
-            self._known[learning, :count] = self._spans[sides[learning], learning, :count]
-        else:
-            self._known.fill(np.nan)
+        self._spans.take(sides, count)
 
     def _commit(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
         """Let the machines be those of the branches `sides` (c,), -1 as they are; or raise, and change none.
@@ -496,15 +472,16 @@ class HingeMachine(HingeState):
             )  # fmt: skip
         except NotConverged as error:
             raise NotConverged(f"{error}: example {i} is not unlearned") from error
-        self._forget()
+        self.forget()
         self._take(moved.machines)
+        self._spans.forget_machines(list(moved.machines))
         objects.positive[:, p], objects.total[:, p], objects.sizes[:] = positive[:, p], total[:, p], sizes
         solved = self._solved
         for k in np.flatnonzero(one_class).tolist():
             sign = 1 if sizes[k, 0] > 0 else -1
             solved.beta[k, :count], solved.score[k, :count], solved.bias[k] = 0.0, sign, sign
             solved.state[k, :count], solved.size[k], solved.drift[k] = 2 * sign, 0, 0.0
-            self._known[k] = np.nan
+            self._spans.forget_machines([k])
         lowered = np.where(signs > 0, positive[:, p], total[:, p] - positive[:, p])
         solved.state[idle & (lowered == 0), p] = MIDDLE  # a step of height zero is no step
         self._strike(i, p, others)
@@ -526,7 +503,6 @@ class HingeMachine(HingeState):
             m = int(machine.size[0])
             solved.size[k], solved.members[k, :m] = m, machine.members[0, :m]
             solved.inverse[k, : m + 1, : m + 1] = machine.inverse[0, : m + 1, : m + 1]
-            self._known[k] = np.nan
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machines are then those that learned all examples with these.
@@ -565,7 +541,7 @@ class HingeMachine(HingeState):
         moved = move_masses(
             self._objects, self._solved, count, scale, self.C, of, of + of_not, tolerance_of(self.C, scale)
         )
-        self._forget()
+        self.forget()
         self._objects.positive[:, :count], self._objects.total[:, :count] = of, of + of_not
         self._weigh(weights)
         self._take(moved.machines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
 from venn.machines.checks import checked_class_weights
-from venn.machines.hinge_hypotheses import HingeHypotheses
+from venn.machines.hinge_hypotheses import Distinct
 from venn.machines.kernels import Kernel, checked_kernel, proximities
 from venn.machines.machine import grown
+from venn.machines.spans import Spans
 from venn.machines.store import ObjectStore, Storing, doubled
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
@@ -23,7 +24,7 @@ from venn.prediction import Floats, Integers, Label
 OFFSET = 8
 
 
-class HingeState(Storing, ABC):
+class HingeState(Storing):
     """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
 
     def __init__(
@@ -47,7 +48,6 @@ class HingeState(Storing, ABC):
         self._store = ObjectStore(proximities(self.kernel))
         self._count = 0  # distinct objects learned
         self._where: dict[bytes, int] = {}
-        self._asked: HingeHypotheses[Any] | None = None
         self._history = np.zeros((2, 64), np.int64)  # object and class of each example
         self._weights = np.zeros(64)  # of each example, without that of its class
         # Examples at an object that differ from the first in class or weight, and their number.
@@ -66,6 +66,7 @@ class HingeState(Storing, ABC):
             np.zeros((k, 0), np.int64), np.zeros(k, np.int64), np.zeros((k, 0, 0)), np.zeros((k, 0, 0)), np.zeros(k),
         )  # fmt: skip
         self._set_scratch()
+        self._spans = Spans(self.signs, 0)
         self._weigh(checked_class_weights(class_weights, self.classes))
 
     def _weigh(self, class_weights: Floats) -> None:
@@ -81,9 +82,7 @@ class HingeState(Storing, ABC):
         self._unit[self._side[machine, code], machine] = class_weights[code]
         self._joining = np.array([self.signs > 0, self.signs != 0]).T * class_weights[:, None, None]
         self._branches = self._new_branches()
-        # Squared spans of the bounded objects, NaN unknown: by the machines as they stand, by the branches.
-        # Empty until deleted scores are asked for.
-        self._known, self._spans = np.zeros((k, 0)), np.zeros((sides, k, 0))
+        self._spans = Spans(self.signs, sides, self._spans.kept)
 
     @abstractmethod
     def _signs_of(self, c: int) -> NDArray[np.int8]:
@@ -158,21 +157,17 @@ class HingeState(Storing, ABC):
         )
         self._set_scratch()
 
-    def _make_span_room(self) -> None:
-        k = len(self.signs)
-        if self._known.shape[1] < self._room:
-            self._known = np.full((k, self._room), np.nan)
-            self._spans = np.full((len(self._values) + 1, k, self._room), np.nan)
-
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, no remembered answer, no room to spare around the inverses."""
-        state = {name: value for name, value in vars(self).items() if name not in ("_branches", "_scratch", "_beside")}
+        state = super().__getstate__()
+        for name in ("_branches", "_scratch", "_beside"):
+            del state[name]
         solved = self._solved
         used = int(solved.size.max(initial=0)) + 1
         trimmed = solved._replace(
             members=solved.members[:, :used], inverse=solved.inverse[:, :used, :used], spare=solved.spare[:, :0, :0]
         )
-        return state | {"_asked": None, "_margin_room": 0, "_held": {}, "_solved": trimmed}
+        return state | {"_margin_room": 0, "_held": {}, "_solved": trimmed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -181,23 +176,12 @@ class HingeState(Storing, ABC):
         if self._count:
             self._make_margin_room(int(self._solved.size.max(initial=0)))
 
-    def _examples(self, count: int) -> tuple[Integers, Integers, Integers]:
-        """Return object, class and number of the distinct examples.
-
-        First those like the first one at each of `count` objects, then all others.
-        """
-        objects, codes, numbers = self._scratch.order[:count], self._first[:count], self._equal[:count]
-        if self._extras:
-            others, classes, _ = zip(*self._extras, strict=True)
-            objects, codes = np.concatenate([objects, others]), np.concatenate([codes, classes])
-            numbers = np.concatenate([numbers, list(self._extras.values())])
-        return objects, codes, numbers
-
-    def _example_weights(self, count: int) -> Floats:
-        """Return the weight of one of each of these examples, with that of its class."""
-        weights = self._first_weight[:count] * self.class_weights[self._first[:count]]
-        further = [weight * self.class_weights[code] for _, code, weight in self._extras]
-        return np.concatenate([weights, further])
+    def _distinct(self, count: int) -> Distinct:
+        """Return the distinct examples at the first `count` objects; none yet at one asked about."""
+        return Distinct(
+            self._scratch.order[:count], self._first[:count], self._first_weight[:count], self._equal[:count],
+            self._extras, self.class_weights,
+        )  # fmt: skip
 
     def _scale_with(self, p: int) -> float:
         """Return the scale with object p beside the others."""
@@ -266,10 +250,9 @@ class HingeState(Storing, ABC):
                 self._counts, self._equal, self._first, self._first_weight, of_class, total, self._solved.beta,
                 self._solved.score, self._solved.state,
             ]  # fmt: skip
-            if self._known.size:
-                by_object.append(self._known)
             for values in by_object:
                 values[..., p] = values[..., last]
+            self._spans.move(last, p)
         self._store.drop(p, last)
         self._counts[:, last] = self._equal[last] = 0
         self._count = last

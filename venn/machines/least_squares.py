@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dtrtri
 
-from venn._compiled import least_squares as compiled
 from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
 from venn.machines.kernels import Kernel, checked_kernel
-from venn.machines.least_squares_hypotheses import Joined, LeastSquaresHypotheses
-from venn.machines.machine import Bag, NotConverged, Tuned, grown
-from venn.machines.store import ObjectStore, Storing, doubled
+from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
+from venn.machines.machine import Bag, grown
+from venn.machines.ridge import RidgeSystem
+from venn.machines.store import ObjectStore, Storing
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 
-TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
 SMALLEST = 1e-300  # C weight of an example: its inverse stands in the equations
-FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
-Solved = tuple[Floats, Floats, Floats, Floats, float]  # sums, diagonal, solutions, bases, total
-SCRATCH = ("_row", "_probe_row", "_u", "_work", "_tables", "_joined")
 
 
 class LeastSquaresSVM(Storing):
@@ -100,7 +93,6 @@ class LeastSquaresSVM(Storing):
     """
 
     deletes_exactly = True
-    tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
     def __init__(
         self, kernel: Kernel, C: float, classes: Sequence[Label], class_weights: Sequence[float] | Floats | None = None
@@ -112,23 +104,11 @@ class LeastSquaresSVM(Storing):
         self.class_weights = checked_class_weights(class_weights, self.classes)
         self._values, self._group = np.unique(self.class_weights, return_inverse=True)
         self.n = 0
-        c = len(self.classes)
         self._store = ObjectStore(self.kernel)
-        self._asked: LeastSquaresHypotheses | None = None
-        self._probe = 0  # the old example whose equations are checked next
-        self._certified = 0  # examples when all equations were checked last
-        self._room = 0
+        self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
         self._labels = np.zeros(0, np.int64)
         self._weights = np.zeros(0)  # of each example, without that of its class
-        self._ridge = np.zeros(0)  # 1 / (C weight) of each example
-        self._factor = np.zeros(0)
-        self._sums = np.zeros(0)
-        self._diagonal = np.zeros(0)
-        self._solutions = np.zeros((c, 0))
-        self._bases = np.zeros(c)
-        self._total = 0.0
-        self._before: Solved | None = None  # what the last example learned has changed
-        self._make_scratch()
+        self._make_tables()
 
     def fresh(self) -> LeastSquaresSVM:
         """Return a machine with the same parameters that has learned nothing."""
@@ -140,61 +120,33 @@ class LeastSquaresSVM(Storing):
         weights = shown_class_weights(self.class_weights)
         return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
 
-    def _make_scratch(self) -> None:
-        self._row = np.empty(self._room)
-        self._probe_row = np.empty(self._room)
-        self._u = np.empty(self._room)
-        groups = len(self._values)
-        self._work = np.empty((groups, 4, self._room))
-        self._tables = np.empty((groups, 4, len(self.classes), self._room))
+    def _make_tables(self) -> None:
+        self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))
 
     def _make_room(self, n: int) -> None:
         """Make room for `n` examples; capacities double."""
-        if n <= self._room:
-            return
-        room = self._room = doubled(self._room, n)
-        self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
-        self._ridge = grown(self._ridge, room)
-        self._sums = grown(self._sums, room)
-        self._diagonal = grown(self._diagonal, room)
-        self._solutions = grown(self._solutions, len(self.classes), room)
-        factor = np.empty(room * (room + 1) // 2)
-        used = self.n * (self.n + 1) // 2
-        factor[:used] = self._factor[:used]
-        self._factor = factor
-        self._make_scratch()
+        self._system.make_room(n)
+        room = self._system.room
+        if room > len(self._labels):
+            self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
+            self._make_tables()
 
     # ------------------------------------------------------------------ reading
 
     @property
     def residual(self) -> float:
         """Worst error of the equations over all examples and machines, the kernel computed afresh."""
-        return max((self._violation(i) for i in range(self.n)), default=0.0)
-
-    def _violation(self, i: int) -> float:
-        n, row = self.n, self._probe_row
-        self._store.row_of(i, n, row)
-        worst: float = compiled.row_violation(
-            i, n, row, self._ridge[i], self._labels, self._factor, self._sums, self._diagonal, self._solutions,
-            self._bases, self._total,
-        )  # fmt: skip
-        return worst
+        return self._system.residual
 
     @property
     def bag(self) -> Bag:
         """Training scores of all machines now, by example."""
-        scores = compiled.training_scores(
-            self.n, self._labels, self._ridge, self._sums, self._solutions, self._bases, self._total
-        )
-        return Bag(scores, self._counts())
+        return Bag(self._system.training_scores(), self._counts())
 
     @property
     def deleted_bag(self) -> Bag:
         """Score of each example by the machines without it, by example; 0 where there is only one."""
-        scores = compiled.deleted_scores(
-            self.n, self._labels, self._sums, self._diagonal, self._solutions, self._bases, self._total
-        )
-        return Bag(scores, self._counts())
+        return Bag(self._system.deleted_scores(), self._counts())
 
     def _counts(self) -> Integers:
         counts = np.zeros((self.n, len(self.classes)), np.int64)
@@ -204,15 +156,8 @@ class LeastSquaresSVM(Storing):
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`; 0 before the first example."""
         x = self._store.clean(x)
-        if self._asked is not None and self._asked.key == x.tobytes():
-            remembered: Floats = self._asked.test_scores.copy()
-            return remembered
-        row = self._store.row_with(self.n, x)
-        return self._score(row) if self.n else np.zeros(len(self.classes))
-
-    def _score(self, row: Floats) -> Floats:
-        scores: Floats = compiled.score_row(self.n, row, self._sums, self._solutions, self._bases, self._total)
-        return scores
+        remembered = self._test_scores(x.tobytes())
+        return self._system.scores_of(x) if remembered is None else remembered
 
     # ----------------------------------------------------------------- learning
 
@@ -231,7 +176,7 @@ class LeastSquaresSVM(Storing):
         Returns
         -------
         LeastSquaresHypotheses
-            Views of this machine's buffers: read them before the next question.
+            It holds this machine's arrays: read it before the next question.
         """
         x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()
@@ -241,101 +186,28 @@ class LeastSquaresSVM(Storing):
         if not self.C * weight * self._values.min() >= SMALLEST:
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g} for each class, got {weight!r}")
         ridges = 1 / (self.C * weight * self._values)
-        self._forget()
+        self.forget()
         n = self.n
         self._make_room(n + 1)
-        self._store.put(n, x)
-        self._store.row(n + 1, x, self._row)
-        self._store.check_row(self._row[: n + 1], x)
-        worst = self._suppose(ridges)
-        if not worst <= TOLERANCE:
-            kept = self._kept()
-            try:
-                if n > 0:
-                    self._factorise()
-                worst = self._suppose(ridges)
-                if not worst <= TOLERANCE:
-                    raise NotConverged(
-                        f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C = {self.C:g} is too "
-                        f"large for the precision of {self.kernel!r} (scale the features), or the kernel is not "
-                        "positive semidefinite"
-                    )
-            except NotConverged:
-                # A question that is refused leaves no trace.
-                (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
-                raise
-        answer = self._asked = LeastSquaresHypotheses(self, key, float(weight))
+        bordered = self._system.border(x, ridges)
+        self._labels[n] = 0
+        supposed = Supposed(
+            self._group, self._labels[: n + 1], self._store.columns[:, : n + 1],
+            self._system, bordered, self._tables,
+        )  # fmt: skip
+        answer = self._asked = LeastSquaresHypotheses(key, self._system.new_scores(), float(weight), supposed)
         return answer
-
-    def _suppose(self, ridges: Floats) -> float:
-        """Join the object at column n, supposed of no class, with each ridge; return the worst error checked."""
-        n, row, u = self.n, self._row, self._u
-        norm = compiled.one_pass(self._factor, n, row, u)
-        self._joined = []
-        worst = 0.0
-        for ridge, work in zip(ridges, self._work, strict=True):
-            kappa = row[n] + ridge
-            if not kappa - norm > 0:
-                return math.inf
-            joined = Joined(ridge, kappa - norm, *compiled.suppose(
-                n, u, self._labels, self._sums, self._solutions, self._bases, self._total, kappa - norm, work
-            ))  # fmt: skip
-            self._joined.append(joined)
-            wrong = compiled.new_violation(n, row, kappa, u, self._solutions, joined.entries, joined.biases, work)
-            worst = max(worst, wrong)
-        worst = max(worst, self._probed())
-        if n >= FIRST and n & (n - 1) == 0 and self._certified < n:
-            worst = max(worst, self.residual)
-            if worst <= TOLERANCE:
-                self._certified = n
-        return worst
-
-    def _kept(self) -> tuple[Floats, Floats, Floats, Floats, Floats, float]:
-        return self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total
-
-    def _factorise(self) -> None:
-        """Compute everything that is kept from the kernel and the labels, into new arrays."""
-        n = self.n
-        M = np.empty((n, n), order="F")
-        row = np.empty(n)
-        for i in range(n):
-            self._store.row_of(i, n, row)
-            M[:, i] = row
-        M[np.diag_indices(n)] += self._ridge[:n]
-        try:
-            lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError as error:
-            raise NotConverged(
-                f"kernel must be positive semidefinite with C = {self.C:g}, got {self.kernel!r}: {error}"
-            ) from error
-        lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
-        self._factor, self._diagonal = np.empty_like(self._factor), np.zeros(self._room)
-        self._sums, self._solutions = np.zeros(self._room), np.zeros((len(self.classes), self._room))
-        self._before = None
-        compiled.packed(lower, self._factor, self._diagonal)
-        compiled.one_pass(self._factor, n, np.ones(n), self._sums)
-        for k, solution in enumerate(self._solutions):
-            compiled.one_pass(self._factor, n, np.where(self._labels[:n] == k, 1.0, -1.0), solution)
-        self._bases = self._solutions[:, :n].sum(axis=1)
-        self._total = float(self._sums[:n].sum())
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, no remembered answer, no way back, no room to spare."""
-        state = {name: value for name, value in vars(self).items() if name not in SCRATCH}
-        n = self.n
-        state |= {
-            "_room": n, "_asked": None, "_before": None,
-            "_store": self._store.trimmed(n), "_labels": self._labels[:n].copy(),
-            "_weights": self._weights[:n].copy(), "_ridge": self._ridge[:n].copy(),
-            "_factor": self._factor[: n * (n + 1) // 2].copy(), "_sums": self._sums[:n].copy(),
-            "_diagonal": self._diagonal[:n].copy(), "_solutions": self._solutions[:, :n].copy(),
-            "_bases": self._bases.copy(),
-        }  # fmt: skip
-        return state
+        n, state = self.n, super().__getstate__()
+        del state["_tables"], state["_store"]  # the system has the store
+        return state | {"_labels": self._labels[:n].copy(), "_weights": self._weights[:n].copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._make_scratch()
+        self._store = self._system.store
+        self._make_tables()
 
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the answer already solved, with its label, becomes the machine.
@@ -352,19 +224,15 @@ class LeastSquaresSVM(Storing):
         if weight == 0:
             self._store.clean(x)
             return
-        self.hypotheses(x, weight)
-        self._forget()
-        self._store.keep(self.n)
-        joined = self._joined[self._group[label]]
-        self._before = self._solved()
-        compiled.append(
-            self._factor, self.n, self._u, joined.pivot, label, self._labels, self._sums, self._diagonal,
-            self._solutions, self._bases, joined.gain, joined.entries,
-        )  # fmt: skip
-        self._weights[self.n], self._ridge[self.n] = weight, joined.ridge
-        self._total = joined.total
+        answer = self.hypotheses(x, weight)
+        self.forget()
+        self._system.append(answer.supposed.bordered[self._group[label]], self._targets(np.array([label]))[:, 0])
+        self._labels[self.n], self._weights[self.n] = label, weight
         self.n += 1
-        self._probe += 1
+
+    def _targets(self, codes: Integers) -> Floats:
+        """Return the (c, m) targets of examples of these classes."""
+        return np.where(codes == np.arange(len(self.classes))[:, None], 1.0, -1.0)
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machine is then the one that has learned the others.
@@ -400,68 +268,11 @@ class LeastSquaresSVM(Storing):
         (4, array([ 0.977, -0.977]))
         """
         n, i = self.n, checked_place(i, self.n)
-        self._forget()
-        if i == n - 1 and self._before is not None:
-            self._take_back(self._before)
-            self._before = None
-            self._store.remove(i, n)
-            self.n, self._probe = n - 1, self._probe - 1
-        else:
-            self._rotate_out(i)
-        if self.n == 0:  # objects of another length may come, as at the start
-            self._probe = self._certified = 0
-            self._store.clear()
-
-    def _solved(self) -> Solved:
-        """Return copies of all that follows from the factor."""
-        n = self.n
-        return (
-            self._sums[:n].copy(), self._diagonal[:n].copy(), self._solutions[:, :n].copy(), self._bases.copy(),
-            self._total,
-        )  # fmt: skip
-
-    def _take_back(self, solved: Solved) -> None:
-        sums, diagonal, solutions, bases, self._total = solved
-        n = len(sums)
-        self._sums[:n], self._diagonal[:n], self._solutions[:, :n], self._bases[:] = sums, diagonal, solutions, bases
-
-    def _rotate_out(self, i: int) -> None:
-        """Take example i out of everything, or raise and put it back."""
-        n, factor = self.n, self._factor
-        carry, cosines, sines = self._work[0, :3]
-        kept, solved = self._kept(), self._solved()
-        given = [array[..., i:n].copy() for array in self._given()]
-        compiled.rotate_out(factor, n, i, carry, cosines, sines)
-        self._total = compiled.remove(n, i, carry, self._sums, self._diagonal, self._solutions, self._bases)
-        for array, old in zip(self._given(), given, strict=True):
-            array[..., i : n - 1] = old[..., 1:]
-        x = self._store.remove(i, n)
+        self.forget()
+        self._system.remove(i)
+        for values in (self._labels, self._weights):
+            values[i : n - 1] = values[i + 1 : n].copy()
         self.n = n - 1
-        try:
-            if not self._probed() <= TOLERANCE:
-                self._factorise()
-                worst = self._probed()
-                if not worst <= TOLERANCE:
-                    raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} without example {i}")
-        except NotConverged:
-            self.n = n
-            compiled.rotate_in(factor, n, i, carry, cosines, sines)
-            (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
-            self._take_back(solved)
-            self._store.insert(i, n - 1, x)
-            for array, old in zip(self._given(), given, strict=True):
-                array[..., i:n] = old
-            raise
-        self._before = None
-        self._probe += 1
-
-    def _given(self) -> tuple[Integers | Floats, ...]:
-        """Return what is kept of the examples beside the objects, each along the last axis."""
-        return self._labels, self._weights, self._ridge
-
-    def _probed(self) -> float:
-        """Return the error of the example whose turn it is."""
-        return self._violation(self._probe % self.n) if self.n > 0 else 0.0
 
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machine is then the one that learned all examples with these.
@@ -492,22 +303,10 @@ class LeastSquaresSVM(Storing):
         LeastSquaresSVM(RBF(gamma=1.0), C=1.0, classes=['no', 'yes'], class_weights=[1.0, 5.0])
         """
         weights = checked_class_weights(class_weights, self.classes)
-        n, ridge, kept = self.n, self._ridge, self._kept()
-        self._ridge = np.zeros(self._room)
+        n = self.n
         # From the weights, not from the old ridge: nothing adds up over many changes.
-        self._ridge[:n] = 1 / (self.C * self._weights[:n] * weights[self._labels[:n]])
-        try:
-            if n > 0:
-                self._factorise()
-            worst = self.residual
-            if not worst <= TOLERANCE:
-                raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} with the new class_weights")
-        except NotConverged:
-            self._ridge = ridge
-            (self._factor, self._sums, self._diagonal, self._solutions, self._bases, self._total) = kept
-            raise
-        self._forget()
+        self._system.set_ridge(1 / (self.C * self._weights[:n] * weights[self._labels[:n]]))
+        self.forget()
         self.class_weights = weights
         self._values, self._group = np.unique(weights, return_inverse=True)
-        self._certified = n
-        self._make_scratch()
+        self._make_tables()

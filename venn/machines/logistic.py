@@ -12,10 +12,10 @@ from venn._compiled import packed
 from venn._compiled.dense import dot
 from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
 from venn.machines.logistic_both import Both, error, worths
-from venn.machines.logistic_hypotheses import LogisticHypotheses
+from venn.machines.logistic_hypotheses import LogisticHypotheses, Question
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
 from venn.machines.logistic_state import LogisticState
-from venn.machines.machine import Bag, Tuned, grown
+from venn.machines.machine import Bag, grown
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
@@ -96,7 +96,6 @@ class KernelLogisticRegression(LogisticState):
 
     #: Deleted scores are one Newton step: see `deleted_bag`.
     deletes_exactly = False
-    tuning: Tuned | None = None  #: what chose the kernel and C, if `tune` did
 
     def fresh(self) -> KernelLogisticRegression:
         """Return a machine with the same parameters that has learned nothing."""
@@ -173,8 +172,8 @@ class KernelLogisticRegression(LogisticState):
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
         x = self._store.clean(x)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key:
-            remembered: Floats = self._asked.test_scores.copy()
+        remembered = self._test_scores(key)
+        if remembered is not None:
             return remembered
         known = self._where.get(key)
         if known is not None:
@@ -203,7 +202,7 @@ class KernelLogisticRegression(LogisticState):
         Returns
         -------
         LogisticHypotheses
-            Views of this machine's buffers: read them before the next question.
+            It holds this machine's arrays: read it before the next question.
         """
         x, weight = self._store.clean(x), positive("weight", weight)
         key = x.tobytes()
@@ -212,7 +211,7 @@ class KernelLogisticRegression(LogisticState):
             return known
         if not self.C * weight * self.class_weights.min() >= SMALLEST:
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g} for each class, got {weight!r}")
-        self._forget()
+        self.forget()
         p = self._where.get(key, self._count)
         count = max(self._count, p + 1)
         self._make_room(count)
@@ -226,7 +225,13 @@ class KernelLogisticRegression(LogisticState):
         else:
             test_scores = self._score[:, p].copy()
         self._suppose(p, count, test_scores, weight)
-        answer = self._asked = LogisticHypotheses(self, key, test_scores, p, count, weight)
+        asked = Question(
+            p, self._count, self.n, weight, self.C, self._scale, self.threads, self.class_weights, self._group,
+            self._side, self._unit, self._history[: self.n], self._places, self._masses_of_places(), self._sizes,
+            self._total[:count], self._levels, self._kernel, self._inverse, self._diagonals, self._sums, self._scores,
+            self._joined, self._store,
+        )  # fmt: skip
+        answer = self._asked = LogisticHypotheses(key, test_scores, asked)
         return answer
 
     def _suppose(self, p: int, count: int, test_scores: Floats, weight: float) -> None:
@@ -289,10 +294,11 @@ class KernelLogisticRegression(LogisticState):
             self._store.clean(x)
             return
         answer = self.hypotheses(x, weight)
-        p, count = answer.test, answer.count
-        self._forget()
+        asked = answer.asked
+        p, count = asked.test, asked.total.size
+        self.forget()
         sides = self._side[:, label].tolist()
-        changes = self._of_each_class(lambda k: self._change(k, sides[k], p, count, weight))
+        changes = self._of_each_class(lambda k: asked.change(k, sides[k]))
         self._store.keep(p)
         self._where[answer.key] = p
         mass = weight * float(self.class_weights[label])
@@ -316,15 +322,6 @@ class KernelLogisticRegression(LogisticState):
         self._count = count
         self._scale = max(self._scale, float(self._row(p)[-1]))
         self._changed()
-
-    def _change(self, k: int, side: int, p: int, count: int, weight: float) -> Change:
-        """Return how machine k's inverse changes when its branch is committed."""
-        m, standing = self._count, self._standing(k)
-        total = self._total[:count].copy()
-        total[p] += weight * self._unit[side, k]
-        levels = levels_of(self._scores[side, k, :count])
-        weights = rounded_weights(self.C, total, levels)
-        return standing.changed(levels, weights, self._joined[k, :m], self._row(p) if p == m else None)
 
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machines are then those that have learned all others.
@@ -388,7 +385,7 @@ class KernelLogisticRegression(LogisticState):
             return self._settle(standing, beta[k], score[k], masses[k], total, size, len(examples), scale)
 
         solved = self._of_each_class(of_machine) if m else []
-        self._forget()
+        self.forget()
         self._strike(i, place)
         if goes:
             self._drop(p)
@@ -480,7 +477,7 @@ class KernelLogisticRegression(LogisticState):
         inverse = np.zeros_like(self._inverse)
         m = self._count
         solved = self._of_each_class(lambda k: self._resolve(k, masses[:, :m], inverse[k])) if m else []
-        self._forget()
+        self.forget()
         self._masses, self._total, self._inverse = masses, masses.sum(axis=0), inverse
         for k, (both, change) in enumerate(solved):
             self._beta[k, :m], self._score[k, :m], self._bias[k] = both.beta[0], both.score[0], both.bias[0]

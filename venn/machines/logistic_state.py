@@ -11,7 +11,6 @@ from venn._compiled import logistic as compiled
 from venn.machines.checks import checked_class_weights
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.logistic_both import Both, Scratch
-from venn.machines.logistic_hypotheses import LogisticHypotheses
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.machine import NotConverged, grown
 from venn.machines.store import ObjectStore, Storing, doubled
@@ -45,7 +44,6 @@ class LogisticState(Storing):
         self.n = 0
         c = len(self.classes)
         self._store = ObjectStore(self.kernel)
-        self._asked: LogisticHypotheses | None = None
         self._where: dict[bytes, int] = {}  # object of each content
         self._examples: dict[tuple[int, int, float], int] = {}  # place of each distinct example: object, class, weight
         self._places = np.zeros((3, 0), np.int64)  # object, class and number of each distinct example
@@ -195,8 +193,10 @@ class LogisticState(Storing):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: no scratch, no remembered answer."""
-        scratch = ("_betas", "_scores", "_biases", "_joined", "_work")
-        return {name: value for name, value in vars(self).items() if name not in scratch} | {"_asked": None}
+        state = super().__getstate__()
+        for name in ("_betas", "_scores", "_biases", "_joined", "_work"):
+            del state[name]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from venn.machines.checks import check_code
 from venn.prediction import Floats, Integers, Label
 
 
@@ -30,6 +29,9 @@ class Bag:
 
     scores: Floats
     counts: Integers
+
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 class ScoreTable(NamedTuple):
@@ -64,82 +66,27 @@ class ScoreTable(NamedTuple):
         return np.append(np.repeat(np.arange(len(self.labels)), self.weights), self.test)
 
 
-class Hypotheses(Protocol):
-    """A machine's answer about one object, for every hypothesis on its label.
+Tables: TypeAlias = list[tuple[ScoreTable, Integers]]  #: tables of scores, each with its hypotheses' class codes
 
-    Where the hypotheses do not share one table of scores, as with classes of different weights, there is also
-    `tables(deleted)`: a list of tables, each with the class codes of the hypotheses that it is for. `under_each` reads
-    both kinds.
-    """
+
+class Hypotheses(Protocol):
+    """A machine's answer about one object, for every hypothesis on its label."""
 
     @property
     def test_scores(self) -> Floats:
         """(c,) scores of the object by the machines that have not seen it."""
 
     @property
-    def labels(self) -> Integers:
-        """(n,) class codes of the examples, in order of arrival."""
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
 
-    @property
-    def table(self) -> ScoreTable:
-        """Scores of all examples by the machines that have learned them all: the fast path."""
+    def tables(self, deleted: bool) -> Tables:
+        """Return the scores of all examples under every hypothesis.
 
-    @property
-    def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machines as they would be without it: the fast path."""
-
-    def scores(self, j: int) -> Floats:
-        """Return (n + 1, c) scores under hypothesis j: the n examples in order of arrival, the object last."""
-
-    def deleted(self, j: int) -> Floats:
-        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-
-
-class WithClasses(Protocol):
-    """What an answer asks of its machine."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-
-
-Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
-Asked = TypeVar("Asked", bound=WithClasses)
-
-
-class Answer(Generic[Asked]):
-    """Base of the hypotheses of the machines here: views of a machine's buffers.
-
-    Good until the machine is asked about another object or learns.
-
-    Attributes
-    ----------
-    test_scores : (c,) float64
-        Scores of the object by the machines that have not seen it.
-    """
-
-    def __init__(self, machine: Asked, key: bytes, test_scores: Floats) -> None:
-        self._machine = machine
-        self.key = key  # the object
-        self.current = True
-        self.test_scores = test_scores
-
-    def _buffers(self) -> Asked:
-        if not self.current:
-            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
-        return self._machine
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self._machine.classes
-
-    def _under(self, j: int, of_not: Floats, of: Floats, columns: Integers) -> Floats:
-        """Return (n + 1, c) values under hypothesis j, from the columns of the examples and of the new one."""
-        check_code(j, len(self.classes))
-        rows = of_not[:, columns]
-        rows[j] = of[j, columns]
-        return rows.T
+        Training scores, or deleted ones: those of each example by the machines without it. One table serves all
+        hypotheses unless these do not share their scores, as with classes of different weights. Each comes with the
+        class codes of the hypotheses that it is for.
+        """
 
 
 class Tuned(Protocol):
@@ -154,7 +101,7 @@ class Tuned(Protocol):
 
 
 class Machine(Protocol):
-    """An underlying algorithm kept exact online.
+    """An underlying algorithm kept exact online; `BaseMachine` provides what most machines have in common.
 
     One that can forget also has `unlearn_one(i=0)`, which forgets the i-th learned example in order of arrival, 0 the
     oldest; later ones move up. The machine is then the one that has learned all others. A refused `i` leaves no trace.
@@ -166,7 +113,15 @@ class Machine(Protocol):
 
     @property
     def n(self) -> int:
-        """Number of examples learned."""
+        """Number of examples held."""
+
+    @property
+    def learned(self) -> int:
+        """Number of examples ever learned, those that a window has forgotten among them: it numbers the steps."""
+
+    @property
+    def tuning(self) -> Tuned | None:
+        """What chose the parameters, if `tune` did."""
 
     @property
     def deletes_exactly(self) -> bool:
@@ -191,7 +146,19 @@ class Machine(Protocol):
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
 
     def hypotheses(self, x: Any) -> Hypotheses:
-        """Answer for every hypothesis about `x`; solved once, remembered until a label is learned."""
+        """Answer for every hypothesis about `x`; solved once, remembered until a label is learned.
+
+        A question changes no later answer, not the last bit of one.
+        """
+
+    def forget(self) -> None:
+        """Drop the answer that is remembered; whoever holds it can read it no more."""
+
+    def expect_deleted(self) -> None:
+        """Prepare for readers of deleted scores at every step; a predictor that is one calls this when it is made.
+
+        A machine may then keep, as it learns, what makes them cheap. That may change their last bits.
+        """
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise, and learn nothing."""
@@ -211,33 +178,16 @@ def checked_machine(machine: Any) -> Machine:
     return known
 
 
-def ever_learned(machine: Any) -> int:
-    """Return how many examples a machine has learned, those that a window has forgotten since among them.
-
-    It numbers the steps: `n` stands still in a window that is full.
-    """
-    learned: int = machine.n + getattr(machine, "forgotten", 0)
-    return learned
-
-
-def inside(machine: Any) -> Any:
-    """Return the machine that a window slides on, or the machine itself."""
-    return getattr(machine, "machine", machine)
-
-
-def only_table(tables: list[tuple[ScoreTable, Integers]]) -> ScoreTable:
+def only_table(tables: Tables) -> ScoreTable:
     """Return the one table for all hypotheses, or say that there are several."""
     if len(tables) > 1:
         raise ValueError(f"class_weights must be equal for one table of scores, got {len(tables)} different weights")
     return tables[0][0]
 
 
-def under_each(hypotheses: Any, deleted: bool, read: Callable[[ScoreTable], Arrays]) -> Arrays:
-    """Return what `read` makes of the table of scores, arrays by hypothesis, each hypothesis by its own table."""
-    tables = getattr(hypotheses, "tables", None)
-    if tables is None:
-        return read(hypotheses.deleted_table if deleted else hypotheses.table)
-    (table, _), *others = tables(deleted)
+def under_each(tables: Tables, read: Callable[[ScoreTable], Arrays]) -> Arrays:
+    """Return what `read` makes of tables of scores, arrays by hypothesis, each hypothesis by its own table."""
+    (table, _), *others = tables
     rows = read(table)
     for table, codes in others:
         for into, values in zip(rows, read(table), strict=True):

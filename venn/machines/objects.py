@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,13 +22,17 @@ from venn._compiled.neighbours import (
     vote_table,
     welcome,
 )
+from venn.machines.base import BaseHypotheses, BaseMachine
 from venn.machines.checks import checked_place, clean_object, code_of
-from venn.machines.machine import Answer, Bag, ScoreTable, grown
+from venn.machines.machine import Bag, ScoreTable, Tables, grown
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
 
+#: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
+Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
 
-class ObjectMachine(ABC):
+
+class ObjectMachine(BaseMachine):
     """Base of machines that keep one column for each distinct example: object and class.
 
     The new object stands in the column after the last.
@@ -42,7 +47,6 @@ class ObjectMachine(ABC):
         self.classes = tuple(self._codes)
         self.n = 0
         self._features: int | None = None
-        self._asked: ObjectHypotheses | None = None
         self._where: dict[tuple[bytes, int], int] = {}  # column of each distinct example
         self._count = 0  # columns
         self._room = 0
@@ -81,8 +85,8 @@ class ObjectMachine(ABC):
         """Prepare for the object in the column after the last; return its (c,) scores without it."""
 
     @abstractmethod
-    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
-        """Set the scores (c, m + 1) of all columns; without a new object those of the last mean nothing."""
+    def _fill(self, new: bool) -> Fill:
+        """Return what sets the scores of all columns; without a new object those of the last mean nothing."""
 
     @abstractmethod
     def _commit(self, code: int, column: int) -> None:
@@ -100,7 +104,7 @@ class ObjectMachine(ABC):
         m, c = self._count, len(self.classes)
         self._make_room(m + 1, self._columns.shape[0])
         negative, positive = np.empty((2, c, m + 1))
-        self._fill(deleted, False, negative, positive)
+        self._fill(False)(deleted, negative, positive)
         counts = np.zeros((m, c), np.int64)
         counts[np.arange(m), self._labels[:m]] = self._weights[:m]
         return Bag(negative[:, :m].copy(), counts)
@@ -137,20 +141,20 @@ class ObjectMachine(ABC):
         """
         x = self._clean(x)
         key = x.tobytes()
-        if self._asked is not None and self._asked.key == key:
-            return self._asked
-        self._forget()
+        known: ObjectHypotheses | None = self._remembered(key)
+        if known is not None:
+            return known
+        self.forget()
         m = self._count
         self._make_room(m + 1, x.size)
         self._columns[:, m] = x
         self._labels[m] = self._weights[m] = 0
-        self._asked = ObjectHypotheses(self, key, self._suppose())
-        return self._asked
-
-    def _forget(self) -> None:
-        if self._asked is not None:
-            self._asked.current = False
-            self._asked = None
+        test_scores = self._suppose()
+        answer = self._asked = ObjectHypotheses(
+            key, test_scores, self._fill(True), self._columns, self._labels[: m + 1], self._weights[: m + 1],
+            self._history[: self.n],
+        )  # fmt: skip
+        return answer
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
@@ -172,7 +176,7 @@ class ObjectMachine(ABC):
         """
         code = code_of(y, self._codes)
         key = self.hypotheses(x).key
-        self._forget()
+        self.forget()
         self._features = self._columns.shape[0]
         column = self._where.setdefault((key, code), self._count)
         self._commit(code, column)
@@ -213,7 +217,7 @@ class ObjectMachine(ABC):
         array([0., 1.])
         """
         i = checked_place(i, self.n)
-        self._forget()
+        self.forget()
         column = int(self._history[i])
         self._history[i : self.n - 1] = self._history[i + 1 : self.n]
         self._weights[column] -= 1
@@ -238,53 +242,50 @@ class ObjectMachine(ABC):
         self._count = last
 
 
-class ObjectHypotheses(Answer["ObjectMachine"]):
-    """What a machine says of all examples if the new object had each of the labels."""
+class ObjectHypotheses(BaseHypotheses):
+    """What a machine says of all examples if the new object had each of the labels.
 
-    def __init__(self, machine: ObjectMachine, key: bytes, test_scores: Floats) -> None:
-        super().__init__(machine, key, test_scores)
+    Parameters
+    ----------
+    fill : callable
+        Sets the scores of all columns.
+    columns : (d, > m) float64
+        Objects by column, the new one last.
+    codes, weights : (m + 1,) int64
+        Class and number of the examples of each column.
+    history : (n,) int64
+        Column of each example, in order of arrival.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        test_scores: Floats,
+        fill: Fill,
+        columns: Floats,
+        codes: Integers,
+        weights: Integers,
+        history: Integers,
+    ) -> None:
+        super().__init__(key, test_scores)
+        self._fill, self._columns, self._codes, self._weights, self._history = fill, columns, codes, weights, history
         self._tables: dict[bool, ScoreTable] = {}
 
     @property
-    def labels(self) -> Integers:
-        """(n,) class codes of the examples, in order of arrival."""
-        machine = self._buffers()
-        labels: Integers = machine._labels[machine._history[: machine.n]]
-        return labels
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        self.check_current()
+        return self._history
 
-    def _table(self, deleted: bool) -> ScoreTable:
-        machine = self._buffers()
+    def tables(self, deleted: bool) -> Tables:
+        """Return the scores of all examples, one table for all hypotheses."""
+        self.check_current()
+        c, m = self.test_scores.size, len(self._codes) - 1
         if deleted not in self._tables:
-            m = machine._count
-            negative, positive = np.empty((2, len(machine.classes), m + 1))
-            machine._fill(deleted, True, negative, positive)
-            self._tables[deleted] = ScoreTable(
-                negative, positive, machine._labels[: m + 1], machine._weights[: m + 1], m, machine._columns
-            )
-        return self._tables[deleted]
-
-    @property
-    def table(self) -> ScoreTable:
-        """Scores of all examples by machines that have learned them all."""
-        return self._table(False)
-
-    @property
-    def deleted_table(self) -> ScoreTable:
-        """Score of each example by the machine without it."""
-        return self._table(True)
-
-    def _in_order(self, table: ScoreTable, j: int) -> Floats:
-        machine = self._buffers()
-        columns = np.append(machine._history[: machine.n], table.test)
-        return self._under(j, table.negative, table.positive, columns)
-
-    def scores(self, j: int) -> Floats:
-        """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
-        return self._in_order(self.table, j)
-
-    def deleted(self, j: int) -> Floats:
-        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
-        return self._in_order(self.deleted_table, j)
+            negative, positive = np.empty((2, c, m + 1))
+            self._fill(deleted, negative, positive)
+            self._tables[deleted] = ScoreTable(negative, positive, self._codes, self._weights, m, self._columns)
+        return [(self._tables[deleted], np.arange(c))]
 
 
 class NearestNeighbours(ObjectMachine):
@@ -376,10 +377,9 @@ class NearestNeighbours(ObjectMachine):
         scores: Floats = self._levels.sums[m].astype(np.float64)
         return scores
 
-    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
-        m = self._count
-        distances = self._distances if new else np.full(m, np.inf)
-        vote_table(self._levels, m, distances, self._labels, self.k, deleted, negative, positive)
+    def _fill(self, new: bool) -> Fill:
+        distances = self._distances if new else np.full(self._count, np.inf)
+        return partial(vote_table, self._levels, self._count, distances, self._labels, self.k)
 
     def _commit(self, code: int, column: int) -> None:
         welcome(self._levels, self._count, self._distances, code, self.k)
@@ -472,18 +472,17 @@ class NearestCentroid(ObjectMachine):
             centroid_scores(here, 1, self._sums[k], self._errors[k], self._sizes[k], self._absent, row)
         return scores[:, 0]
 
-    def _fill(self, deleted: bool, new: bool, negative: Floats, positive: Floats) -> None:
-        m = self._count
-        x = np.ascontiguousarray(self._columns[:, m])
-        for k, size in enumerate(self._sizes):
-            sums, errors = self._sums[k].copy(), self._errors[k].copy()
-            centroid_scores(self._columns, m + 1, sums, errors, size, self._absent, negative[k])
-            add_exactly(sums, errors, x)
-            centroid_scores(self._columns, m + 1, sums, errors, size + 1, self._absent, positive[k])
-            if deleted:
-                leave_out(self._labels, m, k, size, self._absent, negative[k])
-                leave_out(self._labels, m, k, size + 1, self._absent, positive[k])
-                positive[k, m] = negative[k, m]
+    def _fill(self, new: bool) -> Fill:
+        return partial(
+            fill_distances,
+            self._columns,
+            self._labels,
+            self._count,
+            self._sums,
+            self._errors,
+            self._sizes,
+            self._absent,
+        )
 
     def _commit(self, code: int, column: int) -> None:
         x = np.ascontiguousarray(self._columns[:, self._count])
@@ -499,3 +498,28 @@ class NearestCentroid(ObjectMachine):
 
     def _move(self, column: int, to: int) -> None:
         pass  # nothing is kept by column but the objects
+
+
+def fill_distances(
+    columns: Floats,
+    labels: Integers,
+    m: int,
+    all_sums: Floats,
+    all_errors: Floats,
+    sizes: Integers,
+    absent: float,
+    deleted: bool,
+    negative: Floats,
+    positive: Floats,
+) -> None:
+    """Set the scores (c, m + 1) of all columns by the centroids: where the last one is not of class k, where it is."""
+    x = np.ascontiguousarray(columns[:, m])
+    for k, size in enumerate(sizes):
+        sums, errors = all_sums[k].copy(), all_errors[k].copy()
+        centroid_scores(columns, m + 1, sums, errors, size, absent, negative[k])
+        add_exactly(sums, errors, x)
+        centroid_scores(columns, m + 1, sums, errors, size + 1, absent, positive[k])
+        if deleted:
+            leave_out(labels, m, k, size, absent, negative[k])
+            leave_out(labels, m, k, size + 1, absent, positive[k])
+            positive[k, m] = negative[k, m]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from venn.machines.hinge import HingeMachine
-from venn.machines.hinge_hypotheses import HingeHypotheses
+from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.prediction import Floats, Integers
 
 
@@ -32,7 +34,7 @@ class OneVsAllSVM(HingeMachine):
     number of objects and S the next above the largest margin plus 260, a machine reserves
     8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more, c being 1 for two classes; what is
     never touched is never resident. When room doubles, the old buffers stand beside the new ones for a moment.
-    Deleted scores, once asked for, take 24 c M bytes more.
+    Deleted scores, once read or expected, take 24 c M bytes more.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
     converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.
@@ -93,8 +95,8 @@ class OneVsAllSVM(HingeMachine):
         signs = (2 * np.eye(c) - 1).astype(np.int8)
         return signs[:1] if c == 2 else signs
 
-    def _answer(self, key: bytes, test: int, count: int, weight: float) -> OneVsAllHypotheses:
-        return OneVsAllHypotheses(self, key, test, count, weight)
+    def _answer(self, key: bytes, test_scores: Floats, asked: Question) -> OneVsAllHypotheses:
+        return OneVsAllHypotheses(key, test_scores, asked)
 
     def _by_class(self, scores: Floats) -> Floats:
         if len(self.classes) > 2:
@@ -109,48 +111,57 @@ class OneVsAllSVM(HingeMachine):
         return duals if len(self.classes) > 2 else mirrored(duals.T).T
 
 
-class OneVsAllHypotheses(HingeHypotheses[OneVsAllSVM]):
+class Sums(NamedTuple):
+    """What coefficients and examples at each object sum to, for classes of equal weights."""
+
+    negative: Floats  #: (c, objects) coefficients of each class's machine, the new object supposed of another class
+    positive: Floats  #: (c, objects) and of this one
+    mass: Floats  #: (c, objects) weights of the examples of each class
+    total: Floats  #: (objects,) weights of all examples
+
+
+class OneVsAllHypotheses(HingeHypotheses):
     """What the machines would look like if the new object had each of the labels.
 
     There is one table of scores for all hypotheses unless classes differ in weight: then one for each weight.
     """
 
     def _branches(self) -> Floats:
-        scores: Floats = self._buffers()._branches.score
+        scores: Floats = self.asked.branches.score
         return scores
 
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
-        if len(self.classes) == 2:
-            first, second = (scores[side, 0] for side in self._machine._side[0])  # scores of the first class
+        side = self.asked.side
+        if self.test_scores.size == 2:
+            first, second = (scores[side, 0] for side in side[0])  # scores of the first class
             return [(np.array([second, -first]), np.array([first, -second]), np.arange(2))]
-        group, sides = self._machine._group, len(self._machine._values) + 1
-        if sides == 2:
-            return [(scores[0], scores[1], np.arange(len(group)))]
-        return [(scores[g], scores[sides - 1], np.flatnonzero(group == g)) for g in range(sides - 1)]
-
-    def _class_scores(self, j: int, scores: Floats) -> Floats:
-        return scores if len(self.classes) > 2 else mirrored(scores)
+        last = len(self.asked.supposed) - 1
+        if last == 1:
+            return [(scores[0], scores[1], np.arange(len(side)))]
+        # The hypotheses under which a machine that is not of their class supposes weight g.
+        others = np.where(side == last, -1, side).max(axis=0)
+        return [(scores[g], scores[last], np.flatnonzero(others == g)) for g in range(last)]
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs by weight."""
         duals = super().duals(j)
-        return duals if len(self.classes) > 2 else mirrored(duals.T).T
+        return duals if self.test_scores.size > 2 else mirrored(duals.T).T
 
-    def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return what coefficients and examples at each object sum to, for classes of equal weights.
+    def sums(self) -> Sums:
+        """Return what coefficients and examples at each object sum to.
 
-        Returns
-        -------
-        negative, positive : (c, objects)
-            Coefficients of each class's machine, the new object supposed to be of another class and of this one.
-        mass : (c, objects)
-            Weights of the examples of each class.
-        total : (objects,)
-            Weights of all examples.
+        Raises
+        ------
+        ValueError
+            Classes differ in weight: then there is no one sum for all hypotheses.
         """
-        machine = self._buffers()
-        (negative, positive), mass, total = machine._branches.beta, machine._objects.positive, machine._objects.total[0]
-        if len(self.classes) == 2:
+        self.check_current()
+        weights, betas, objects = self.asked.distinct.class_weights, self.asked.branches.beta, self.asked.objects
+        if len(betas) > 2:
+            raise ValueError(f"class_weights must be equal for one sum of coefficients, got {weights.tolist()!r}")
+        (negative, positive), mass, total = betas, objects.positive, objects.total[0]
+        if self.test_scores.size == 2:
             first, second = positive[0], negative[0]  # of the first class's machine, as the first and the second class
-            return np.array([second, -first]), np.array([first, -second]), np.array([mass[0], total - mass[0]]), total
-        return negative, positive, mass, total
+            mass = np.array([mass[0], total - mass[0]])
+            negative, positive = np.array([second, -first]), np.array([first, -second])
+        return Sums(negative, positive, mass, total)

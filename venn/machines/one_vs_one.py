@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.machines.hinge import HingeMachine
-from venn.machines.hinge_hypotheses import HingeHypotheses
+from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.prediction import Floats, Integers
 
 LEAST = 5e-7  # score that is a vote
@@ -30,8 +30,13 @@ def votes_and_margins(signs: NDArray[np.int8], scores: Floats) -> Floats:
     to = signs.T.astype(np.float64)
     votes = (to > 0).astype(np.float64) @ (scores > LEAST) + (to < 0).astype(np.float64) @ (scores < -LEAST)
     margins = to @ scores
-    decided: Floats = votes + margins / (3 * (np.abs(margins) + 1))
-    return decided
+    both: Floats = votes + margins / (3 * (np.abs(margins) + 1))
+    return both
+
+
+def decided(signs: NDArray[np.int8], scores: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Return (c, m) votes and parts of margins from (pairs, m) scores of the machines that are known."""
+    return votes_and_margins(signs, np.where(known[:, None], scores, 0.0))
 
 
 class OneVsOneSVM(HingeMachine):
@@ -106,28 +111,20 @@ class OneVsOneSVM(HingeMachine):
     def _signs_of(self, c: int) -> NDArray[np.int8]:
         return pair_signs(c)
 
-    def _answer(self, key: bytes, test: int, count: int, weight: float) -> OneVsOneHypotheses:
-        return OneVsOneHypotheses(self, key, test, count, weight)
+    def _answer(self, key: bytes, test_scores: Floats, asked: Question) -> OneVsOneHypotheses:
+        return OneVsOneHypotheses(key, test_scores, asked)
 
     def _by_class(self, scores: Floats) -> Floats:
-        return self._decided(scores, self._objects.sizes[:, 1] > 0)
-
-    def _decided(self, scores: Floats, known: NDArray[np.bool_]) -> Floats:
-        """Return (c, m) votes and parts of margins from (machines, m) scores of the machines that are known."""
-        return votes_and_margins(self.signs, np.where(known[:, None], scores, 0.0))
+        return decided(self.signs, scores, self._objects.sizes[:, 1] > 0)
 
 
-class OneVsOneHypotheses(HingeHypotheses[OneVsOneSVM]):
+class OneVsOneHypotheses(HingeHypotheses):
     """What the machines would look like if the new object had each of the labels; a table of scores for each."""
 
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
-        pairs = []
-        for j in range(len(self.classes)):
-            by_class = self._class_scores(j, self._supposed(j, scores))
+        asked, pairs = self.asked, []
+        for j in range(self.test_scores.size):
+            known = (asked.objects.sizes[:, 1] > 0) | (asked.signs[:, j] != 0)
+            by_class = decided(asked.signs, self._supposed(j, scores), known)
             pairs.append((by_class, by_class, np.array([j])))
         return pairs
-
-    def _class_scores(self, j: int, scores: Floats) -> Floats:
-        machine = self._machine
-        known = (machine._objects.sizes[:, 1] > 0) | (machine.signs[:, j] != 0)
-        return machine._decided(scores, known)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from venn._compiled.sparse import Rows
+from venn.machines.base import BaseMachine
 from venn.machines.checks import clean_object, code_of
 from venn.machines.kernels import Kernel
 from venn.machines.machine import grown
@@ -306,13 +307,11 @@ class ObjectStore:
         return copy
 
 
-class Storing:
-    """What machines that keep objects in a store have in common: the last question, and what it is read from."""
+class Storing(BaseMachine):
+    """Base of machines that keep objects in a store."""
 
-    n: int
     _codes: dict[Label, int]
     _store: ObjectStore
-    _asked: Any  # the hypotheses about the last object asked about; None where they are out of date
 
     @property
     def _features(self) -> int | None:
@@ -321,16 +320,6 @@ class Storing:
     @property
     def _columns(self) -> Floats:
         return self._store.columns
-
-    def _remembered(self, key: bytes, weight: float) -> Any:
-        """Return the answer where the same was asked last, else None."""
-        asked = self._asked
-        return asked if asked is not None and asked.key == key and asked.weight == weight else None
-
-    def _forget(self) -> None:
-        if self._asked is not None:
-            self._asked.current = False
-            self._asked = None
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""

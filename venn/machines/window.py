@@ -121,9 +121,14 @@ class SlidingWindow(Saved):
         return n
 
     @property
+    def learned(self) -> int:
+        """Number of examples ever learned, those forgotten since among them."""
+        return self.n + self.forgotten
+
+    @property
     def tuning(self) -> Tuned | None:
         """What chose the machine's parameters, if `tune` did."""
-        tuning: Tuned | None = getattr(self.machine, "tuning", None)
+        tuning: Tuned | None = self.machine.tuning
         return tuning
 
     @property
@@ -165,6 +170,14 @@ class SlidingWindow(Saved):
         """
         hypotheses: Hypotheses = self.machine.hypotheses(x, *_given(weight))
         return hypotheses
+
+    def forget(self) -> None:
+        """Drop the answer that the machine remembers."""
+        self.machine.forget()
+
+    def expect_deleted(self) -> None:
+        """Prepare the machine for readers of deleted scores at every step."""
+        self.machine.expect_deleted()
 
     # ----------------------------------------------------------------- learning
 
@@ -225,9 +238,7 @@ class SlidingWindow(Saved):
         keep = integer("keep", keep, 0)
         if keep == 0 and self.n > 0:
             # All at once, and without solving anything that could fail; answers that someone holds are out of date.
-            forget = getattr(self.machine, "_forget", None)
-            if forget is not None:
-                forget()
+            self.machine.forget()
             self.forgotten += self.n
             self.machine = self.machine.fresh()
         while self.n > keep:
@@ -237,3 +248,8 @@ class SlidingWindow(Saved):
 def _given(weight: float | None) -> tuple[float, ...]:
     """Return what to hand on: not every machine knows weights."""
     return () if weight is None else (weight,)
+
+
+def inside(machine: Machine) -> Any:
+    """Return the machine that a window slides on, or the machine itself."""
+    return machine.machine if isinstance(machine, SlidingWindow) else machine

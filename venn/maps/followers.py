@@ -188,7 +188,7 @@ class FollowingIsotonic(Following):
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) values, each of the fit of its class."""
-        p: Floats = apply_isotonic(self._first, self._last, self._value, self._linear, test_scores)
+        p: Floats = apply_isotonic(self._first, self._last, self._value, self._linear, test_scores[:, None])[:, 0]
         return p
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled.scaling import fit_isotonic, ranges
+from venn._compiled.scaling import apply_isotonic, pool, ranges
 from venn.maps.checks import binary_examples, finite_array
 from venn.maps.contract import Edges
 from venn.maps.followers import FollowingBins, FollowingIsotonic, binned
@@ -136,17 +136,8 @@ class FittedIsotonic(Fitted):
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        f = finite_array("scores", scores)
-        block = np.maximum(self.first.searchsorted(f, side="right") - 1, 0)
-        p: Floats = self.value[block]
-        if self.interpolation == "linear":
-            gap = np.flatnonzero((f > self.last[block]) & (block < len(self.first) - 1))
-            b = block[gap]
-            # Halves where the difference overflows (elsewhere they might be equal); and never above the next value.
-            with np.errstate(over="ignore"):
-                unit = np.where(self.first[b + 1] - self.last[b] < np.inf, 1.0, 0.5)
-            share = (unit * f[gap] - unit * self.last[b]) / (unit * self.first[b + 1] - unit * self.last[b])
-            p[gap] = np.minimum(p[gap] + share * (self.value[b + 1] - p[gap]), self.value[b + 1])
+        fit, f = (self.first[None], self.last[None], self.value[None]), finite_array("scores", scores)
+        p: Floats = apply_isotonic(*fit, self.interpolation == "linear", f[None])[0]
         return p
 
 
@@ -189,8 +180,10 @@ class Isotonic(Parameters):
             Bad scores, labels or weights.
         """
         f, y, w = binary_examples(scores, labels, weights)
-        _, first, last, value = fit_isotonic(f[None], (w * y)[None], w, f.argsort(kind="stable")[None])
-        return FittedIsotonic(first[0], last[0], value[0], self.interpolation)
+        order, blocks = f.argsort(kind="stable"), np.empty((3, len(f)))
+        found = pool(f[order], order, w * y, w, *blocks)
+        first, last, value = blocks[:, :found].copy()
+        return FittedIsotonic(first, last, value, self.interpolation)
 
     def follower(self, classes: Sequence[Label]) -> FollowingIsotonic:
         """Return what keeps the fits of all classes online."""

@@ -10,33 +10,31 @@ from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.outcomes import WIDTH, add_graded, add_set
+from venn._compiled.outcomes import WIDTH
+from venn.labels import Classes, HasLabels
 from venn.machines.machine import grown
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
-from venn.monitors.evidence import Evidence, Exchangeability, PointForecasts
+from venn.monitors.evidence import Evidence, Exchangeability
+from venn.monitors.kind import Kind
+from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
 from venn.monitors.martingales import CompositeJumper
-from venn.monitors.outcomes import KINDS, LEVELS, SETS, Outcomes, Scorer, outcome
+from venn.monitors.outcomes import Outcomes, outcome
 from venn.monitors.running import Running, State, close, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.parameters import above_one, class_codes, fraction, has_methods, integer
+from venn.parameters import above_one, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
 
-LEVEL_ARRAY = np.array(LEVELS)
 KEPT = 100  # alarms
-GRADED = (
-    "accuracy", "lower", "upper", "log_loss", "brier", "confidence", "realised_accuracy", "realised", "clipped",
-)  # fmt: skip
-SETS_GRADED = ("accuracy", "credibility", "confidence", *(f"{what}_{e}" for what in ("error", "size") for e in LEVELS))
 ROOM = 1024  # steps
 
 
 @saved
-class Monitor(Running):
+class Monitor(HasLabels, Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
     What it bets on follows from what the predictions say is guaranteed. For "predicted label" and "realised row" (Venn
@@ -116,7 +114,7 @@ class Monitor(Running):
         martingale: Martingale | None = None,
         sources: Sequence[Source] | None = None,
     ) -> None:
-        self._codes = class_codes(classes)
+        self.space = Classes(classes)
         self.level = fraction("level", level)
         self.run_length = above_one("run_length", run_length)
         self.window = integer("window", window, 1)
@@ -128,15 +126,15 @@ class Monitor(Running):
         for source in self.sources or ():
             if not has_methods(source, "read"):
                 raise TypeError(f"sources must be source objects, such as RealisedRow(), got {source!r}")
-            if isinstance(source, OneClass) and self._codes.get(source.label) != source.code:
-                raise ValueError(f"sources must be of the classes {list(self._codes)!r} in order, got {source!r}")
+            if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
+                raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self._smoothing = Smoothing(seed)
         self._patterns = (list(self.classes),)
         self._parameters = {
             "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
             "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
         }  # fmt: skip
-        self._scorer = Scorer("the predictor", self.classes)
+        self._scorer = Scorer("the predictor", self.space)
         self._numbers, self._row = np.empty(WIDTH), np.empty(len(self.classes))
         self.n = 0
         self.count = 0
@@ -144,11 +142,11 @@ class Monitor(Running):
         self._evidence: tuple[Evidence, ...] = ()
         self._accuracy = StitchedBound(0.05, empirical=True)
         self._calibration = CalibrationBins()
-        self._start(None)
+        self._start(FORECAST)  # until a prediction says what it is
 
-    def _start(self, kind: str | None) -> None:
+    def _start(self, kind: Kind) -> None:
         """Make room for the columns of a kind of prediction."""
-        self._names = SETS_GRADED if kind == SETS else GRADED
+        self._names = kind.columns
         self._sums = np.zeros(len(self._names))
         self._ring = np.zeros((min(self.window, ROOM), len(self._names)))  # it grows up to the window
 
@@ -156,11 +154,6 @@ class Monitor(Running):
         """Return one with the same parameters that has seen nothing; a seed given takes the place of its own."""
         given = {} if seed is None else {"seed": seed}
         return type(self)(*self._patterns, **self._parameters | given)
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -186,11 +179,7 @@ class Monitor(Running):
             An unknown label, other classes, another guarantee, or numbers that are no probabilities. In all
             cases the monitor is as before.
         """
-        try:
-            truth = self._codes[y]
-        except (KeyError, TypeError):
-            raise ValueError(f"y must be one of the classes {list(self._codes)!r}, got {y!r}") from None
-        scorer = self._scorer
+        truth, scorer = self.space.encode(y), self._scorer
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
         if prediction.guaranteed != scorer.guaranteed:
             if scorer.guaranteed is not None:
@@ -198,7 +187,7 @@ class Monitor(Running):
                     f"prediction must guarantee {scorer.guaranteed!r} as the first one did, got "
                     f"{prediction.guaranteed!r}: each predictor needs a monitor of its own"
                 )
-            self._begin(type(prediction).__name__, prediction.guaranteed)
+            self._begin(kind_of(prediction), prediction.guaranteed)
         return self._take(outcome(truth, predicted, self._numbers, self._row))
 
     def follow(self, steps: Outcomes, kind: str, guaranteed: str) -> tuple[Alarm, ...]:
@@ -214,10 +203,10 @@ class Monitor(Running):
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         if self._scorer.kind is None:
-            self._begin(kind, guaranteed)
-        elif (self._scorer.kind, self._scorer.guaranteed) != (kind, guaranteed):
+            self._begin(KINDS[kind], guaranteed)
+        elif (self._scorer.kind.name, self._scorer.guaranteed) != (kind, guaranteed):
             raise ValueError(
-                f"steps must be of kind {self._scorer.kind!r} and guarantee {self._scorer.guaranteed!r}, "
+                f"steps must be of kind {self._scorer.kind.name!r} and guarantee {self._scorer.guaranteed!r}, "
                 f"got {kind!r} and {guaranteed!r}"
             )
         rung: list[Alarm] = []
@@ -227,17 +216,17 @@ class Monitor(Running):
             rung += self._take(outcome(truth, predicted, self._numbers, self._row))
         return tuple(rung)
 
-    def _begin(self, kind: str, guaranteed: str) -> None:
+    def _begin(self, kind: Kind, guaranteed: str) -> None:
         """Choose the evidence that suits the first prediction."""
         sources = usual_sources(guaranteed, self.classes) if self.sources is None else self.sources
         for source in sources:
-            if not source.suits(kind, guaranteed):
+            if not source.suits(kind.name, guaranteed):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
         if sources:
             share, apart = self.level / len(sources), self.run_length * len(sources)
             self._evidence = tuple(Exchangeability(source, self.martingale, share, apart) for source in sources)
-        elif kind == "Forecast" and self.sources is None:
-            self._evidence = (PointForecasts(self.level),)
+        elif self.sources is None:
+            self._evidence = kind.evidence(self.level)
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
         self._start(kind)
 
@@ -252,10 +241,9 @@ class Monitor(Running):
         if place == len(self._ring):
             self._ring = grown(self._ring, min(2 * place, self.window), len(self._names))
         ring = self._ring[place]
-        if self._scorer.kind == SETS:
-            add_set(self._numbers, self._row, hit, LEVEL_ARRAY, self._sums, ring)
-        else:
-            add_graded(self._numbers, hit, step.realised_class == step.truth, self.clip, self._sums, ring)
+        kind = self._scorer.kind or FORECAST
+        kind.add(step, self._numbers, self._row, self.clip, self._sums, ring)
+        if kind.calibrated:
             confidence = step.confidence
             self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
         self._accuracy.update(1.0 if hit else 0.0)
@@ -282,7 +270,7 @@ class Monitor(Running):
         """
         shown: State = {
             "step": self.n,
-            "predictions": self._scorer.kind,
+            "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "curves": {},
             "window": {"size": 0},
@@ -294,7 +282,7 @@ class Monitor(Running):
             shown["curves"] = self._named(self._sums / self.n)
             shown["window"] = self._named(self._ring[:size].mean(axis=0)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
-            if self._scorer.kind != SETS:
+            if (self._scorer.kind or FORECAST).calibrated:
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}
         return shown
 
@@ -314,7 +302,7 @@ class Monitor(Running):
         return {
             "n": self.n,
             "count": self.count,
-            "predictions": self._scorer.kind,
+            "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "alarms": [asdict(alarm) for alarm in self._alarms],
             "sums": self._sums.tolist(),
@@ -331,7 +319,7 @@ class Monitor(Running):
         twin = self.fresh()
         twin.n, twin.count = n, held_count("count", held["count"])
         if n:
-            twin._begin(kind, held["guaranteed"])
+            twin._begin(KINDS[kind], held["guaranteed"])
         for name in ("alarms", "ring", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
@@ -352,7 +340,7 @@ class Monitor(Running):
         for evidence, one in zip(twin._evidence, held["evidence"], strict=True):
             evidence.restore(one)
         steps = [twin._accuracy.n, *(evidence.n for evidence in twin._evidence)]
-        steps += [] if kind in (None, SETS) else [twin._calibration.n]
+        steps += [twin._calibration.n] if n and KINDS[kind].calibrated else []
         agree = len(twin._alarms) == min(twin.count, KEPT) and set(steps) == {n}
         if n <= self.window:  # the ring holds all steps
             agree = agree and all(map(close, twin._sums, twin._ring.sum(axis=0)))

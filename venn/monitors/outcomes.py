@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.outcomes import FINE, score_pairs, score_point, score_rows, score_set
-from venn.prediction import Floats, Label, Prediction
+from venn.prediction import Floats
+
+LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which prediction sets are scored
 
 
 class Outcomes(NamedTuple):
@@ -32,85 +32,14 @@ class Outcomes(NamedTuple):
     unanimous: Any  #: all hypotheses have the same most probable class
     row: Any  #: (c,) probabilities under the true hypothesis: the row of the true label, one of each pair, p-values
 
-
-class Kind(NamedTuple):
-    """One kind of prediction."""
-
-    attribute: str  #: of the prediction: its raw numbers
-    shape: Callable[[int], tuple[int, ...]]
-    score: Any  #: compiled
-    wanted: str
-
-
-KINDS = {
-    "Forecast": Kind("proba", lambda c: (c,), score_point, "probabilities of sum 1"),
-    "Multiprobability": Kind("probabilities", lambda c: (c, c), score_rows, "probabilities of sum 1"),
-    "ClassIntervals": Kind("pairs", lambda c: (c, 2), score_pairs, "probabilities"),
-    "PredictionSet": Kind("p_values", lambda c: (c,), score_set, "p-values"),
-}
-SETS = "PredictionSet"
-MIXED = "mixed"
-LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which prediction sets are scored
-
-
-class Scorer:
-    """Scores the predictions of one predictor, all of one kind and with the same classes.
-
-    Scoring leaves no trace; `keep` says that a prediction counts.
-
-    Parameters
-    ----------
-    name : str
-        Of the predictor, for messages.
-    classes : sequence of c labels
-    """
-
-    def __init__(self, name: str, classes: Sequence[Label]) -> None:
-        self.name = name
-        self.classes = tuple(classes)
-        self._c = len(self.classes)
-        self.kind: str | None = None  # known from the first prediction on
-        self.guaranteed: str | None = None
-
-    def score(self, prediction: Prediction, truth: int, numbers: Floats, row: Floats) -> int:
-        """Write the scores of a prediction for the true code into `numbers` (9,) and `row` (c,).
-
-        Returns
-        -------
-        int
-            Code of the predicted class.
-
-        Raises
-        ------
-        TypeError
-            Not a prediction, or one of another kind than before.
-        ValueError
-            A prediction with other classes, or with numbers that are none.
-        """
-        kind = type(prediction).__name__
-        if kind != self.kind:
-            if kind not in KINDS:
-                raise TypeError(f"{self.name} must predict one of {', '.join(KINDS)}, got {prediction!r}")
-            if self.kind is not None:
-                raise TypeError(f"{self.name} must keep to one kind of prediction, {self.kind}, got {prediction!r}")
-        if prediction.classes != self.classes:
-            raise ValueError(f"{self.name} must predict the classes {self.classes!r}, got {prediction.classes!r}")
-        attribute, shape, score, wanted = KINDS[kind]
-        raw = getattr(prediction, attribute)
-        predicted = prediction.index
-        if raw.shape != shape(self._c) or score(raw, predicted, truth, numbers, row) != FINE:
-            raise ValueError(f"{self.name} must predict {wanted}, got {raw!r}")
-        return predicted
-
-    def keep(self, prediction: Prediction) -> None:
-        """Remember the kind and the guarantee of a prediction that counts."""
-        self.kind = type(prediction).__name__
-        if prediction.guaranteed != self.guaranteed:
-            self.guaranteed = prediction.guaranteed if self.guaranteed is None else MIXED
+    def part(self, which: slice) -> Self:
+        """Return some of n steps; views."""
+        return type(self)(*(column[..., which] for column in self))
 
 
 def outcome(truth: int, predicted: int, numbers: Floats, row: Floats) -> Outcomes:
     """Return one step from what a scorer wrote."""
+    # Written out, for a monitor does this at every step.
     lower, upper, confidence, probability, brier, own, realised, realised_class, unanimous = numbers.tolist()
     return Outcomes(
         truth, predicted, lower, upper, confidence, probability, brier, own, realised, int(realised_class),
@@ -120,8 +49,5 @@ def outcome(truth: int, predicted: int, numbers: Floats, row: Floats) -> Outcome
 
 def outcomes(truth: NDArray[Any], predicted: NDArray[Any], numbers: Floats, rows: Floats) -> Outcomes:
     """Return n steps from what a scorer wrote: numbers (n, 9), rows (n, c)."""
-    lower, upper, confidence, probability, brier, own, realised, realised_class, unanimous = numbers.T
-    return Outcomes(
-        truth, predicted, lower, upper, confidence, probability, brier, own, realised, realised_class.astype(np.int64),
-        unanimous == 1.0, rows.T,
-    )  # fmt: skip
+    *scores, realised_class, unanimous = numbers.T
+    return Outcomes._make([truth, predicted, *scores, realised_class.astype(np.int64), unanimous == 1.0, rows.T])

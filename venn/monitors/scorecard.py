@@ -104,15 +104,8 @@ class Scorecard(Card):
             times = self._times(times, n)
         if n == 0:
             return
-        if isinstance(block, ManyClassIntervals):
-            lower, upper = block.pairs.min(axis=2), block.pairs.max(axis=2)
-        elif isinstance(block, ManyForecasts):
-            lower = upper = block.proba
-        else:
-            rows = block.probabilities
-            lower, upper = rows.min(axis=1), rows.max(axis=1)
         predicted, scored = np.asarray(block.index, np.int64), np.empty((WIDTH, n))
-        proba, lower, upper = (np.ascontiguousarray(table) for table in (block.proba, lower, upper))
+        proba, (lower, upper) = np.ascontiguousarray(block.proba), block.bounds
         score_rows(proba, lower, upper, predicted, truth, self.clip, scored)
         places = np.searchsorted(self._cuts, scored[CONFIDENCE], side="right")
 

@@ -180,12 +180,10 @@ class TrueLabel(Parameters):
 
 def usual_sources(guaranteed: str, classes: tuple[Label, ...]) -> tuple[Source, ...]:
     """Return the sources that a monitor takes when it is not told: all of them theorems, perhaps none."""
-    if guaranteed == PREDICTED_LABEL:
-        return (PredictedLabel(),)
-    if guaranteed == REALISED_ROW:
-        return (RealisedRow(),)
-    if guaranteed == EACH_CLASS:
-        return tuple(OneClass(label, code) for code, label in enumerate(classes))
-    if guaranteed == ERROR_RATE:
-        return (TrueLabel(),)
-    return ()
+    known: dict[str, tuple[Source, ...]] = {
+        PREDICTED_LABEL: (PredictedLabel(),),
+        REALISED_ROW: (RealisedRow(),),
+        EACH_CLASS: tuple(OneClass(label, code) for code, label in enumerate(classes)),
+        ERROR_RATE: (TrueLabel(),),
+    }
+    return known.get(guaranteed, ())

@@ -15,8 +15,9 @@ from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.logistic_hypotheses import LogisticHypotheses
-from venn.machines.machine import Hypotheses, Machine, ScoreTable, inside
+from venn.machines.machine import Hypotheses, Machine, only_table
 from venn.machines.one_vs_all import OneVsAllHypotheses, OneVsAllSVM
+from venn.machines.window import inside
 from venn.nonconformity.scores import Ranks
 from venn.parameters import Parameters
 from venn.prediction import Floats, Integers
@@ -78,6 +79,8 @@ class Multiplier(Parameters):
     'no'
     """
 
+    deleted = False
+
     def check_machine(self, machine: Machine) -> None:
         """Raise where the machine has no multipliers, or none that are unique."""
         alone = inside(machine)
@@ -118,13 +121,10 @@ def own_multipliers(answer: Any) -> OwnMultipliers:
 @own_multipliers.register
 def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
     # `answer.duals(j)` would do, but not by distinct object: it costs O(n c) for each of c hypotheses.
-    machine = answer._buffers()
-    C, p = machine.C, answer.test
-    objects, codes, weights = machine._examples(answer.count)
-    if len(machine._branches.beta) > 2:
-        raise ValueError(f"class_weights must be equal for Multiplier(), got {machine.class_weights.tolist()!r}")
     negative, positive, mass, total = answer.sums()
-    new = answer.weight * float(machine.class_weights[0])
+    C, p, distinct = answer.asked.C, answer.asked.test, answer.asked.distinct
+    objects, codes, weights = distinct.examples()
+    new = answer.weight * float(distinct.class_weights[0])
 
     def share(sums: Floats, of_class: Floats, others: Floats) -> Floats:
         each: Floats = np.clip(sums / C + others, 0.0, of_class) / np.where(of_class > 0, of_class, 1.0)
@@ -144,12 +144,12 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
 
 @own_multipliers.register
 def _of_squared_loss(answer: LeastSquaresHypotheses) -> OwnMultipliers:
-    return _of_own_scores(answer.table, lambda f: 1.0 - f)
+    return _of_own_scores(answer, lambda f: 1.0 - f)
 
 
 @own_multipliers.register
 def _of_logistic_loss(answer: LogisticHypotheses) -> OwnMultipliers:
-    own = _of_own_scores(answer.table, lambda f: expit(-f))
+    own = _of_own_scores(answer, lambda f: expit(-f))
     sizes = np.bincount(own.codes, own.weights, len(own.of_test))
     only = sizes == sizes.sum()  # nothing has to be pushed where the new example is of the only class, too
     own.of[only[own.codes]] = 0.0
@@ -157,7 +157,8 @@ def _of_logistic_loss(answer: LogisticHypotheses) -> OwnMultipliers:
     return own
 
 
-def _of_own_scores(table: ScoreTable, multiplier: Callable[[Floats], Floats]) -> OwnMultipliers:
+def _of_own_scores(answer: Hypotheses, multiplier: Callable[[Floats], Floats]) -> OwnMultipliers:
+    table = only_table(answer.tables(False))
     columns = np.arange(len(table.labels))
     return OwnMultipliers(
         multiplier(table.negative[table.labels, columns]),

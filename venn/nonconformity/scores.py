@@ -9,9 +9,10 @@ import numpy as np
 
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.machine import Hypotheses, Machine, ScoreTable, inside, under_each
+from venn.machines.machine import Hypotheses, Machine, ScoreTable, under_each
 from venn.machines.objects import NearestNeighbours
 from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.window import inside
 from venn.parameters import Parameters, flag, has_methods
 from venn.prediction import Floats, Integers
 from venn.saved import saved
@@ -33,6 +34,10 @@ class Ranks(NamedTuple):
 class Measure(Protocol):
     """What a conformal predictor asks of a nonconformity measure."""
 
+    @property
+    def deleted(self) -> bool:
+        """Whether it reads deleted scores: machines then expect that."""
+
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
 
@@ -42,10 +47,10 @@ class Measure(Protocol):
 
 def checked_measure(measure: Any) -> Measure:
     """Return `measure`, or say what is wrong with it."""
-    if not has_methods(measure, "rank", "check_machine"):
+    if not has_methods(measure, "rank", "check_machine") or not hasattr(measure, "deleted"):
         raise TypeError(
-            "measure must be a nonconformity measure, with methods 'rank' and 'check_machine', such as Margin(), "
-            f"got {measure!r}"
+            "measure must be a nonconformity measure, with methods 'rank' and 'check_machine' and an attribute "
+            f"'deleted', such as Margin(), got {measure!r}"
         )
     known: Measure = measure
     return known
@@ -136,7 +141,7 @@ class ByScores(Parameters):
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
-        return under_each(hypotheses, self.deleted, self.rank_table)
+        return under_each(hypotheses.tables(self.deleted), self.rank_table)
 
     def rank_table(self, table: ScoreTable) -> Ranks:
         """Rank the new example by the scores in a table, be they of training or deleted."""
@@ -162,7 +167,7 @@ class BesideRivals(ByScores):
 
     pointwise = True
     _ratio: bool
-    _known: Callable[..., Floats]  # the `values` that the compiled path ranks by
+    compiled_values: Callable[..., Floats]  #: the `values` that the compiled path ranks by
 
     def __init__(self, deleted: bool = True) -> None:
         self.deleted = flag("deleted", deleted)
@@ -172,13 +177,11 @@ class BesideRivals(ByScores):
 
     def rank_table(self, table: ScoreTable) -> Ranks:
         """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
-        if type(self).values is not type(self)._known:  # of a subclass that has its own
+        if type(self).values is not type(self).compiled_values:  # of a subclass that has its own
             return super().rank_table(table)
         self._check_table(table)
         return Ranks(
-            *rank_beside_rivals(
-                table.negative, table.positive, table.labels, table.weights, table.test, type(self)._ratio
-            )
+            *rank_beside_rivals(table.negative, table.positive, table.labels, table.weights, table.test, self._ratio)
         )
 
 
@@ -212,7 +215,7 @@ class Margin(BesideRivals):
         values: Floats = rival - own
         return values
 
-    _known = values
+    compiled_values = values
 
 
 @saved
@@ -273,7 +276,7 @@ class DistanceRatio(BesideRivals):
             values: Floats = np.where(own == rival, 1.0, own) / np.where(own == rival, 1.0, np.abs(rival))
         return np.abs(values)
 
-    _known = values
+    compiled_values = values
 
 
 def own_and_rival(scores: Floats, codes: Integers) -> tuple[Floats, Floats]:

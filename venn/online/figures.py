@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.bounds import DeviationBand
 from venn.monitors.calibration import reliability
+from venn.monitors.kind import Kind
 from venn.monitors.martingales import CompositeJumper
-from venn.monitors.outcomes import LEVELS, SETS
-from venn.online.curves import Curves, SetCurves
+from venn.monitors.outcomes import LEVELS
 from venn.parameters import fraction
 from venn.prediction import PREDICTED_LABEL, Floats
 from venn.show import plot
@@ -32,20 +32,19 @@ class Drawable(Protocol):
     def names(self) -> tuple[str, ...]: ...
     @property
     def title(self) -> str: ...
-    @property
-    def kinds(self) -> Mapping[str, str | None]: ...
+    def kind(self, name: str) -> Kind: ...
     @property
     def guaranteed(self) -> Mapping[str, str]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
-    def __getitem__(self, name: str, /) -> Curves | SetCurves: ...
+    def __getitem__(self, name: str, /) -> Any: ...
     def outcomes(self, name: str) -> Any: ...
     def p_values(self, name: str, seed: int = 0) -> Mapping[str, Floats]: ...
 
 
 def draw_curves(record: Drawable, path: Target = None) -> Figure:
     """Draw accuracy, claimed bounds and, where the predicted label is guaranteed, a band about them."""
-    curves = {name: c for name in record if isinstance(c := record[name], Curves)}
+    curves: dict[str, Any] = {name: record[name] for name in _showing(record, "curves")}
     _drawable(record, curves, "probabilities")
     steps = np.arange(1, len(record) + 1)
     allowed = DeviationBand(BAND).update_many(np.zeros(len(record)))[:, 1] / steps
@@ -59,7 +58,7 @@ def draw_curves(record: Drawable, path: Target = None) -> Figure:
 
 def draw_errors(record: Drawable, path: Target = None) -> Figure:
     """Draw how many prediction sets missed the true label."""
-    sets = {name: c for name in record if isinstance(c := record[name], SetCurves)}
+    sets: dict[str, Any] = {name: record[name] for name in _showing(record, "errors")}
     _drawable(record, sets, "prediction sets")
     errors = {name: {level: c.errors(level).astype(float) for level in LEVELS} for name, c in sets.items()}
     return plot.errors(errors, title=record.title, path=path)
@@ -69,11 +68,8 @@ def draw_martingales(record: Drawable, path: Target = None, level: float = 0.01,
     """Draw test martingales of all p-values and, for point forecasts, e-processes."""
     level = fraction("level", level)
     logs = {name: CompositeJumper().update_many(p) for name, p in _all_p_values(record, seed).items()}
-    for name in record:
-        if record.kinds[name] == "Forecast":
-            o = record.outcomes(name)
-            claimed = np.minimum(o.lower, 1.0)
-            logs[name] = ForwardEProcess().update_many(o.predicted == o.truth, claimed, claimed)
+    for name in _showing(record, "martingales"):
+        logs[name] = record.kind(name).evidence_path(record.outcomes(name))
     _drawable(record, logs, "something to bet against")
     paths = {name: values / np.log(10) for name, values in logs.items()}
     threshold = -float(np.log10(level))
@@ -92,33 +88,38 @@ def draw_p_values(record: Drawable, path: Target = None, seed: int = 0) -> Figur
 def draw_reliability(record: Drawable, path: Target = None) -> Figure:
     """Draw how often predicted labels were right against how probable the point forecasts said they were."""
     diagrams = {}
-    for name, kind in record.kinds.items():
-        if len(record) and kind != SETS:
-            o = record.outcomes(name)
-            d = reliability(np.clip(o.confidence, 0.0, 1.0), o.predicted == o.truth)
-            diagrams[name] = plot.Diagram(d.confidence, d.frequency, d.counts, d.low, d.high, d.ece)
+    for name in _showing(record, "reliability"):
+        o = record.outcomes(name)
+        d = reliability(np.clip(o.confidence, 0.0, 1.0), o.predicted == o.truth)
+        diagrams[name] = plot.Diagram(d.confidence, d.frequency, d.counts, d.low, d.high, d.ece)
     _drawable(record, diagrams, "probabilities")
     return plot.reliability(diagrams, title=record.title, path=path)
 
 
+#: By the names by which a kind of prediction says that it is shown.
+FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
+    "curves": draw_curves, "errors": draw_errors, "martingales": draw_martingales, "p_values": draw_p_values,
+    "reliability": draw_reliability,
+}  # fmt: skip
+
+
 def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
     """Draw into a folder what there is to see; return the files."""
-    kinds = set(record.kinds.values())
-    graded = kinds != {SETS}
-    betting = bool(_all_p_values(record, 0))
-    files = {
-        "curves.png": (draw_curves, graded),
-        "errors.png": (draw_errors, SETS in kinds),
-        "martingales.png": (draw_martingales, betting or "Forecast" in kinds),
-        "p_values.png": (draw_p_values, betting),
-        "reliability.png": (draw_reliability, graded),
-    }
+    _drawable(record, True, "")
+    wanted = {figure for name in record for figure in record.kind(name).figures}
+    if _all_p_values(record, 0):
+        wanted |= {"martingales", "p_values"}
     written = []
-    for file, (draw, wanted) in files.items():
-        if wanted:
-            draw(record, Path(folder, file))
-            written.append(Path(folder, file))
+    for figure, draw in FIGURES.items():
+        if figure in wanted:
+            written.append(Path(folder, f"{figure}.png"))
+            draw(record, written[-1])
     return written
+
+
+def _showing(record: Drawable, figure: str) -> list[str]:
+    """Return the predictors that a figure shows, by the kind of their predictions."""
+    return [name for name in record if len(record) and figure in record.kind(name).figures]
 
 
 def _all_p_values(record: Drawable, seed: int) -> dict[str, Floats]:

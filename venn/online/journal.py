@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
     event: int
     question: int
-    truth: int | None
+    truth: Any  #: code of the label
     time: float
 
     @property
@@ -71,7 +71,7 @@ class Found(NamedTuple):
     """A question by its id."""
 
     x: bytes
-    truth: int | None  #: code of the label that came
+    truth: Any  #: code of the label that came
     expired: bool
 
 
@@ -307,7 +307,7 @@ class Journal:
         except sqlite3.Error as error:
             raise JournalError(f"{self.path} cannot be written: {error}") from error
 
-    def answer(self, step: int, event: int, question: int, time: float, truth: int) -> None:
+    def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
         self._check_there()
         self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
@@ -454,13 +454,10 @@ class Journal:
 
     def status_of(self, id: int | str) -> str:
         """Return "pending", "answered", "expired" or "unknown"."""
-        row = self._run(
-            "SELECT EXISTS (SELECT 1 FROM answers WHERE question = q.event),"
-            " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)
-        ).fetchone()  # fmt: skip
-        if row is None:
+        found = self.found(id)
+        if found is None:
             return "unknown"
-        return "answered" if row[0] else "expired" if row[1] else "pending"
+        return "expired" if found.expired else "pending" if found.truth is None else "answered"
 
 
 def checked_id(id: Any) -> int | str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-FORMAT, VERSION = "vennstream.journal", 2
+FORMAT, VERSION = "vennstream.journal", 3
 # What sqlite3 raises of a damaged file: the second where its own message quotes bytes that are no text.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
@@ -24,7 +24,7 @@ CREATE TABLE questions (
 ) STRICT;
 CREATE TABLE answers (
     step INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,
-    truth INTEGER NOT NULL, checksum INTEGER NOT NULL
+    truth ANY NOT NULL, checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE expired (
     number INTEGER PRIMARY KEY, event INTEGER NOT NULL, question INTEGER NOT NULL UNIQUE, time REAL NOT NULL,

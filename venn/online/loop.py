@@ -19,13 +19,13 @@ from venn.online import checkpoint
 from venn.online.bulletin import Bulletin
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, Question, checked_id
-from venn.online.panel import Panel, Predictor
+from venn.online.panel import Panel
 from venn.online.record import Record
-from venn.online.record_file import scalar
 from venn.online.restart import go_on, plain
 from venn.online.run import REFUSALS, Run, Waiting
 from venn.online.watch import read_record
 from venn.prediction import Label
+from venn.predictors.learning import Predictor
 
 PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
@@ -281,14 +281,13 @@ class Online:
         waiting = self._find(id)
         run, journal = self._run, self.journal
         with self._trying():
-            run.settle()
-            run.panel.check(waiting.x, y)
+            noted = run.panel.note(waiting.x, y)
             current = run.as_of_now(waiting)
         now = time.time()
         with self._happening():
             if journal is not None:
-                journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.codes[y])
-            rung, failure = run.learn(id, y, current, now)
+                journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
+            rung, failure = run.learn(id, y, current, now, noted)
         if journal is not None:
             self._bulletin.note(run.answered, now, rung, run.told, run.monitors)
             self._publish(journal, now)
@@ -379,12 +378,13 @@ class Online:
             return True
         if found.truth is None:
             return found.expired
+        space = self.panel.space
         try:
-            same = self._run.codes[event.y] == found.truth
-        except (KeyError, TypeError):  # no class, or not hashable
+            same = space.encode(event.y) == found.truth
+        except ValueError:
             same = False
         if not same:
-            known = self.classes[found.truth]
+            known = space.decode(found.truth)
             raise ValueError(f"y must be the label that came before, {known!r}, got {event.y!r} for id {id!r}")
         return True
 
@@ -489,7 +489,7 @@ class Online:
     def _begin(self, journal: Journal) -> None:
         state = checkpoint.pack(self._state())
         header = {
-            "classes": [scalar(label) for label in self.classes],
+            **self.panel.space.header,
             "names": list(self.panel),
             "alone": self.alone,
             "predictors": {name: plain(predictor) for name, predictor in self.panel.items()},

@@ -7,13 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.outcomes import LEVELS
+from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.sums import rounded, units
-from venn.online.curves import Curves, SetCurves
 from venn.prediction import Floats, Integers
-
-OF_CURVES = ("hit", "lower", "upper", "width", "log_loss", "brier", "realised_hit", "realised")
-NAMES = {"hit": "accuracy", "realised_hit": "realised_accuracy"}  # of the mean of a column, where it has another
 
 
 class PooledCurves:
@@ -74,10 +70,9 @@ class PooledCurves:
     def _take_in(self, run: Curves | SetCurves) -> None:
         if not isinstance(run, Curves | SetCurves):
             raise TypeError(f"runs must be Curves or SetCurves, as a record gives them, got {run!r}")
-        columns = _of_sets(run) if isinstance(run, SetCurves) else _of_steps(run)
         one = PooledCurves()
         one.runs, one.counts = 1, np.ones(len(run), np.int64)
-        for name, column in columns.items():
+        for name, column in run.columns.items():
             if not np.isfinite(column).all():
                 raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
             one._sums[name] = _exact(column)
@@ -129,23 +124,6 @@ class PooledCurves:
 
 
 _NONE: NDArray[Any] = np.zeros(0, object)
-
-
-def _of_steps(run: Curves) -> dict[str, NDArray[Any]]:
-    return {NAMES.get(name, name): getattr(run.per_step, name) for name in OF_CURVES}
-
-
-def _of_sets(run: SetCurves) -> dict[str, NDArray[Any]]:
-    second, largest = np.partition(run.p_values, -2, axis=1)[:, -2:].T
-    columns: dict[str, NDArray[Any]] = {
-        "accuracy": run.p_values.argmax(axis=1) == run.truth,
-        "credibility": largest,
-        "confidence": 1.0 - second,
-    }
-    for level in LEVELS:
-        columns[f"error_{level}"] = run.p_true <= level
-        columns[f"size_{level}"] = (run.p_values > level).sum(axis=1)
-    return columns
 
 
 def _exact(column: NDArray[Any]) -> NDArray[Any]:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venn.labels import HasLabels, LabelSpace, label_space
+from venn.monitors.curves import Curves, SetCurves
+from venn.monitors.kind import Kind
 from venn.monitors.monitor import Monitor
-from venn.monitors.outcomes import LEVELS, Outcomes
+from venn.monitors.outcomes import Outcomes
 from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file
-from venn.online.curves import Curves, SetCurves, cumulate, per_step, set_curves
-from venn.online.record_file import TRUTH, Saved, SavedTrack
+from venn.online.record_file import Saved, SavedTrack
 from venn.online.tracks import Track
 from venn.parameters import integer, is_number
 from venn.prediction import NOTHING, Floats, Label, Prediction
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 START = 256
 
 
-class Record:
+class Record(HasLabels):
     """Every prediction of a run, scored.
 
     Parameters
     ----------
-    classes : sequence of c labels
+    classes : sequence of c labels, or LabelSpace
     names : sequence of str
         The predictors, in the order in which they are shown.
     data : str, optional
@@ -60,7 +62,7 @@ class Record:
     Raises
     ------
     ValueError
-        No class, a class or a name that repeats, no name, or a clip out of range.
+        No class, one that is not finite, a class or a name that repeats, no name, or a clip out of range.
 
     See Also
     --------
@@ -84,7 +86,7 @@ class Record:
 
     def __init__(
         self,
-        classes: Sequence[Label],
+        classes: Sequence[Label] | LabelSpace,
         names: Sequence[str],
         *,
         data: str | None = None,
@@ -95,11 +97,8 @@ class Record:
     ) -> None:
         if isinstance(names, str):
             raise TypeError(f"names must be a sequence of str, got {names!r}")
-        self.classes = tuple(classes)
+        self.space = label_space(classes)
         self.names = tuple(names)
-        self._codes: dict[Label, int] = {label: code for code, label in enumerate(self.classes)}
-        if not self.classes or len(self._codes) < len(self.classes):
-            raise ValueError(f"classes must be at least one label, each once, got {self.classes!r}")
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"names must be at least one name, each once, got {self.names!r}")
         if not is_number(clip):
@@ -117,8 +116,8 @@ class Record:
             if name not in self.names:
                 raise ValueError(f"before must have names of predictors, {', '.join(self.names)}, got {name!r}")
         self.seconds = 0.0
-        self._tracks = {name: Track(name, self.classes) for name in self.names}
-        self._truth = np.empty(START, TRUTH)
+        self._tracks = {name: Track(name, self.space) for name in self.names}
+        self._truth = np.empty(START, self.space.dtype)
         self._n = 0
 
     # ---------------------------------------------------------------- recording
@@ -141,10 +140,7 @@ class Record:
         TypeError
             A prediction of another kind than the predictor's first one.
         """
-        try:
-            code = self._codes[y]
-        except (KeyError, TypeError):
-            raise ValueError(f"y must be one of the classes {self.classes!r}, got {y!r}") from None
+        code = self.space.encode(y)
         if not isinstance(predictions, Mapping):
             raise TypeError(f"predictions must be a mapping of names to predictions, got {predictions!r}")
         if len(predictions) != len(self._tracks):
@@ -164,7 +160,7 @@ class Record:
     # ------------------------------------------------------------------ reading
 
     @property
-    def truth(self) -> NDArray[np.int32]:
+    def truth(self) -> NDArray[Any]:
         """(n,) codes of the true labels: positions in `classes`."""
         truth = self._truth[: self._n].copy()
         truth.setflags(write=False)
@@ -180,11 +176,7 @@ class Record:
         return name in self._tracks
 
     def __getitem__(self, name: str) -> Curves | SetCurves:
-        steps = self.outcomes(name)
-        if self._tracks[name].sets:
-            return set_curves(steps)
-        interval = self._tracks[name].kind not in (None, "Forecast")
-        return cumulate(per_step(steps, self.clip), interval, self.clip)
+        return self.kind(name).curves(self.outcomes(name), self.clip)
 
     def outcomes(self, name: str) -> Outcomes:
         """Return what a predictor said at each step and how it fared, in read-only arrays.
@@ -194,14 +186,21 @@ class Record:
         KeyError
             No predictor has this name.
         """
+        return self._track(name).outcomes(self._truth[: self._n])
+
+    def _track(self, name: str) -> Track:
         if name not in self._tracks:
-            raise KeyError(self._unknown(name))
-        return self._tracks[name].outcomes(self._truth[: self._n])
+            raise KeyError(f"no predictor {name!r} in this record; it has {', '.join(self.names)}")
+        return self._tracks[name]
+
+    def kind(self, name: str) -> Kind:
+        """Return the kind of a predictor's predictions; before the first one that of forecasts."""
+        return self._track(name).kind
 
     @property
     def kinds(self) -> dict[str, str | None]:
         """Name of the class of each predictor's predictions; None before the first."""
-        return {name: track.kind for name, track in self._tracks.items()}
+        return {name: track.kind.name if self._n else None for name, track in self._tracks.items()}
 
     @property
     def guaranteed(self) -> dict[str, str]:
@@ -230,30 +229,14 @@ class Record:
             raise ValueError("a record without steps has no means")
         means: dict[str, dict[str, float]] = {}
         for name, track in self._tracks.items():
-            o = self.outcomes(name)
-            columns = {"accuracy": o.predicted == o.truth}
-            if track.sets:
-                columns |= {"credibility": o.own, "confidence": o.confidence}
-                columns |= {f"error_{level}": o.probability <= level for level in LEVELS}
-                columns |= {f"size_{level}": (o.row > level).sum(axis=0) for level in LEVELS}
-            else:
-                scored = per_step(o, self.clip)
-                columns |= {field: getattr(scored, field) for field in ("lower", "upper", "width", "log_loss", "brier")}
-            means[name] = {field: float(values.mean()) for field, values in columns.items()}
+            columns = self[name].columns
+            means[name] = {field: float(columns[field].mean()) for field in track.kind.means}
         return means
 
     def running(self, name: str) -> str:
         """Return in words how a predictor fares so far, cheaply enough for a progress bar."""
-        if name not in self._tracks:
-            raise KeyError(self._unknown(name))
-        if not self._n:
-            return f"{name}: no step"
-        track = self._tracks[name]
-        accuracy, lower, upper, error, size = track.means(self._truth[: self._n])
-        if track.sets:
-            return f"{name}: accuracy {accuracy:.3f}, at 0.05 error rate {error:.3f}, {size:.2f} labels a set"
-        claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
-        return f"{name}: accuracy {accuracy:.3f} {claim}"
+        track = self._track(name)
+        return f"{name}: {track.running(self._truth[: self._n]) if self._n else 'no step'}"
 
     def table(self) -> str:
         """Return the means as plain text, one line per predictor."""
@@ -354,9 +337,8 @@ class Record:
         """
         steps = self.outcomes(name)
         monitor = Monitor(self.classes, **parameters)
-        kind = self.kinds[name]
-        if kind is not None:
-            monitor.follow(steps, kind, self.guaranteed[name])
+        if self._n:
+            monitor.follow(steps, self.kind(name).name, self.guaranteed[name])
         return monitor
 
     # ------------------------------------------------------------------------ text
@@ -377,14 +359,11 @@ class Record:
             return f", after {next(iter(counts.values()))} learned before"
         return f", after {', '.join(f'{n} by {name}' for name, n in counts.items() if n)} learned before"
 
-    def _unknown(self, name: str) -> str:
-        return f"no predictor {name!r} in this record; it has {', '.join(self.names)}"
-
     def _footnote(self) -> str:
-        graded = [name for name, track in self._tracks.items() if not track.sets]
-        if not graded:
+        lossy = [name for name, track in self._tracks.items() if "log_loss" in track.kind.means]
+        if not lossy:
             return "Means over all steps."
-        clipped = {name: int((self.outcomes(name).probability < self.clip).sum()) for name in graded}
+        clipped = {name: int((self.outcomes(name).probability < self.clip).sum()) for name in lossy}
         counts = ", ".join(f"{name} {count}" for name, count in clipped.items() if count)
         return (
             f"Means over all steps. Log loss in nats, probabilities clipped below at {self.clip:g} "
@@ -411,11 +390,12 @@ class Record:
             A class is not a str, int, float or bool.
         """
         parameters = {
-            "classes": self.classes, "names": self.names, "data": self.data, "shuffle": self.shuffle,
+            "classes": self.space, "names": self.names, "data": self.data, "shuffle": self.shuffle,
             "parameters": self.parameters, "clip": self.clip, "before": self.before,
         }  # fmt: skip
         tracks = [
-            SavedTrack(track.kind, track.scorer.guaranteed, *track.saved(self._n)) for track in self._tracks.values()
+            SavedTrack(self.kinds[name], track.scorer.guaranteed, *track.saved(self._n))
+            for name, track in self._tracks.items()
         ]
         record_file.write(Path(path), Saved(parameters, self.seconds, self._truth[: self._n], tracks))
 
@@ -443,7 +423,7 @@ class Record:
         record = cls(**saved.parameters)
         record.seconds = saved.seconds
         for track, held in zip(record._tracks.values(), saved.tracks, strict=True):
-            track.restore(held.rows, held.probabilities, held.kind)
+            track.restore(held.rows, held.tails, held.kind)
             track.scorer.guaranteed = held.guaranteed
         record._n = len(saved.truth)
         if record._n:  # else there is nothing to double

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.outcomes import MIXED
+from venn.labels import read_labels
+from venn.monitors.kind import NUMBER
+from venn.monitors.kinds import FORECAST, KINDS, MIXED
 from venn.online import archive
-from venn.online.tracks import NUMBER, ROW
 from venn.prediction import EACH_CLASS, ERROR_BOUND, ERROR_RATE, NOTHING, PREDICTED_LABEL, REALISED_ROW, Floats
 
-TRUTH = np.dtype("<i4")
 GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, NOTHING, MIXED)
 FORMAT, VERSION = "vennstream.record", 3
 
 
 class SavedTrack(NamedTuple):
-    """The n steps of one predictor, of c classes."""
+    """The n steps of one predictor."""
 
     kind: str | None
     guaranteed: str | None
-    rows: NDArray[Any]  #: (n,) ROW
-    probabilities: Floats  #: (n * c,)
+    rows: NDArray[Any]  #: (n,) with the columns of its kind
+    tails: Floats  #: (n * breadth of its kind,)
 
 
 class Saved(NamedTuple):
@@ -33,7 +32,7 @@ class Saved(NamedTuple):
 
     parameters: dict[str, Any]
     seconds: float
-    truth: NDArray[np.int32]  #: (n,)
+    truth: NDArray[Any]  #: (n,) codes
     tracks: list[SavedTrack]
 
 
@@ -43,7 +42,7 @@ def write(path: Path, saved: Saved) -> None:
         "format": FORMAT,
         "version": VERSION,
         "steps": len(saved.truth),
-        "classes": [scalar(label) for label in saved.parameters["classes"]],
+        **saved.parameters["classes"].header,
         "names": list(saved.parameters["names"]),
         "kinds": [track.kind for track in saved.tracks],
         "guaranteed": [track.guaranteed for track in saved.tracks],
@@ -57,7 +56,7 @@ def write(path: Path, saved: Saved) -> None:
         header["before"] = saved.parameters["before"]
     members: dict[str, NDArray[Any]] = {"truth": saved.truth}
     for place, track in enumerate(saved.tracks):
-        members[f"predictor_{place}"], members[f"row_{place}"] = track.rows, track.probabilities
+        members[f"predictor_{place}"], members[f"row_{place}"] = track.rows, track.tails
     archive.write(path, header, members)
 
 
@@ -69,14 +68,14 @@ def read(file: IO[bytes]) -> Saved:
     if header.get("version") != VERSION:
         raise ValueError(f"its format has version {header.get('version')!r}, this program reads {VERSION}")
     steps = _typed(header, "steps", int)
-    classes = [scalar(label) for label in _typed(header, "classes", list)]
+    space = read_labels(header)
     names = _typed(header, "names", list)
     described = _typed(header, "parameters", dict)
     for text in (*names, *described, *described.values()):
         if not isinstance(text, str):
             raise ValueError(f"its header holds {text!r} where text belongs")
     parameters = {
-        "classes": classes,
+        "classes": space,
         "names": names,
         "data": _typed(header, "data", str, type(None)),
         "shuffle": _typed(header, "shuffle", int, type(None)),
@@ -86,10 +85,11 @@ def read(file: IO[bytes]) -> Saved:
     }
     seconds = _typed(header, "seconds", float)
     kinds, guaranteed = _typed(header, "kinds", list), _typed(header, "guaranteed", list)
-    places = range(len(names))
-    expected: dict[str, tuple[np.dtype[Any], int]] = {"truth": (TRUTH, steps)}
-    expected |= {f"predictor_{place}": (ROW, steps) for place in places}
-    expected |= {f"row_{place}": (NUMBER, steps * len(classes)) for place in places}
+    expected: dict[str, tuple[np.dtype[Any], int]] = {"truth": (space.dtype, steps)}
+    for place, name in enumerate(kinds):
+        kind = KINDS.get(str(name), FORECAST)  # who takes the steps over says that there is no such kind
+        expected[f"predictor_{place}"] = kind.row, steps
+        expected[f"row_{place}"] = NUMBER, steps * kind.breadth(space)
     if members.keys() != expected.keys() or not len(kinds) == len(guaranteed) == len(names):
         raise ValueError("its members are not those its header names")
     for one in guaranteed:
@@ -98,20 +98,12 @@ def read(file: IO[bytes]) -> Saved:
     arrays = {name: archive.expected(members[name], *form) for name, form in expected.items()}
     tracks = [
         SavedTrack(kinds[place], guaranteed[place], arrays[f"predictor_{place}"], arrays[f"row_{place}"])
-        for place in places
+        for place in range(len(names))
     ]
     codes = [arrays["truth"], *(track.rows[field] for track in tracks for field in ("predicted", "realised_class"))]
-    if not all(((code >= 0) & (code < len(classes))).all() for code in codes):
+    if not all(map(space.holds, codes)):
         raise ValueError("it has labels outside its classes")
     return Saved(parameters, seconds, arrays["truth"], tracks)
-
-
-def scalar(label: Hashable) -> str | int | float | bool:
-    """Return a label as the JSON value that reads back as the same label."""
-    plain = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(plain, str | int | float | bool):
-        raise TypeError(f"classes must be str, int, float or bool to be saved, got {label!r}")
-    return plain
 
 
 def _typed(header: dict[str, Any], key: str, *types: type) -> Any:

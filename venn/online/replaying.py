@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.machine import ever_learned
 from venn.monitors.monitor import Monitor
-from venn.online.panel import Panel, Predictor
+from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
+from venn.predictors.learning import Predictor
 from venn.show.terminal import Progress
 
 AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on
@@ -83,7 +83,7 @@ def replay(
             raise ValueError(f"monitors must have names of predictors, {', '.join(panel)}, got {name!r}")
     data = getattr(stream, "name", None)
     record = Record(
-        panel.classes,
+        panel.space,
         tuple(panel),
         data=data if isinstance(data, str) else None,
         parameters={name: repr(predictor) for name, predictor in panel.items()},
@@ -113,13 +113,19 @@ def learned_before(panel: Panel) -> dict[str, int]:
     """Return how many examples predictors have learned, as far as they say; those without any are left out."""
     counts: dict[str, int] = {}
     for name, predictor in panel.items():
-        # The machine's count first: it may have learned beside this predictor.
-        for part in (predictor.machine, predictor, getattr(predictor, "predictor", None)):
-            if isinstance(getattr(part, "n", None), int):
-                if n := ever_learned(part):
-                    counts[name] = n
-                break
+        if predictor.machine is not None:  # which may have learned beside this predictor
+            n = predictor.machine.learned
+        else:
+            each = (getattr(part, "n", None) for part in (predictor, getattr(predictor, "predictor", None)))
+            n = next((n for n in each if isinstance(n, int)), 0)
+        if n:
+            counts[name] = n
     return counts
+
+
+def _tuning(predictor: Any) -> Any:
+    """Return what chose the parameters of a predictor's machine, if `tune` did."""
+    return getattr(predictor, "tuning", None) if predictor.machine is None else predictor.machine.tuning
 
 
 def length(stream: object, steps: int | None) -> int | None:
@@ -147,19 +153,10 @@ def advance(
         As `replay` does.
     """
     _check(stream, steps)
-    known = frozenset(panel.classes)
     # Of the first examples, how many each tuning of a machine was made on.
-    met: dict[Any, int] = {
-        tuning: 0 for predictor in panel.values() if (tuning := getattr(predictor.machine or predictor, "tuning", None))
-    }
+    met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
     for n, example in enumerate(stream, 1):
         x, y = _pair(example, n)
-        try:
-            unknown = y not in known
-        except TypeError:
-            unknown = True  # unhashable, so no label
-        if unknown:
-            raise ValueError(f"step {n}: the label must be one of the classes {panel.classes!r}, got {y!r}")
         try:
             predictions = panel.predict_one(x)
             for tuning in met if n <= AT_MOST else ():

@@ -60,12 +60,11 @@ def _take(run: Run, journal: Journal, state: Any, drop: Callable[[], None]) -> N
     for event, number in zip(state["waiting"], state["numbers"], strict=True):
         question = journal.question(event)
         waiting[question.id] = _read(run, question, number)
-    last = None if state["last"] is None else decode_object(bytes(state["last"]))
-    run.restore(state, waiting, last)
+    run.restore(state, waiting)
 
 
 def _read(run: Run, question: Question, number: int) -> Waiting:
-    predictions = decode(question.predictions, tuple(run.panel), run.panel.classes)
+    predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
     return Waiting(question.event, number, question.step, decode_object(question.x), predictions)
 
 
@@ -86,14 +85,13 @@ def happen_again(
         ids[event.event] = event.id
         run.ask(event.id, waiting, event.time)
         return
-    classes = run.panel.classes
-    if event.question not in ids or not (event.truth is None or 0 <= event.truth < len(classes)):
+    if event.question not in ids:
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
     id = ids.pop(event.question)
     if event.truth is None:
         run.give_up(id, event.time)
         return
-    waiting, y = run.waiting[id], classes[event.truth]
-    run.panel.check(waiting.x, y)
-    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time)
+    waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
+    noted = run.panel.note(waiting.x, y)
+    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
     bulletin.note(run.answered, time.time(), rung, run.told, run.monitors)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from venn.machines.machine import inside
 from venn.monitors.monitor import Monitor
 from venn.online.bulletin import Rung
-from venn.online.codec import encode_object
 from venn.online.panel import Panel
 from venn.prediction import Label, Prediction
 
@@ -50,9 +48,6 @@ class Run:
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
         self.mark = 0.0
-        self.codes = {label: code for code, label in enumerate(panel.classes)}
-        self.last: Any = None  # the last object asked about, if nothing was learned since
-        self._memory = self._remembered()
 
     @property
     def events(self) -> int:
@@ -66,7 +61,6 @@ class Run:
         self.asked += 1
         self.mark = time
         self.waiting[id] = question
-        self.last, self._memory = question.x, self._remembered()
 
     def overdue(self, patience: int | None) -> list[tuple[int | str, Waiting]]:
         """Return what is given up when the next question is asked."""
@@ -91,22 +85,21 @@ class Run:
         return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
 
     def learn(
-        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float
+        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: list[Any]
     ) -> tuple[list[Rung], Exception | None]:
         """Learn the answer to a question; return the alarms, and what failed after all had learned.
 
-        `current` are the predictions `as_of_now`.
+        `current` are the predictions `as_of_now`, `noted` is what the panel has just noted.
         """
         self.mark = time
         waiting = self.waiting[id]
         failure: Exception | None = None
         try:
-            self.panel.learn_one(waiting.x, y)
+            self.panel.learn_one(waiting.x, y, noted)
         except REFUSALS as error:
             failure = error
         del self.waiting[id]
         self.answered += 1
-        self.last, self._memory = None, self._remembered()
         rung: list[Rung] = []
         for name, told in self.told.items():
             monitor = self.monitors.get(name)
@@ -121,27 +114,6 @@ class Run:
                 rung += [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
         return rung, failure
 
-    # ------------------------------------------------------- what machines remember
-
-    def _remembered(self) -> list[Any]:
-        """Return what the machines remember of the last question that was put to them."""
-        return [getattr(inside(machine), "_asked", None) for machine in self.panel.machines]
-
-    def settle(self) -> None:
-        """Let machines remember the last question of the run, as they will when all is done again.
-
-        What they remember shows in the last bits of what they learn next; somebody may have asked them since.
-        """
-        if self._remembered() == self._memory:
-            return
-        for machine in self.panel.machines:
-            forget = getattr(inside(machine), "_forget", None)
-            if forget is not None:
-                forget()
-        if self.last is not None:
-            self.panel.predict_one(self.last)
-        self._memory = self._remembered()
-
     # -------------------------------------------------------------------- state
 
     def state(self, token: str | None) -> dict[str, Any]:
@@ -151,16 +123,14 @@ class Run:
             "waiting": [waiting.event for waiting in self.waiting.values()],
             "numbers": [waiting.number for waiting in self.waiting.values()],
             "panel": self.panel, "monitors": self.monitors, "told": self.told,
-            "last": None if self.last is None else encode_object(self.last),
             "run": token, "mark": self.mark,
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting], last: Any) -> None:
-        """Take over a state, and what of it the journal holds: the questions that wait, the last object."""
+    def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting]) -> None:
+        """Take over a state, and what of it the journal holds: the questions that wait."""
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
         self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
-        self.waiting, self.mark, self.last = waiting, state["mark"], last
-        self._memory = self._remembered()
+        self.waiting, self.mark = waiting, state["mark"]
 
 
 def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
@@ -176,6 +146,6 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
     for name, one in monitor.items():
         if name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
-        if one.classes != panel.classes:
+        if one.space != panel.space:
             raise ValueError(f"monitor must be for the classes {panel.classes!r}, got one for {one.classes!r}")
     return dict(monitor)

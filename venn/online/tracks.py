@@ -5,107 +5,74 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.recfunctions import structured_to_unstructured, unstructured_to_structured
 from numpy.typing import NDArray
 
-from venn._compiled.outcomes import LOWER, PROBABILITY, UPPER, WIDTH
+from venn._compiled.outcomes import WIDTH
+from venn.labels import LabelSpace
 from venn.machines.machine import grown
-from venn.monitors.outcomes import KINDS, SETS, Outcomes, Scorer, outcomes
-from venn.prediction import Floats, Integers, Label, Prediction
+from venn.monitors.kind import Kind
+from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
+from venn.monitors.outcomes import Outcomes, outcomes
+from venn.prediction import Floats, Prediction
 
-# What the file holds of one step, beside its row of c probabilities; the columns after the first in the order
-# in which a scorer writes them.
-ROW = np.dtype(
-    [
-        ("predicted", "<i4"),
-        ("lower", "<f8"),
-        ("upper", "<f8"),
-        ("confidence", "<f8"),
-        ("probability", "<f8"),
-        ("brier", "<f8"),
-        ("own", "<f8"),
-        ("realised", "<f8"),
-        ("realised_class", "<i4"),
-        ("unanimous", "?"),
-    ]
-)
-NUMBER = np.dtype("<f8")
-TOLERANCE = 1e-6
 START = 256
-LEVEL = 0.05  # of the sets that `means` looks at
 
 
 class Track:
     """All steps of one predictor, scored; capacities double."""
 
-    def __init__(self, name: str, classes: tuple[Label, ...]) -> None:
-        self.scorer = Scorer(name, classes)
-        self._predicted: Integers = np.empty(START, np.int64)
+    def __init__(self, name: str, space: LabelSpace) -> None:
+        self.scorer = Scorer(name, space)
+        self._predicted = np.empty(START, space.dtype)
         self._numbers = np.empty((START, WIDTH))
-        self._rows = np.empty((START, len(classes)))
-        # Of the first steps, sums of: hit, lower, upper, error of a set at LEVEL, size of that set.
-        self._summed, self._sums = 0, np.zeros(5)
+        self._rows = np.empty((START, 0))
+        self._summed, self._sums = 0, np.zeros(0)  # of the first steps, what the kind adds up for `running`
 
     @property
-    def kind(self) -> str | None:
-        """Kind of prediction; known from the first one on."""
-        return self.scorer.kind
+    def kind(self) -> Kind:
+        """Kind of prediction; before the first one that of forecasts, of which there are none."""
+        return self.scorer.kind or FORECAST
 
-    @property
-    def sets(self) -> bool:
-        """Whether the predictor gives prediction sets."""
-        return self.kind == SETS
-
-    def put(self, step: int, prediction: Prediction, truth: int) -> None:
+    def put(self, step: int, prediction: Prediction, truth: Any) -> None:
         """Score a prediction in place `step`; it counts when the record says that there is such a step."""
+        if step == 0:
+            self._rows = np.empty((START, kind_of(prediction, self.scorer.name).breadth(self.scorer.space)))
         if step == len(self._predicted):
-            self._predicted = grown(self._predicted, 2 * step)
-            self._numbers = grown(self._numbers, 2 * step, WIDTH)
-            self._rows = grown(self._rows, 2 * step, len(self.scorer.classes))
+            self._predicted, self._numbers, self._rows = (
+                grown(held, 2 * step, *held.shape[1:]) for held in (self._predicted, self._numbers, self._rows)
+            )
         self._predicted[step] = self.scorer.score(prediction, truth, self._numbers[step], self._rows[step])
 
-    def outcomes(self, truth: NDArray[np.int32]) -> Outcomes:
-        """Return the first steps, whose true labels are given; views."""
-        n = len(truth)
-        return outcomes(truth, self._predicted[:n], self._numbers[:n], self._rows[:n])
+    def outcomes(self, truth: NDArray[Any], start: int = 0) -> Outcomes:
+        """Return the steps from `start` on, of the first ones whose true labels are given; views."""
+        which = slice(start, len(truth))
+        return outcomes(truth[which], self._predicted[which], self._numbers[which], self._rows[which])
 
-    def means(self, truth: NDArray[np.int32]) -> list[float]:
-        """Return means over the first n >= 1 steps: hit, lower, upper, error and size of a set at 0.05.
+    def running(self, truth: NDArray[Any]) -> str:
+        """Return in words how the first n >= 1 steps went.
 
         Adds up what came since the last call only, for a progress bar asks many times.
         """
-        n = len(truth)
-        new = slice(self._summed, n)
-        hits = self._predicted[new] == truth[new]
-        numbers, rows = self._numbers[new], self._rows[new]
-        errors, sizes = numbers[:, PROBABILITY] <= LEVEL, (rows > LEVEL).sum()
-        self._sums += (hits.sum(), numbers[:, LOWER].sum(), numbers[:, UPPER].sum(), errors.sum(), sizes)
-        self._summed = n
-        means: list[float] = (self._sums / n).tolist()
-        return means
+        new = np.array(self.kind.totals(self.outcomes(truth, self._summed)), np.float64)
+        self._sums, self._summed = (self._sums + new if self._summed else new), len(truth)
+        return self.kind.running(*(self._sums / len(truth)).tolist())
 
     def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
-        """Return the first n steps as the file holds them: (n,) rows and (n * c,) probabilities."""
-        rows = np.empty(n, ROW)
-        rows["predicted"] = self._predicted[:n]
-        for column, name in enumerate(ROW.names[1:] if ROW.names else ()):
-            rows[name] = self._numbers[:n, column]
-        return rows, self._rows[:n].ravel()
+        """Return the first n steps as the file holds them: (n,) rows and one array of all that stands beside them."""
+        table = np.column_stack([self._predicted[:n], self._numbers[:n]])
+        return unstructured_to_structured(table, self.kind.row), self._rows[:n].ravel()
 
-    def restore(self, rows: NDArray[Any], probabilities: Floats, kind: str | None) -> None:
+    def restore(self, rows: NDArray[Any], tails: Floats, kind: str | None) -> None:
         """Take over what `saved` gave, or say what is wrong with it."""
-        n, c = len(rows), len(self.scorer.classes)
-        bounded = [rows[name] for name in ("lower", "upper", "confidence", "probability", "own", "realised")]
-        values = np.concatenate([*bounded, probabilities])
-        inside = (values >= -TOLERANCE) & (values <= 1 + TOLERANCE)
-        brier = (rows["brier"] >= 0) & (rows["brier"] <= 2 + 8 * TOLERANCE)
-        if not inside.all() or not brier.all() or not (rows["lower"] <= rows["upper"]).all():
-            raise ValueError(f"the rows of {self.scorer.name} hold numbers that are no probabilities")
-        if not (kind in KINDS or (kind is None and not n)):
+        if not (kind in KINDS or (kind is None and not len(rows))):
             raise ValueError(f"its header says {kind!r} where a kind of prediction belongs")
-        self.scorer.kind = kind
-        room = max(START, n)
-        self._predicted = grown(rows["predicted"].astype(np.int64), room)
-        self._numbers = np.zeros((room, WIDTH))
-        for column, name in enumerate(ROW.names[1:] if ROW.names else ()):
-            self._numbers[:n, column] = rows[name]
-        self._rows = grown(probabilities.reshape(n, c), room, c)
+        self.scorer.kind = None if kind is None else KINDS[kind]
+        if not self.kind.possible(rows, tails):
+            raise ValueError(f"the rows of {self.scorer.name} hold numbers that are no probabilities")
+        n, room = len(rows), max(START, len(rows))
+        table = structured_to_unstructured(rows, np.float64)
+        self._predicted = grown(table[:, 0].astype(self._predicted.dtype), room)
+        self._numbers = grown(table[:, 1:], room, WIDTH)
+        breadth = self.kind.breadth(self.scorer.space)
+        self._rows = grown(tails.reshape(n, breadth), room, breadth)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from venn.labels import HasLabels, read_labels
 from venn.online.codec import decode
 from venn.online.journal_file import UNREADABLE, JournalError, read_header
 from venn.online.record import Record
@@ -54,7 +55,7 @@ class Point(NamedTuple):
     ]  #: by name of a predictor: "curves", "window" and "evidence" (base 10 logarithms by detector)
 
 
-class Watch:
+class Watch(HasLabels):
     """Reads the journal of a run, whether its process is alive or not.
 
     Every method reads what is committed when it is called. Reading takes no lock that the run would wait for.
@@ -99,12 +100,12 @@ class Watch:
             where = f"file:{quote(os.path.realpath(path))}?mode=ro"
             self._db = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
             header = read_header(self._db, self.path)
-            self.classes: tuple[Label, ...] = tuple(header["classes"])
+            self.space = read_labels(header)
             self.names: tuple[str, ...] = tuple(header["names"])
             self.predictors: dict[str, str] = header["predictors"]
             self.monitors: dict[str, str] = header["monitors"]
             self.created: float = header["created"]
-        except (*UNREADABLE, KeyError, TypeError) as error:
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
             self.close()
             raise JournalError(f"{self.path} cannot be read as a journal: {error!r}") from error
         except JournalError:
@@ -220,9 +221,9 @@ class Watch:
         with self._making():
             return [
                 Seen(
-                    event, id, when, decode(content, self.names, self.classes),
+                    event, id, when, decode(content, self.names, self.space),
                     "expired" if expired else "pending" if truth is None else "answered",
-                    None if truth is None else self.classes[truth], delay,
+                    None if truth is None else self.space.decode(truth), delay,
                 )
                 for event, id, when, content, truth, delay, expired in rows
             ]  # fmt: skip
@@ -237,9 +238,9 @@ class Watch:
 def read_record(db: sqlite3.Connection, path: Path) -> Record:
     """Return the answered questions of an open journal as a record."""
     header = read_header(db, path)
-    record = Record(tuple(header["classes"]), tuple(header["names"]), parameters=header["predictors"])
     step = 0
     try:
+        record = Record(read_labels(header), tuple(header["names"]), parameters=header["predictors"])
         while True:
             # In pieces: a reader that holds its place for long lets the log of the writer grow.
             rows = db.execute(
@@ -249,6 +250,6 @@ def read_record(db: sqlite3.Connection, path: Path) -> Record:
             if not rows:
                 return record
             for step, content, truth in rows:  # noqa: B007
-                record.update(decode(content, record.names, record.classes), record.classes[truth])
+                record.update(decode(content, record.names, record.space), record.space.decode(truth))
     except (sqlite3.Error, TypeError, ValueError, LookupError) as error:
         raise JournalError(f"{path} cannot be read: {error}") from error

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import code_of
-from venn.machines.machine import ever_learned
+from venn.labels import Classes, HasLabels
 from venn.machines.sparse import is_sparse
-from venn.parameters import class_codes, has_methods
+from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.priors import PriorShift
 from venn.saved import held_int, saved
 from venn.smoothing import Smoothing
@@ -24,7 +23,7 @@ OFFSET = 1 << 64
 
 
 @saved
-class Balanced(Alone):
+class Balanced(HasLabels, Predictor):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
     An example of class k is kept with probability keep[k], by a coin of its own; otherwise it is dropped for ever: it
@@ -97,9 +96,9 @@ class Balanced(Alone):
             )
         shift = PriorShift.of_keeping(keep)
         self.keep = tuple(float(share) for share in keep)
-        self._codes = class_codes(predictor.classes)
-        if len(self.keep) != len(self._codes):
-            raise ValueError(f"keep must hold a probability for each of {list(self._codes)!r}, got {keep!r}")
+        self.space = Classes(predictor.classes)
+        if len(self.keep) != len(self.classes):
+            raise ValueError(f"keep must hold a probability for each of {list(self.classes)!r}, got {keep!r}")
         self.seed = Smoothing(seed).seed
         self._coins = Smoothing(OFFSET + self.seed)
         self._given = predictor.under(None)
@@ -130,11 +129,6 @@ class Balanced(Alone):
         return f"Balanced({self._given!r}, keep={self.keep!r}, seed={self.seed})"
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
-
-    @property
     def kept(self) -> int:
         """Number of examples learned."""
         return _learned(self.predictor)
@@ -142,7 +136,7 @@ class Balanced(Alone):
     @property
     def tuning(self) -> Any:
         """What chose the machine's kernel and C, if `tune` did."""
-        return getattr(self.predictor.machine or self.predictor, "tuning", None)
+        return getattr(self.predictor if self.predictor.machine is None else self.predictor.machine, "tuning", None)
 
     def predict_one(self, x: Any) -> Prediction:
         """Return the prediction for `x`; leaves no trace.
@@ -154,35 +148,30 @@ class Balanced(Alone):
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, kept or not, and learn nothing."""
-        for part in (self.predictor, self.predictor.machine):
-            if hasattr(part, "check"):
-                part.check(x, y)
-        code_of(y, self._codes)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""
+        if self.predictor.machine is not None:
+            self.predictor.machine.check(x, y)
+        noted = self.predictor.note(x, y)
+        self.space.check(y)
+        return noted
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, or drop it for ever.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label, also where it would have been dropped; nothing is learned.
         NotConverged
             As by the predictor.
         """
-        self.check(x, y)
-        if self._coins.at(self.n) >= self.keep[code_of(y, self._codes)]:
+        if self._coins.at(self.n) >= self.keep[self.space.encode(y)]:
             self.n += 1
             return
         before = self.kept
         try:
-            self.predictor.learn_one(x, y)
+            if self.predictor.machine is not None:
+                self.predictor.machine.learn_one(x, y)
+            self.predictor.after_learning(x, y, noted)
         finally:
             self.n += self.kept - before  # what is learned is learned, also when a training failed
 
@@ -277,11 +266,12 @@ class Balanced(Alone):
         predictor = self._inductive()
         predictor.check_many(X, y)
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
-        keep = np.array([self.keep[self._codes[label]] for label in labels])
+        keep = np.array(self.keep)[self.space.encode_many(labels)]
         kept = np.flatnonzero(self._coins.block(self.n, len(labels)) < keep)
         return predictor, X.tocsr() if is_sparse(X) else np.asarray(X), labels, kept
 
 
 def _learned(predictor: Any) -> int:
     """Return how many examples a predictor has learned."""
-    return ever_learned(predictor if predictor.machine is None else predictor.machine)
+    learned: int = predictor.n if predictor.machine is None else predictor.machine.learned
+    return learned

@@ -51,17 +51,24 @@ class _Block:
 
 
 class _Bounded(_Block):
-    """Blocks of predictions with two probabilities of the predicted class."""
+    """Blocks of predictions with two probabilities of each class."""
+
+    @property
+    def bounds(self) -> Floats:
+        """(2, n, c) smallest and largest probability of each class over the hypotheses; equal in point forecasts."""
+        raise NotImplementedError
 
     @property
     def lower(self) -> Floats:
         """(n,) smaller probabilities of the predicted classes."""
-        raise NotImplementedError
+        lower: Floats = self.bounds[0, np.arange(len(self)), self.index]
+        return lower
 
     @property
     def upper(self) -> Floats:
         """(n,) larger ones."""
-        raise NotImplementedError
+        upper: Floats = self.bounds[1, np.arange(len(self)), self.index]
+        return upper
 
     @property
     def width(self) -> Floats:
@@ -182,6 +189,12 @@ class ManyMultiprobabilities(_Bounded):
         return np.array([self[i].index for i in range(len(self))], np.int64)
 
     @property
+    def bounds(self) -> Floats:
+        """(2, n, c) smallest and largest probability of each class over the hypotheses."""
+        rows = self.probabilities
+        return np.array([rows.min(axis=1), rows.max(axis=1)])
+
+    @property
     def lower(self) -> Floats:
         """(n,) smallest probabilities of the predicted classes over the hypotheses."""
         if self.ratios is not None:
@@ -279,21 +292,9 @@ class ManyClassIntervals(_Bounded):
         return index
 
     @property
-    def _own(self) -> Floats:
-        own: Floats = self.pairs[np.arange(len(self)), self.index]
-        return own
-
-    @property
-    def lower(self) -> Floats:
-        """(n,) smaller probabilities of the predicted classes."""
-        lower: Floats = self._own.min(axis=1)
-        return lower
-
-    @property
-    def upper(self) -> Floats:
-        """(n,) larger ones."""
-        upper: Floats = self._own.max(axis=1)
-        return upper
+    def bounds(self) -> Floats:
+        """(2, n, c) smaller and larger probability of each class."""
+        return np.array([self.pairs.min(axis=2), self.pairs.max(axis=2)])
 
 
 class ManyForecasts(_Bounded):
@@ -340,15 +341,9 @@ class ManyForecasts(_Bounded):
         return index
 
     @property
-    def lower(self) -> Floats:
-        """(n,) probabilities of the predicted classes."""
-        lower: Floats = self.proba[np.arange(len(self)), self.index]
-        return lower
-
-    @property
-    def upper(self) -> Floats:
-        """The same: a point forecast claims no interval."""
-        return self.lower
+    def bounds(self) -> Floats:
+        """(2, n, c) twice the probability of each class: a point forecast claims no interval."""
+        return np.array([self.proba, self.proba])
 
 
 class ManyPredictionSets(_Block):

@@ -8,7 +8,7 @@ import numpy as np
 
 from venn._compiled.nonconformity import shares
 from venn.machines.digests import digest_of
-from venn.machines.machine import Machine, checked_machine, ever_learned
+from venn.machines.machine import Machine, checked_machine
 from venn.nonconformity import Margin
 from venn.nonconformity.scores import Measure, Ranks, checked_measure
 from venn.parameters import flag, number
@@ -142,6 +142,8 @@ class Conformal(OnMachine):
         self.label_conditional = flag("label_conditional", label_conditional)
         self.smoothed = flag("smoothed", smoothed)
         self.measure.check_machine(machine)
+        if self.measure.deleted:
+            machine.expect_deleted()
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         self.shift = shift
@@ -166,6 +168,6 @@ class Conformal(OnMachine):
         x : (d,) finite numbers
         """
         ranks = self.measure.rank(self.machine.hypotheses(x))
-        tau = self._smoothing.at(ever_learned(self.machine), digest_of(x)) if self.smoothed else 1.0
+        tau = self._smoothing.at(self.machine.learned, digest_of(x)) if self.smoothed else 1.0
         values = p_values(ranks, tau, self.label_conditional, self._ratios)
         return PredictionSet(values, self.classes, self.smoothed)

@@ -12,7 +12,7 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.predictors.inductive_base import Inductive, schedule_for
-from venn.predictors.learning import Alone, teach_all
+from venn.predictors.learning import Predictor, teach_all
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.saved import checked_keys, saved
 from venn.schedules import RandomAssignment
@@ -35,7 +35,7 @@ class Fold(RandomAssignment):
 
 
 @saved
-class CrossVenn(Alone):
+class CrossVenn(Predictor):
     """Inductive Venn predictors on complementary parts, their counts averaged.
 
     Every example is assigned at random, for good, to one of K folds. Predictor k calibrates on fold k and
@@ -178,25 +178,16 @@ class CrossVenn(Alone):
         """
         return self._merged([part.predict_block(x) for part in self.parts])[0]
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        for part in self.parts:
-            part.check(x, y)
+    def note(self, x: Any, y: Label) -> list[Any]:
+        """Return what each fold notes, or raise what learning would raise."""
+        return [part.note(x, y) for part in self.parts]
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and train if it is time to.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         NotConverged
             A training failed: that fold says nothing until the next, all others have learned.
         """
-        self.check(x, y)
-        teach_all(self.parts, x, y)
+        teach_all(self.parts, x, y, noted or self.note(x, y))

@@ -7,13 +7,13 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from venn.labels import Classes, HasLabels
 from venn.machines import frozen
-from venn.machines.checks import code_of
 from venn.machines.frozen import clean_row, clean_rows
-from venn.parameters import class_codes, has_methods
+from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.predictors.merging import Calibration, checked_parts
 from venn.saved import arguments_of, held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
@@ -62,7 +62,7 @@ def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     return scores
 
 
-class Inductive(Alone, Generic[Many]):
+class Inductive(HasLabels, Predictor, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
     What examples train and what examples calibrate is the schedule's business; how calibration scores become
@@ -90,7 +90,7 @@ class Inductive(Alone, Generic[Many]):
         self.given = machine
         self.schedule = schedule
         self._reader = reader
-        self._codes = class_codes(machine.classes)
+        self.space = Classes(machine.classes)
         self._features: int | None = getattr(machine, "features", None)
         self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
         self._rng = np.random.default_rng(schedule.seed)
@@ -101,11 +101,6 @@ class Inductive(Alone, Generic[Many]):
         self._machine = machine if self._next is None else machine.fresh()
         self.scorer = machine if self._next is None else None
         self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
 
     @property
     def tuning(self) -> Any:
@@ -164,7 +159,7 @@ class Inductive(Alone, Generic[Many]):
             return
         if self._next is None:
             raise ValueError(f"history must be None by {self.schedule!r}, got one")
-        self._history = History.restored(state["history"], n, len(self._codes))
+        self._history = History.restored(state["history"], n, len(self.classes))
         self._next = self.schedule.next_training(n)
         if n and np.shape(state["history"]["X"])[1] != state["features"]:
             raise ValueError(f"history must be of {state['features']} features")
@@ -279,31 +274,33 @@ class Inductive(Alone, Generic[Many]):
 
     # ----------------------------------------------------------------- learning
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self.scores_of(self._row(x))
-        code_of(y, self._codes)
+    def note(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
+        """Return the example as rows and class codes, or raise what learning it would raise."""
+        row = self._row(x)
+        self.scores_of(row)
+        return row, np.array([self.space.encode(y)])
 
     def check_many(self, X: Any, y: Any) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self.checked_examples(X, y)[0])
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
+        noted : optional
+            What `note` returned.
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        self._advance(self._row(x), np.array([code_of(y, self._codes)]), predict=False)
+        rows, codes = noted or self.note(x, y)
+        self._advance(rows, codes, predict=False)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.
@@ -354,11 +351,7 @@ class Inductive(Alone, Generic[Many]):
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
         if len(labels) != len(rows):
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
-        codes = self._codes
-        try:
-            return rows, np.array([codes[label] for label in labels], np.int64)
-        except (KeyError, TypeError):
-            return rows, np.array([code_of(label, codes) for label in labels], np.int64)  # says which
+        return rows, self.space.encode_many(labels)
 
     def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""

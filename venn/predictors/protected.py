@@ -18,11 +18,12 @@ from venn._compiled.protection import (
     pool,
     recalibrate,
 )
-from venn.machines.checks import code_of
-from venn.machines.machine import NotConverged, ever_learned
-from venn.parameters import Parameters, class_codes, fraction, has_methods
+from venn.labels import Classes, HasLabels
+from venn.machines.machine import NotConverged
+from venn.parameters import Parameters, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
-from venn.saved import Saved, held_array, held_finite, held_float, held_int, saved
+from venn.predictors.learning import Predictor, checked_predictor
+from venn.saved import held_array, held_float, saved
 
 POWERS = (1.0, 0.5, 2.0)
 SHIFT = 1.0
@@ -108,22 +109,14 @@ class BrierLoss(Parameters):
 
 
 class Answer(NamedTuple):
-    """What was said of the last object asked about."""
+    """What is said of one object."""
 
-    x: Any
-    """The object, where it is not made of numbers; else None."""
-    content: bytes | None
-    """Tells an object made of numbers from another; None for one that is not."""
-    learned: int | None
-    """Number of examples that the base had learned; None where its machine does not count."""
-    rows: Floats
-    """(s, c) logarithms of the calibrators' forecasts, those of the base first."""
-    merged: Floats
-    """(c,) the forecast."""
+    rows: Floats  #: (versions, c) logarithms of the versions' forecasts
+    merged: Floats  #: (c,) the forecast
 
 
 @saved
-class Protected(Saved):
+class Protected(HasLabels, Predictor):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
@@ -177,9 +170,8 @@ class Protected(Saved):
     Weights are kept as logarithms; memory is constant. The forecast itself is made of plain numbers, so the log loss
     of probabilities below 1e-300 is not to be relied on.
 
-    The base's forecast must be from before its machine learns. `learn_one` and a `Panel` see to that: both call
-    `check`. Who teaches the machine by hand calls `check`, or `predict_one` of that object last; then the machine
-    learns, then `after_learning`.
+    The base's forecast must be from before its machine learns. `learn_one` and a `Panel` see to that. Who teaches the
+    machine by hand calls `note` before, and hands what it returns to `after_learning`.
 
     References
     ----------
@@ -189,13 +181,10 @@ class Protected(Saved):
     --------
     A base that is too bold, on labels that are as often one as the other:
 
-    >>> class Bold:
-    ...     machine, classes = None, ("no", "yes")
+    >>> class Bold(Predictor):
+    ...     classes = ("no", "yes")
     ...     def predict_one(self, x):
     ...         return Forecast(np.array([0.1, 0.9]), self.classes)
-    ...     def after_learning(self, x, y):
-    ...         pass
-    ...     learn_one = after_learning
     >>> model = Protected(Bold())
     >>> for y in ["yes", "no"] * 100:
     ...     model.learn_one([0.0], y)
@@ -212,12 +201,7 @@ class Protected(Saved):
         rates: Sequence[float] = (1e-2, 1e-3, 1e-4),
         passive: float = 0.5,
     ) -> None:
-        learns = has_methods(predictor, "predict_one", "learn_one", "after_learning")
-        if not learns or not all(hasattr(predictor, attribute) for attribute in ("machine", "classes")):
-            raise TypeError(
-                "predictor must be a predictor (machine, classes, predict_one, learn_one, after_learning), "
-                f"got {predictor!r}"
-            )
+        checked_predictor(predictor)
         if loss is not None and not has_methods(loss, "losses", "forecast"):
             raise TypeError(f"loss must be a loss object, with methods 'losses' and 'forecast', got {loss!r}")
         self.loss: Loss = LogLoss() if loss is None else loss
@@ -229,8 +213,8 @@ class Protected(Saved):
         shared = {} if self.machine is None else {id(self.machine): self.machine}
         self.predictor: Any = copy.deepcopy(predictor, shared)
         self.gain = 0.0
-        self._codes = class_codes(predictor.classes)
-        self._powers, self._shifts = _calibrators(len(self._codes))
+        self.space = Classes(predictor.classes)
+        self._powers, self._shifts = _calibrators(len(self.classes))
         states = len(self._powers)
         self._rates = np.array(self.rates)
         self._log_passive = math.log(self.passive)
@@ -238,21 +222,11 @@ class Protected(Saved):
         self._log_weights[:, 0] = math.log((1.0 - self.passive) / len(self.rates))
         # Weights are those of the next forecast: after the jump that comes before it.
         jump(self._log_weights, self._rates)
-        self._n = 0
-        self._asked: Answer | None = None
 
     @property
     def state(self) -> dict[str, Any]:
-        """Gain and weights, and what was said last, which a label may follow."""
-        asked = self._asked
-        return {
-            "gain": self.gain,
-            "passive": self._log_passive,
-            "weights": self._log_weights,
-            "n": self._n,
-            # What was said of an object that is not made of numbers is known by that very object.
-            "asked": None if asked is None or asked.content is None else tuple(asked)[1:],
-        }
+        """Gain and weights."""
+        return {"gain": self.gain, "passive": self._log_passive, "weights": self._log_weights}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -267,26 +241,14 @@ class Protected(Saved):
         weights = held_array("weights", state["weights"], self._log_weights.shape)
         if not (weights < np.inf).all():
             raise ValueError("weights must be logarithms of numbers")
-        self.gain, self._n = held_float("gain", state["gain"]), held_int("n", state["n"])
+        self.gain = held_float("gain", state["gain"])
         passive = state["passive"]
         if type(passive) is not float or not passive < np.inf:
             raise ValueError(f"passive must be the logarithm of a number, got {passive!r}")
         self._log_passive, self._log_weights = passive, weights.copy()
-        if state["asked"] is not None:
-            content, learned, rows, merged = state["asked"]
-            c = len(self.classes)
-            held_array("what was said", rows, (weights.shape[1], c))
-            if type(content) is not bytes or not (learned is None or type(learned) is int) or np.isnan(rows).any():
-                raise ValueError("asked must be what was said of an object")
-            self._asked = Answer(None, content, learned, rows, held_finite("what was said", merged, (c,)))
 
     def __repr__(self) -> str:
         return f"Protected({self.predictor!r}, loss={self.loss!r}, rates={self.rates!r}, passive={self.passive!r})"
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
 
     @property
     def tuning(self) -> Any:
@@ -308,98 +270,58 @@ class Protected(Saved):
         """
         return Forecast(self._ask(x).merged, self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise, and note what the base says of `x` before anything learns."""
-        code_of(y, self._codes)
-        if hasattr(self.predictor, "check"):
-            self.predictor.check(x, y)
-        self._said(x)
+    def note(self, x: Any, y: Label) -> tuple[Answer, Any]:
+        """Return what is said of `x` before anything learns, and what the base notes; or raise what it would raise."""
+        self.space.check(y)
+        noted = self.predictor.note(x, y)
+        return self._ask(x), noted
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the base's own state and the weights.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The base or its machine refuses the example; nothing is learned.
-        NotConverged
-            The machine cannot be solved: nothing is learned. Or a training or fit of the base fails: all have
-            learned the example.
-        """
-        self.check(x, y)
-        if self.machine is not None:
-            self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has already learned.
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example that the machine has already learned: the base's own state, and the weights.
 
         Raises
         ------
         RuntimeError
-            Neither `check` nor `predict_one` was last called with this object just before the machine learned it,
-            so what the base said of it then cannot be known. The base has learned it, the weights have not moved.
+            `noted` is missing, so what the base said of `x` before its machine learned cannot be known. The base has
+            learned the example, the weights have not moved.
         NotConverged
-            As by `learn_one`.
+            A training or fit of the base fails: all have learned the example.
         """
-        code = code_of(y, self._codes)
-        if self.machine is None:
-            # Nobody else teaches this base, so it has not learned yet: it may be asked, and it may refuse.
-            answer = self._said(x)
-            try:
-                self.predictor.after_learning(x, y)
-            except NotConverged:  # a training that fails does so when the example is learned: the step counts
-                self._weigh(answer, code)
-                raise
-            self._weigh(answer, code)
-            return
-        asked, self._asked = self._asked, None
-        if asked is None or (wrong := self._mismatch(asked, x)):
+        code = self.space.encode(y)
+        if noted is None and self.machine is None:  # nobody else teaches this base, so it has not learned yet
+            noted = self.note(x, y)
+        if noted is None:
             self.predictor.after_learning(x, y)
             raise RuntimeError(
-                "after_learning needs a call of check, or of predict_one, with x last before the machine learned, got "
-                f"{'none' if asked is None else wrong}: call learn_one, or learn in a Panel"
+                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+                "or learn in a Panel"
             )
-        # First the weights, which cannot fail: the forecast stood before the label, whatever a fit does now.
-        self._weigh(asked, code)
-        self.predictor.after_learning(x, y)
-
-    def _learned(self) -> int | None:
-        if self.machine is None:
-            return self._n
-        return ever_learned(self.machine) if hasattr(self.machine, "n") else None
-
-    def _mismatch(self, asked: Answer, x: Any) -> str:
-        """Return in words why an answer is not the one given of `x` just before the machine learned; "" if it is."""
-        content, learned = _content(x), self._learned()
-        if asked.content != content or (content is None and asked.x is not x):
-            return "one with another object"
-        if asked.learned is not None and learned is not None and asked.learned != learned - 1:
-            return f"one before the machine learned {learned - asked.learned} examples"
-        return ""
-
-    def _said(self, x: Any) -> Answer:
-        """Return what is said of `x` now, without asking again where that has just been done."""
-        asked, content, learned = self._asked, _content(x), self._learned()
-        if asked is None or content is None or learned is None or (asked.content, asked.learned) != (content, learned):
-            return self._ask(x)
-        return asked
+        answer, of_base = noted
+        if self.machine is not None:  # the weights first, which cannot fail: the forecast stood before the label
+            self._weigh(answer, code)
+            self.predictor.after_learning(x, y, of_base)
+            return
+        # Nobody else teaches this base: it may refuse. A training that fails does so when the example is learned.
+        try:
+            self.predictor.after_learning(x, y, of_base)
+        except NotConverged:
+            self._weigh(answer, code)
+            raise
+        self._weigh(answer, code)
 
     def _ask(self, x: Any) -> Answer:
-        """Ask the base about `x`, merge, and remember."""
+        """Ask the base about `x`, and merge."""
         prediction = self.predictor.predict_one(x)
         proba = getattr(prediction, "proba", None)
         if proba is None:
             raise TypeError(
                 f"predictor must give predictions with .proba, got {type(prediction).__name__} by {self.predictor!r}"
             )
-        clean = distributions("proba of the predictor", proba, (len(self._codes),))
+        clean = distributions("proba of the predictor", proba, (len(self.classes),))
         with np.errstate(divide="ignore"):
             rows: Floats = recalibrate(np.log(clean), self._powers, self._shifts)
         merged = self.loss.forecast(pool(self._log_passive, self._log_weights), rows)
-        content = _content(x)
-        self._asked = Answer(x if content is None else None, content, self._learned(), rows, merged)
-        return self._asked
+        return Answer(rows, merged)
 
     def _weigh(self, answer: Answer, code: int) -> None:
         """Let the weights follow the losses of one step, and jump for the next."""
@@ -414,8 +336,6 @@ class Protected(Saved):
             self._log_passive -= total
             self._log_weights -= total
         jump(self._log_weights, self._rates)
-        self._n += 1
-        self._asked = None
 
 
 def _calibrators(c: int) -> tuple[Floats, Floats]:
@@ -424,13 +344,3 @@ def _calibrators(c: int) -> tuple[Floats, Floats]:
     ways = np.vstack([np.eye(c), -np.eye(c)] if c > 2 else [[0.0, 1.0], [0.0, -1.0]])
     shifts = SHIFT * np.vstack([np.zeros(c), ways])
     return np.repeat(POWERS, len(shifts)), np.tile(shifts, (len(POWERS), 1))
-
-
-def _content(x: Any) -> bytes | None:
-    try:
-        if np.iscomplexobj(x):
-            return None
-        values = np.asarray(x, np.float64) + 0.0  # -0.0 and 0.0 are one value
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return repr(values.shape).encode() + values.tobytes()

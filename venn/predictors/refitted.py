@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import clean_object, code_of
-from venn.parameters import class_codes, has_methods
+from venn.labels import Classes, HasLabels
+from venn.machines.checks import clean_object
+from venn.parameters import has_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.saved import held_bool, held_codes, held_finite, held_int, held_rows, saved
 from venn.schedules import PrefixRestart, Schedule, checked_schedule
 
 
 @saved
-class Refitted(Alone):
+class Refitted(HasLabels, Predictor):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
     So estimators that do not learn online stand beside those that do, in a `Panel` or a replay. Between two fits
@@ -77,7 +78,7 @@ class Refitted(Alone):
             )
         if schedule is not None:
             checked_schedule(schedule)
-        self._codes = class_codes(classes)
+        self.space = Classes(classes)
         self.schedule = PrefixRestart() if schedule is None else schedule
         if not self.schedule.trains:
             raise ValueError(f"schedule must be one that trains, got {schedule!r}")
@@ -85,7 +86,7 @@ class Refitted(Alone):
         self._next = self.schedule.next_training(0)
         self._history: History | None = History()
         self._features: int | None = None
-        self._proba = np.full(len(self._codes), 1 / len(self._codes))  # where no estimator is asked
+        self._proba = np.full(len(self.classes), 1 / len(self.classes))  # where no estimator is asked
         self._columns: Integers | None = None  # of the estimator's classes
         self.fitted: Any = None
         self.fitted_to = 0
@@ -156,11 +157,6 @@ class Refitted(Alone):
     def __repr__(self) -> str:
         return f"Refitted({self._given!r}, classes={list(self.classes)!r}, schedule={self.schedule!r})"
 
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
-
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
 
@@ -178,28 +174,20 @@ class Refitted(Alone):
             return Forecast(self._proba, self.classes)
         return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        clean_object(x, self._features)
-        code_of(y, self._codes)
+    def note(self, x: Any, y: Label) -> tuple[Floats, int]:
+        """Return the object as numbers and the class code, or raise what learning would raise."""
+        return clean_object(x, self._features), int(self.space.encode(y))
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and fit if the schedule says so.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         Exception
             Whatever the estimator raises when it cannot be fitted: the example is learned, and forecasts stay those
             of the fit before, until the next.
         """
-        row, code = clean_object(x, self._features), code_of(y, self._codes)
+        row, code = noted or self.note(x, y)
         self._features = len(row)
         self.n += 1
         if self._history is None:
@@ -216,15 +204,15 @@ class Refitted(Alone):
             self._history = None
         present = np.unique(codes)
         if len(present) == 1:
-            self._proba = (np.arange(len(self._codes)) == present[0]).astype(np.float64)
+            self._proba = (np.arange(len(self.classes)) == present[0]).astype(np.float64)
             self.fitted, self.fitted_to = None, self.n
             return
         estimator = fresh(self._given)
         estimator.fit(X.copy(), label_array(self.classes)[codes])
         found = np.asarray(estimator.classes_).tolist()
-        if any(label not in self._codes for label in found):
-            raise ValueError(f"estimator must have classes_ among {list(self._codes)!r}, got {found!r}")
-        self._columns = np.array([self._codes[label] for label in found])
+        if any(label not in self.classes for label in found):
+            raise ValueError(f"estimator must have classes_ among {list(self.classes)!r}, got {found!r}")
+        self._columns = self.space.encode_many(found)
         self.fitted, self.fitted_to = estimator, self.n
 
     def _distribution(self, given: Any) -> Floats:
@@ -237,7 +225,7 @@ class Refitted(Alone):
                 f"estimator must give one probability for each of its {len(self._columns)} classes, with sum 1, "
                 f"got {given!r}"
             )
-        proba = np.zeros(len(self._codes))
+        proba = np.zeros(len(self.classes))
         proba[self._columns] = p[0] / p.sum()
         return proba
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from venn.machines.checks import code_of
-from venn.machines.machine import ever_learned
-from venn.machines.store import content_of
-from venn.parameters import class_codes, has_methods, integer
+from venn.labels import Classes, HasLabels
+from venn.parameters import has_methods, integer
 from venn.prediction import Label, Prediction
-from venn.saved import Saved, held_int, saved
+from venn.predictors.learning import Predictor, checked_predictor
+from venn.saved import held_int, saved
 
 SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
 
@@ -28,16 +27,8 @@ class Watcher(Protocol):
         """Return one with the same parameters, but this seed, that has seen nothing."""
 
 
-class Said(NamedTuple):
-    """What was said of an object just before its label was learned."""
-
-    content: bytes
-    learned: int
-    prediction: Prediction
-
-
 @saved
-class Restarting(Saved):
+class Restarting(HasLabels, Predictor):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
     At every example learned it makes its prediction as things stand, tells the monitor what it was and what the label
@@ -105,8 +96,7 @@ class Restarting(Saved):
     """
 
     def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
-        if not has_methods(predictor, "predict_one", "after_learning"):
-            raise TypeError(f"predictor must be a predictor object, such as Conformal, got {predictor!r}")
+        checked_predictor(predictor)
         if not has_methods(getattr(predictor, "machine", None), "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
         if not has_methods(monitor, "update", "fresh"):
@@ -115,14 +105,13 @@ class Restarting(Saved):
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
-        self._codes = class_codes(predictor.classes)
+        self.space = Classes(predictor.classes)
         self.machine = predictor.machine
         self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
         self._pattern = monitor
         self.monitor = monitor.fresh(seed=self.seed)
         self.n = 0
         self._restarts: list[tuple[int, tuple[Any, ...]]] = []
-        self._said: Said | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -131,12 +120,11 @@ class Restarting(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Monitor, restarts, and what was said last, which a label may follow."""
+        """Monitor and restarts."""
         return {
             "n": self.n,
             "monitor": self.monitor,
             "restarts": self._restarts,
-            "said": None if self._said is None else tuple(self._said),
         }
 
     @classmethod
@@ -157,19 +145,9 @@ class Restarting(Saved):
         if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in state["restarts"]):
             raise ValueError(f"restarts must be steps in order and alarms, got {state['restarts']!r}")
         self._restarts = state["restarts"]
-        if state["said"] is not None:
-            content, learned, prediction = state["said"]
-            if type(content) is not bytes or not hasattr(prediction, "guaranteed"):
-                raise ValueError(f"said must be what was said of an object, got {state['said']!r}")
-            self._said = Said(content, held_int("learned", learned), prediction)
 
     def __repr__(self) -> str:
         return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self._codes)
 
     @property
     def restarts(self) -> tuple[int, ...]:
@@ -191,53 +169,36 @@ class Restarting(Saved):
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise, and note what is said of `x` before anything learns."""
-        code_of(y, self._codes)
-        for part in (self.machine, self.predictor):
-            if hasattr(part, "check"):
-                part.check(x, y)
-        self._said = Said(content_of(x), ever_learned(self.machine), self.predict_one(x))
+    def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
+        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
+        self.space.check(y)
+        return self.predict_one(x), self.predictor.note(x, y)
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the monitor and the predictor; restart if an alarm rings.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The machine refuses the example; nothing is learned. Or the monitor refuses the prediction.
-        NotConverged
-            The machine cannot be solved; nothing is learned. Or the predictor's own fit fails, or the window stops
-            short of `keep` examples; all have learned the example.
-        """
-        self.check(x, y)
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has already learned.
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example that the machine has already learned: monitor and predictor; restart if an alarm rings.
 
         Raises
         ------
         RuntimeError
-            `check` was not called with this object just before the machine learned it, so what was to be said of it
-            then cannot be known. The predictor has learned it, the monitor has not seen it.
+            `noted` is missing, so what was said of `x` before the machine learned cannot be known. The predictor has
+            learned the example, the monitor has not seen it.
+        NotConverged
+            The predictor's own fit fails, or the window stops short of `keep` examples; all have learned the example.
         """
-        said, self._said = self._said, None
         self.n += 1
-        content, learned = content_of(x), ever_learned(self.machine)
-        if said is None or (said.content, said.learned) != (content, learned - 1):
+        if noted is None:
             self.predictor.after_learning(x, y)
             raise RuntimeError(
-                "after_learning needs a call of check with x, last before the machine learned it, got "
-                f"{'none' if said is None else 'another'}: call learn_one, or learn in a Panel"
+                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+                "or learn in a Panel"
             )
+        prediction, of_predictor = noted
         rung: Sequence[Any] = ()
         try:
-            rung = self.monitor.update(said.prediction, y)
+            rung = self.monitor.update(prediction, y)
         finally:
             try:
-                self.predictor.after_learning(x, y)
+                self.predictor.after_learning(x, y, of_predictor)
             finally:
                 if rung:
                     self._restart(tuple(rung))

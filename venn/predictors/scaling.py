@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +9,13 @@ import numpy as np
 from venn.maps.contract import Follower, ScoreMap, checked_map
 from venn.maps.followers import follower_of
 from venn.prediction import Forecast, Label
+from venn.predictors.learning import Predictor
 from venn.predictors.score_sources import ScoreSource, checked_source
-from venn.saved import Saved, checked_keys, held_bool, held_int, saved
+from venn.saved import checked_keys, held_bool, held_int, saved
 
 
 @saved
-class Scaler(Saved):
+class Scaler(Predictor):
     """Probabilities by a map from scores, fitted anew after every example.
 
     A binary map, such as `Platt()`, is fitted for each class against all others: machine k's map to its scores of the
@@ -156,18 +156,6 @@ class Scaler(Saved):
         """What chose the machine's kernel and C, if `tune` did."""
         return getattr(self._given, "tuning", None)
 
-    @property
-    def check(self) -> Callable[[Any, Label], None]:
-        """Raise what `learn_one(x, y)` would raise, and learn nothing; only where the source keeps machines of its own.
-
-        Raises
-        ------
-        AttributeError
-            The shared machine is the only one: it checks by itself.
-        """
-        check: Callable[[Any, Label], None] = self._feed.check  # type: ignore[attr-defined]
-        return check
-
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
 
@@ -193,27 +181,15 @@ class Scaler(Saved):
             total = p.sum()
         return Forecast(p / total if total > 0 else np.full(c, 1.0 / c), self.classes)
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the maps.
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what machines of the source's own note, or raise what they would raise."""
+        return self._feed.note(x, y)
 
-        Raises
-        ------
-        ValueError, TypeError
-            The machine refuses the example; nothing is learned.
-        """
-        before = self._feed.n
-        try:
-            self._feed.learn_one(x, y)
-        finally:
-            # What is learned is learned, also when a training of the source's own machines failed.
-            if self._feed.n != before:
-                self._refit(self)
-
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Fit the maps to the scores of the machine, which has learned the example already."""
         try:
-            self._feed.after_learning(x, y)
-        finally:
+            self._feed.after_learning(x, y, self.note(x, y) if noted is None else noted)
+        finally:  # what is learned is learned, also when a training of the source's own machines failed
             self._refit(self)
 
     @property

@@ -12,13 +12,14 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from venn._compiled.scaling import totals_of
-from venn.machines.machine import Machine, checked_machine, ever_learned, grown
+from venn.machines.machine import Machine, checked_machine, grown
+from venn.machines.window import SlidingWindow
 from venn.parameters import Parameters, has_methods, integer
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import scored_examples
 from venn.predictors.cross import Fold
 from venn.predictors.inductive_base import Inductive, schedule_for
-from venn.predictors.learning import Alone, teach_all
+from venn.predictors.learning import teach_all
 from venn.saved import saved
 from venn.schedules import Schedule, checked_schedule
 
@@ -32,10 +33,7 @@ class Examples(NamedTuple):
 
 
 class Feed(Protocol):
-    """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
-
-    One that keeps machines of its own also has `check(x, y)`, which raises what learning would raise.
-    """
+    """A source attached to a machine: scored examples to fit maps to, and scores of new objects."""
 
     #: Predictors that train machines of its own.
     parts: list[Inductive[Floats]]
@@ -58,10 +56,10 @@ class Feed(Protocol):
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object; leaves no trace."""
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has not learned."""
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
 
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Learn one example that the machine has already learned."""
 
     def examples(self, reader: object) -> Examples | None:
@@ -111,6 +109,8 @@ class MachineFeed:
         self.machine = machine
         self.parts: list[Inductive[Floats]] = []
         self._deleted = deleted
+        if deleted:
+            machine.expect_deleted()
 
     def stand_on(self, machine: Any) -> None:
         """Read a machine like the one it was made with, whatever that has learned."""
@@ -126,7 +126,7 @@ class MachineFeed:
     @property
     def n(self) -> int:
         """Number of examples learned, those that a window has forgotten among them."""
-        return ever_learned(self.machine)
+        return self.machine.learned
 
     @property
     def held(self) -> int:
@@ -138,11 +138,11 @@ class MachineFeed:
         scores: Floats = np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
         return scores
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Teach the machine."""
-        self.machine.learn_one(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return nothing: the machine refuses by itself."""
+        return None
 
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Do nothing: the machine has learned."""
 
     def _read(self) -> Examples:
@@ -273,8 +273,10 @@ def _pooled(parts: Sequence[Kept]) -> Examples | None:
     return checked_examples(scores, (codes == np.arange(len(scores))[:, None]).astype(np.int64))
 
 
-class HeldOutFeed(Alone):
+class HeldOutFeed:
     """Scores of calibration examples by a machine that trains on others."""
+
+    machine = None
 
     def __init__(self, machine: Any, schedule: Schedule) -> None:
         self._kept = Kept(len(machine.classes))
@@ -296,13 +298,13 @@ class HeldOutFeed(Alone):
         scores: Floats = self._inductive.predict_block(x)[0]
         return scores
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise for a bad example, and learn nothing."""
-        self._inductive.check(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the predictor within notes."""
+        return self._inductive.note(x, y)
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Take the example in as the schedule says, and train if it is time to."""
-        self._inductive.learn_one(x, y)
+        self._inductive.after_learning(x, y, noted)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the calibration examples."""
@@ -340,20 +342,13 @@ class CrossFittedFeed(MachineFeed):
         self._kept = [Kept(len(machine.classes)) for _ in folds]
         self.parts = [Inductive(machine, kept, fold) for kept, fold in zip(self._kept, folds, strict=True)]
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise for a bad example, and learn nothing."""
-        for part in self.parts:
-            part.check(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the folds note."""
+        return [part.note(x, y) for part in self.parts]
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Teach the machine, then the folds."""
-        self.check(x, y)
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Teach the folds; each trains its machine if it is time to."""
-        teach_all(self.parts, x, y)
+        teach_all(self.parts, x, y, noted)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the examples of all folds that have a machine."""
@@ -406,7 +401,7 @@ class CrossFittedScores(Parameters):
         """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
         schedule_for(machine, folds[0])
-        if hasattr(machine, "forgotten"):
+        if isinstance(machine, SlidingWindow):
             raise TypeError(
                 f"machine must hold all that it learns, for the folds do, for {self!r}, got {machine!r}: "
                 "DeletedScores() goes with a window"

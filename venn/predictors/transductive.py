@@ -77,14 +77,19 @@ class TransductiveVenn(OnMachine):
         rule: Rule | None = None,
         shift: PriorShift | None = None,
     ) -> None:
-        if taxonomy is not None and not has_methods(taxonomy, "count", "fixes_class"):
+        if taxonomy is None:
+            taxonomy = Deleted(AdaptiveMarginBins())
+        elif not has_methods(taxonomy, "count", "fixes_class") or not hasattr(taxonomy, "deleted"):
             raise TypeError(
-                f"taxonomy must be a taxonomy object, with methods 'count' and 'fixes_class', got {taxonomy!r}"
+                "taxonomy must be a taxonomy object, with methods 'count' and 'fixes_class' and an attribute "
+                f"'deleted', got {taxonomy!r}"
             )
         if rule is not None:
             checked_rule(rule)
         self.machine = checked_machine(machine)
-        self.taxonomy: Taxonomy = Deleted(AdaptiveMarginBins()) if taxonomy is None else taxonomy
+        self.taxonomy: Taxonomy = taxonomy
+        if self.taxonomy.deleted:
+            machine.expect_deleted()
         self._fixed = self.taxonomy.fixes_class(machine)
         if isinstance(rule, CategoryClass) and not self._fixed:
             raise ValueError(

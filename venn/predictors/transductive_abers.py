@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
-from venn.machines.machine import Machine, checked_machine, inside
+from venn.machines.machine import Machine, checked_machine, only_table
 from venn.machines.one_vs_one import OneVsOneSVM
+from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals
 from venn.predictors.learning import OnMachine
@@ -77,6 +78,8 @@ class TransductiveVennAbers(OnMachine):
                 "where the label is not k hang on which other one it is"
             )
         self.deleted = flag("deleted", deleted)
+        if self.deleted:
+            machine.expect_deleted()
         self._order = np.zeros((2, len(machine.classes), 0), np.int64)
 
     def __repr__(self) -> str:
@@ -89,8 +92,7 @@ class TransductiveVennAbers(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        hypotheses = self.machine.hypotheses(x)
-        table = hypotheses.deleted_table if self.deleted else hypotheses.table
+        table = only_table(self.machine.hypotheses(x).tables(self.deleted))
         # Scores move little in one step: the last order nearly sorts them.
         order = self._order
         if order.shape[2] > len(table.labels):

@@ -8,6 +8,8 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from venn.monitors.kinds import ALL
+
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.progress import Progress as RichProgress
@@ -17,30 +19,11 @@ DRAWING = "drawing figures ..."
 
 Means = Mapping[str, Mapping[str, float]]
 
-# Field and heading: of predictors that give probabilities, and of those that give sets.
-COLUMNS = {
-    "accuracy": "accuracy",
-    "lower": "lower",
-    "upper": "upper",
-    "width": "width",
-    "log_loss": "log loss",
-    "brier": "Brier",
-}
-SET_COLUMNS = {
-    "accuracy": "accuracy",
-    "error_0.01": "error .01",
-    "error_0.05": "error .05",
-    "error_0.1": "error .1",
-    "error_0.2": "error .2",
-    "size_0.05": "size .05",
-    "confidence": "confidence",
-}
 
-
-def _blocks(means: Means) -> list[tuple[dict[str, str], Means]]:
-    """Return the rows that have the columns of each kind; a kind without rows is left out."""
-    blocks: list[tuple[dict[str, str], Means]] = []
-    for columns in (COLUMNS, SET_COLUMNS):
+def _blocks(means: Means) -> list[tuple[Mapping[str, str], Means]]:
+    """Return field and heading of columns, and the rows that have them; columns without rows are left out."""
+    blocks: list[tuple[Mapping[str, str], Means]] = []
+    for columns in {kind.means: kind.table for kind in ALL}.values():
         rows = {name: row for name, row in means.items() if row.keys() >= columns.keys()}
         if rows:
             blocks.append((columns, rows))

@@ -23,6 +23,10 @@ class Counts(NamedTuple):
 class Taxonomy(Protocol):
     """What a Venn predictor asks of a taxonomy."""
 
+    @property
+    def deleted(self) -> bool:
+        """Whether it reads deleted scores: machines then expect that."""
+
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
 
@@ -35,6 +39,8 @@ class Taxonomy(Protocol):
 
 class ByTable(Parameters):
     """Base of taxonomies that read a table of scores, be they of training or deleted."""
+
+    deleted = False
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the labels in the new example's category, under every hypothesis, of the scores in a table."""
@@ -55,7 +61,7 @@ class ByTable(Parameters):
 
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
-        return under_each(hypotheses, False, self.count_table)
+        return under_each(hypotheses.tables(False), self.count_table)
 
 
 class ByScores(ByTable):
@@ -148,6 +154,8 @@ class Deleted(Parameters):
     Multiprobability('no': [0.800, 1.000])
     """
 
+    deleted = True
+
     def __init__(self, taxonomy: ByTable) -> None:
         if not isinstance(taxonomy, ByTable):
             raise TypeError(f"taxonomy must be a taxonomy on scores, such as Argmax(), got {taxonomy!r}")
@@ -163,4 +171,4 @@ class Deleted(Parameters):
 
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
-        return under_each(hypotheses, True, self.taxonomy.count_table)
+        return under_each(hypotheses.tables(True), self.taxonomy.count_table)

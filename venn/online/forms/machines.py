@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn.machines.kernels import Linear
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.logistic import KernelLogisticRegression
 from venn.machines.machine import grown
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.one_vs_one import OneVsOneSVM
-from venn.machines.sparse import read_object
-from venn.machines.store import NONE, ObjectStore
+from venn.machines.ridge import Kept
+from venn.machines.store import NONE
 from venn.machines.tuning import Tuning
 from venn.online.forms.base import Form, register
 from venn.online.forms.contents import checked_objects
@@ -71,16 +70,15 @@ class MachineForm(Form):
 
     def parameters(self, thing: Any) -> dict[str, Any]:
         """Return what the constructor takes, and what chose it."""
-        return super().parameters(thing) | ({"tuning": thing.tuning} if hasattr(thing, "tuning") else {})
+        return super().parameters(thing) | {"tuning": thing.tuning}
 
     def make(self, parameters: dict[str, Any]) -> Any:
         """Return a machine that has learned nothing."""
-        chosen = {"tuning": parameters.pop("tuning", None)} if hasattr(self.kind, "tuning") else {}
+        tuning = parameters.pop("tuning", None)
+        if tuning is not None and not isinstance(tuning, Tuning):
+            raise ValueError(f"tuning must be what tune found, got {tuning!r}")
         machine = super().make(parameters)
-        for name, tuning in chosen.items():
-            if tuning is not None and not isinstance(tuning, Tuning):
-                raise ValueError(f"tuning must be what tune found, got {tuning!r}")
-            setattr(machine, name, tuning)
+        machine.tuning = tuning
         return machine
 
     def state(self, thing: Any) -> dict[str, Any]:
@@ -117,11 +115,11 @@ def packed_rows(square: Any, m: int) -> Any:
 # ------------------------------------------------------------------------------- hinge machines
 
 
-HEAD = ("n", "objects", "features", "scale")
+HEAD = ("n", "objects", "features", "scale", "spans_kept")
 OWN = tuple(
     Part(name, ())
     for name in (
-        "_columns", "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans", "asked"
+        "_columns", "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans"
     )
 )  # fmt: skip
 
@@ -130,7 +128,7 @@ class HingeForm(MachineForm):
     """Of `OneVsAllSVM` and `OneVsOneSVM`: objects, the lower triangle of their kernel, examples, solutions, margins."""
 
     known = """_codes classes signs n _store _count _where _asked _extras _scale _room _margin_room _counts _scratch
-        class_weights _values _group _side _unit _joining _branches _known _spans _held _beside"""
+        class_weights _values _group _side _unit _joining _branches _spans _held _beside"""
     parts = (
         Part("_first", ("m",), "c", np.int64),
         Part("_first_weight", ("m",)),
@@ -149,6 +147,7 @@ class HingeForm(MachineForm):
     def _held(self, thing: Any) -> dict[str, Any]:
         held = {
             "n": thing.n, "objects": thing._count, "features": thing._features, "scale": thing._scale,
+            "spans_kept": thing._spans.kept,
         }  # fmt: skip
         return held | (self._learned(thing) if thing.n else dict.fromkeys(part.path for part in self.parts + OWN))
 
@@ -161,7 +160,7 @@ class HingeForm(MachineForm):
             own[used:] = 0
             bordered = used + 1 if used else 0
             square[bordered:] = square[:, bordered:] = 0.0
-        asked = thing._asked
+        spans = thing._spans
         return self._read(thing, sizes) | {
             "_columns": thing._store.held(thing._count),
             "kernel": packed_rows(thing._objects.kernel, thing._count),
@@ -171,14 +170,16 @@ class HingeForm(MachineForm):
             "extras": np.array([like[:2] for like in thing._extras], np.int64).reshape(-1, 2),
             "extra_weights": np.array([like[2] for like in thing._extras], np.float64),
             "extra_numbers": np.array(list(thing._extras.values()), np.int64),
-            "spans": thing._known[:, : thing._count] if thing._known.size else None,
-            # Whether deleted scores were asked for decides whether their spans are known when the label comes.
-            "asked": None if asked is None or asked._deleted is None else [asked.key, asked.weight],
+            # Those not kept are computed anew from what a machine has learned, to the last bit.
+            "spans": spans.known[:, : thing._count] if spans.kept and spans.known.size else None,
         }
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
         """Let a machine have learned what the state says."""
         checked_keys("state", state, self.state(thing).keys())
+        if type(state["spans_kept"]) is not bool:
+            raise ValueError(f"spans_kept must be True or False, got {state['spans_kept']!r}")
+        thing._spans.kept = state["spans_kept"]
         d, m, n = checked_sizes(state, "objects")
         scale = held_float("scale", state["scale"], 0.0)
         if n:
@@ -187,9 +188,6 @@ class HingeForm(MachineForm):
         elif any(value is not None for name, value in state.items() if name not in HEAD):
             raise ValueError("a machine without examples must have no objects")
         thing._scale = scale
-        if n and state["asked"] is not None:
-            key, weight = state["asked"]
-            thing.hypotheses(read_object(key), weight).tables(True)
 
     def _set(self, thing: Any, state: dict[str, Any], m: int, n: int) -> None:
         widest = int(state["size"].max())
@@ -216,8 +214,8 @@ class HingeForm(MachineForm):
         thing._objects.sizes[:, 0] = (thing.signs > 0) @ of_class
         thing._objects.sizes[:, 1] = (thing.signs != 0) @ of_class
         if state["spans"] is not None:
-            thing._make_span_room()
-            thing._known[:, :m] = state["spans"]
+            thing._spans.make_room(thing._room)
+            thing._spans.known[:, :m] = state["spans"]
 
     @staticmethod
     def _extras(state: dict[str, Any]) -> dict[tuple[int, int, float], int]:
@@ -238,14 +236,6 @@ class HingeForm(MachineForm):
         held_finite("inverse", state["inverse"], (k, widest + 1, widest + 1))
         if state["spans"] is not None:
             held_array("spans", state["spans"], (k, m))
-        asked = state["asked"]
-        if asked is not None:
-            if type(asked) is not list or len(asked) != 2 or type(asked[0]) is not bytes:
-                raise ValueError(f"asked must be an object and a weight, got {asked!r}")
-            store = ObjectStore(Linear())
-            store.hold(state["_columns"])
-            if store.clean(read_object(asked[0])).tobytes() != asked[0] or held_float("weight", asked[1], 0.0) == 0.0:
-                raise ValueError(f"asked must be an object and a weight, got {asked!r}")
         objects, codes = state["_history"]
         held_codes("the objects of the history", objects, (n,), 0, m)
         held_codes("the classes of the history", codes, (n,), 0, c)
@@ -277,17 +267,16 @@ class HingeForm(MachineForm):
 class LeastSquaresForm(MachineForm):
     """Of `LeastSquaresSVM`: the packed factor and what follows from it but for the last bits."""
 
-    known = """_codes classes class_weights _values _group n _store _asked _probe _certified _room _total _row
-        _probe_row _u _work _tables _joined _before"""
+    known = "_codes classes class_weights _values _group n _store _asked _system _tables"
     parts = (
         Part("_labels", ("n",), "c", np.int64),
         Part("_weights", ("n",)),
-        Part("_ridge", ("n",)),
-        Part("_factor", ("n_factor",)),
-        Part("_sums", ("n",)),
-        Part("_diagonal", ("n",)),
-        Part("_solutions", ("c", "n")),
-        Part("_bases", ("c",)),
+        Part("_system.ridge", ("n",)),
+        Part("_system.solution.factor", ("n_factor",)),
+        Part("_system.solution.sums", ("n",)),
+        Part("_system.solution.diagonal", ("n",)),
+        Part("_system.solution.solutions", ("c", "n")),
+        Part("_system.solution.bases", ("c",)),
     )
 
     @staticmethod
@@ -299,10 +288,10 @@ class LeastSquaresForm(MachineForm):
             "_columns": thing._store.held(thing.n) if thing.n else NONE,
             "n": thing.n,
             "features": thing._features,
-            "probe": thing._probe,
-            "certified": thing._certified,
-            "total": float(thing._total),
-            "before": None if thing._before is None else list(thing._before),
+            "probe": thing._system.probe,
+            "certified": thing._system.solution.certified,
+            "total": float(thing._system.solution.total),
+            "before": None if thing._system.before is None else list(thing._system.before),
         }
 
     def give(self, thing: Any, state: dict[str, Any]) -> None:
@@ -312,26 +301,31 @@ class LeastSquaresForm(MachineForm):
         d, _, _ = checked_sizes(state, "n")
         self._checked(state, self._sizes(n, len(thing.classes)))
         checked_objects(state["_columns"], d, n)
-        thing._probe, thing._certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
-        thing._total = held_float("total", state["total"])
-        if not ((state["_weights"] > 0).all() and (state["_ridge"] > 0).all()):
+        system, solution = thing._system, thing._system.solution
+        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
+        total = held_float("total", state["total"])
+        if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
             raise ValueError("weights must be > 0")
         if n:
             thing._store.hold(state["_columns"])
             thing._make_room(n)
         self._fill(thing, state)
-        thing.n, thing._before = n, self._before(state["before"], n - 1, len(thing.classes))
+        system.targets[:, :n] = thing._targets(state["_labels"])
+        thing.n = system.n = n
+        solution.total, system.before = total, self._before(state["before"], n - 1, len(thing.classes))
 
     @staticmethod
-    def _before(before: Any, n: int, c: int) -> tuple[Any, ...] | None:
+    def _before(before: Any, n: int, c: int) -> Kept | None:
         """Return what the last example learned has changed: forgetting it brings that back."""
         if before is None:
             return None
         if n < 0 or not isinstance(before, list) or len(before) != 5:
             raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
         shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
-        arrays = [held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)]
-        return (*arrays, held_float("before", before[4]))
+        sums, diagonal, solutions, bases = (
+            held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+        )
+        return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))
 
 
 # ----------------------------------------------------------------------------- logistic regression

@@ -7,6 +7,7 @@ from html import escape
 from time import localtime, strftime, time
 from typing import Any
 
+from venn.monitors.kinds import LEVEL, kind_of
 from venn.prediction import (
     EACH_CLASS,
     ERROR_BOUND,
@@ -19,9 +20,7 @@ from venn.show.page import columns
 from venn.show.page.feed import Counts, Feed, Run
 from venn.show.telling import Telling
 
-LEVEL = 0.05  # of the sets in the table
 LONGEST = 60  # letters of an id or a label
-MOST_LABELS = 12  # of a set in the table
 SERIES = ("#2f86c5", "#d9660a", "#1a9e77", "#c05fa0", "#a88700", "#7b74d6", "#8a8a8a", "#a0522d")
 EXCHANGEABLE = "<b>Guaranteed</b> on exchangeable data: "
 GUARANTEES = {
@@ -238,27 +237,15 @@ def latest(run: Run, name: str) -> str:
     rows = []
     for seen in run.latest:
         prediction = seen.predictions[name]
-        members = prediction.set(LEVEL) if hasattr(prediction, "p_values") else None
-        right = seen.y == prediction.label if members is None else seen.y in members
-        answered = seen.status == "answered"
+        kind, answered = kind_of(prediction), seen.status == "answered"
+        right = answered and kind.right(prediction, seen.y)
         rows.append((
             clock(seen.time, zone=False) if seen.time else "–", text(seen.id), text(prediction.label),
-            _interval(prediction) if members is None else _members(members),
+            kind.claim(prediction, lambda label: text(label, 24)),
             f'<span class="{seen.status}">{seen.status}</span>', text(seen.y) if answered else "",
             f'<b class="{"right" if right else "wrong"}">{"yes" if right else "no"}</b>' if answered else "",
         ))  # fmt: skip
     return table(header, rows) if rows else "<p>No question yet.</p>"
-
-
-def _interval(prediction: Any) -> str:
-    lower, upper = share(prediction.lower), share(prediction.upper)
-    return lower if lower == upper else f"{lower} to {upper}"
-
-
-def _members(members: Sequence[Any]) -> str:
-    shown = ", ".join(text(label, 24) for label in members[:MOST_LABELS])
-    more = f" and {len(members) - MOST_LABELS} more" if len(members) > MOST_LABELS else ""
-    return f"{{{shown}{more}}}"
 
 
 def parameters(run: Run) -> str:

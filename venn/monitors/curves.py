@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.monitors.outcomes import Outcomes
+from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.monitors.set_efficiency import Efficiency, efficiency
 from venn.prediction import Floats, Integers
 
@@ -44,6 +44,12 @@ class PerStep:
     calibrated, the one that happens to be predicted need not be."""
     unanimous: Bools
     """All rows had the same most probable class; for class intervals, both hypotheses."""
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What curves are means of, by the name of the curve."""
+        same = {name: getattr(self, name) for name in ("lower", "upper", "width", "log_loss", "brier")}
+        return {"accuracy": self.hit, **same, "realised_accuracy": self.realised_hit, "realised": self.realised}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +90,11 @@ class Curves:
     """Upper error probability: sum of (1 - lower)."""
 
     @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Of each step what the curves are means of, by the name of the curve."""
+        return self.per_step.columns
+
+    @property
     def inside(self) -> Bools:
         """Where the accuracy lies between the lower and the upper curve, rounding of the sums aside."""
         inside: Bools = (self.lower <= self.accuracy + 1e-12) & (self.accuracy <= self.upper + 1e-12)
@@ -119,6 +130,18 @@ class SetCurves:
     """(n,) mean so far of the largest p-values."""
     confidence: Floats
     """(n,) mean so far of one minus the second largest p-value."""
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Of each step what the curves are means of, by the name of the curve."""
+        second, largest = np.partition(self.p_values, -2, axis=1)[:, -2:].T
+        return {
+            "accuracy": self.p_values.argmax(axis=1) == self.truth,
+            "credibility": largest,
+            "confidence": 1.0 - second,
+            **{f"error_{level}": self.p_true <= level for level in LEVELS},
+            **{f"size_{level}": (self.p_values > level).sum(axis=1) for level in LEVELS},
+        }
 
     @property
     def p_true(self) -> Floats:
@@ -174,36 +197,24 @@ def per_step(o: Outcomes, clip: float) -> PerStep:
     """Return the columns of steps, scored with the given clip."""
     with np.errstate(divide="ignore"):  # clip = 0 asks for infinite losses
         log_loss = -np.log(np.maximum(o.probability, clip))
+    same = ("lower", "upper", "confidence", "probability", "brier", "realised", "unanimous")
     return PerStep(
         hit=o.predicted == o.truth,
-        lower=o.lower.copy(),
-        upper=o.upper.copy(),
         width=o.upper - o.lower,
-        confidence=o.confidence.copy(),
-        probability=o.probability.copy(),
         log_loss=log_loss,
-        brier=o.brier.copy(),
         realised_hit=o.realised_class == o.truth,
-        realised=o.realised.copy(),
-        unanimous=o.unanimous.copy(),
+        **{name: getattr(o, name).copy() for name in same},
     )
 
 
 def cumulate(per_step: PerStep, interval: bool, clip: float) -> Curves:
     """Return the cumulative curves of steps scored with the given clip."""
-    mean = _means_so_far
+    means = {name: _means_so_far(column) for name, column in per_step.columns.items()}
     return Curves(
         per_step=per_step,
         interval=interval,
         clipped=int((per_step.probability < clip).sum()),
-        accuracy=mean(per_step.hit),
-        lower=mean(per_step.lower),
-        upper=mean(per_step.upper),
-        width=mean(per_step.width),
-        log_loss=mean(per_step.log_loss),
-        brier=mean(per_step.brier),
-        realised_accuracy=mean(per_step.realised_hit),
-        realised=mean(per_step.realised),
+        **means,
         errors=np.cumsum(~per_step.hit, dtype=np.int64),
         lep=np.cumsum(1.0 - per_step.upper),
         uep=np.cumsum(1.0 - per_step.lower),

@@ -1,10 +1,11 @@
-"""Least-squares machines: one inverse Cholesky factor for all classes and hypotheses.
+"""Kernel ridge regression on several targets: one inverse Cholesky factor for all of them.
 
-M = K + R over the n examples, R diagonal: `ridge` = 1 / (C weight). W, lower triangular with W M W' = I, is packed by
-rows: row r has r + 1 numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. What else is kept,
-and updated in O(n c): `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (c, n) = M^-1 t_k, t_k = +1 for class k
-and -1 for the others. The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the
-coefficients are a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii.
+M = K + R over the n examples, R diagonal: `ridge`. W, lower triangular with W M W' = I, is packed by rows: row r has
+r + 1 numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. What else is kept, and updated in
+O(n t) for t targets: `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (t, n) = M^-1 t_k, t_k the k-th of the
+`targets` (t, n). The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the coefficients
+are a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii. A new example's targets are first supposed
+to be one value, `low`: all else follows from that and from the last column of the new H, in which it is linear.
 """
 
 import numpy as np
@@ -59,13 +60,13 @@ def one_pass(W, n, k, u):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: ignore[no-untyped-def]
-    """Join a new example to all machines, supposed of no class: set `work`, return the bordered numbers.
+def suppose(n, u, targets, sums, solutions, bases, total, pivot, low, work):  # type: ignore[no-untyped-def]
+    """Border the system by a new example whose targets are all `low`: set `work`, return the bordered numbers.
 
     Parameters
     ----------
     u : (>= n,) M^-1 k, where k is the kernel row of the new example
-    bases : (c,) sums of the solutions
+    bases : (t,) sums of the solutions
     total : sum of `sums`
     pivot : K(x, x) + its ridge - k' M^-1 k
 
@@ -74,27 +75,24 @@ def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: 
     gain : float
         Entry of the new example in the new `sums`.
     new_total : float
-    entries, biases : (c,) float64
-        Entry of the new example in each new solution, and each machine's bias, when it is not of class k.
+    entries, biases : (t,) float64
+        Entry of the new example in each new solution, and the bias of each target.
 
     Notes
     -----
-    `work[0]` is set to the new `sums`, `work[1]` to the last column of the new H; supposing the example of
-    class k adds twice that column to a_k.
+    `work[0]` is set to the new `sums`, `work[1]` to the last column of the new H; raising the new example's target
+    adds that column, times what it is raised by, to a_k.
     """
-    c = solutions.shape[0]
-    by_class = np.zeros(c)
-    for i in range(n):
-        by_class[labels[i]] += u[i]
+    t = solutions.shape[0]
     all_of_u = 0.0
-    for k in range(c):
-        all_of_u += by_class[k]
+    for i in range(n):
+        all_of_u += u[i]
     gain = (1.0 - all_of_u) / pivot
     new_total = total + (1.0 - all_of_u) * gain
-    entries = np.empty(c)
-    biases = np.empty(c)
-    for k in range(c):
-        entries[k] = (-1.0 - (2.0 * by_class[k] - all_of_u)) / pivot
+    entries = np.empty(t)
+    biases = np.empty(t)
+    for k in range(t):
+        entries[k] = (low - dot(u, targets[k], n)) / pivot
         biases[k] = (bases[k] + (1.0 - all_of_u) * entries[k]) / new_total
     new_sums, column = work[0], work[1]
     share = gain / new_total
@@ -107,47 +105,53 @@ def suppose(n, u, labels, sums, solutions, bases, total, pivot, work):  # type: 
 
 
 @compiled
-def training_table(n, u, labels, ridge, solutions, entries, biases, work, negative, positive):  # type: ignore[no-untyped-def]
-    """Set `negative` and `positive` (c, > n) to the training scores t - a ridge of all examples, the new one last."""
+def training_table(  # type: ignore[no-untyped-def]
+    n, u, targets, ridge, solutions, entries, biases, work, low, step, negative, positive
+):
+    """Set `negative` and `positive` (t, > n) to the training scores t - a ridge of all examples, the new one last.
+
+    They are those where the new example's target is `low`, and where it is higher by `step`.
+    """
     new_sums, column = work[0], work[1]
     for k in range(solutions.shape[0]):
-        solution, below, above = solutions[k], negative[k], positive[k]
+        solution, target, below, above = solutions[k], targets[k], negative[k], positive[k]
         entry, bias = entries[k], biases[k]
         for i in range(n):
             a = solution[i] - u[i] * entry - bias * new_sums[i]
-            below[i] = (1.0 if labels[i] == k else -1.0) - a * ridge[i]
-            above[i] = below[i] - 2.0 * column[i] * ridge[i]
+            below[i] = target[i] - a * ridge[i]
+            above[i] = below[i] - step * column[i] * ridge[i]
         a = entry - bias * new_sums[n]
-        below[n] = -1.0 - a * ridge[n]
-        above[n] = 1.0 - (a + 2.0 * column[n]) * ridge[n]
+        below[n] = low - a * ridge[n]
+        above[n] = low + step - (a + step * column[n]) * ridge[n]
 
 
 @compiled
 def deleted_table(  # type: ignore[no-untyped-def]
-    n, u, labels, diagonal, solutions, new_total, pivot, entries, biases, test_scores, work, negative, positive
+    n, u, targets, diagonal, solutions, new_total, pivot, entries, biases, test_scores, work, step, negative, positive
 ):
-    """Set `negative` and `positive` (c, > n) to the deleted scores t - a / H_ii of all examples, the new one last.
+    """Set `negative` and `positive` (t, > n) to the deleted scores t - a / H_ii of all examples, the new one last.
 
-    The new example's own are its scores by the machines without it, which do not depend on its label.
+    The new example's own are its scores by the system without it, which do not depend on its targets. For the others
+    see `training_table`.
     """
     new_sums, column, inverse, shift = work[0], work[1], work[2], work[3]
     for i in range(n):
         inverse[i] = 1.0 / (diagonal[i] + u[i] * u[i] / pivot - new_sums[i] * new_sums[i] / new_total)
-        shift[i] = 2.0 * column[i] * inverse[i]
+        shift[i] = step * column[i] * inverse[i]
     for k in range(solutions.shape[0]):
-        solution, below, above = solutions[k], negative[k], positive[k]
+        solution, target, below, above = solutions[k], targets[k], negative[k], positive[k]
         entry, bias = entries[k], biases[k]
         for i in range(n):
             a = solution[i] - u[i] * entry - bias * new_sums[i]
-            below[i] = (1.0 if labels[i] == k else -1.0) - a * inverse[i]
+            below[i] = target[i] - a * inverse[i]
             above[i] = below[i] - shift[i]
         below[n] = test_scores[k]
         above[n] = test_scores[k]
 
 
 @compiled
-def append(W, n, u, pivot, label, labels, sums, diagonal, solutions, bases, gain, entries):  # type: ignore[no-untyped-def]
-    """Learn the example whose M^-1 k is `u`: one row more for W, O(n c) for the rest."""
+def append(W, n, u, pivot, low, targets, sums, diagonal, solutions, bases, gain, entries):  # type: ignore[no-untyped-def]
+    """Learn the example whose M^-1 k is `u`, its targets in column n: one row more for W, O(n t) for the rest."""
     root = np.sqrt(pivot)
     start = n * (n + 1) // 2
     for i in range(n):
@@ -157,9 +161,8 @@ def append(W, n, u, pivot, label, labels, sums, diagonal, solutions, bases, gain
     W[start + n] = 1.0 / root
     diagonal[n] = 1.0 / pivot
     sums[n] = gain
-    labels[n] = label
     for k in range(solutions.shape[0]):
-        entry = entries[k] + (2.0 / pivot if k == label else 0.0)
+        entry = entries[k] + (targets[k, n] - low) / pivot
         solution = solutions[k]
         for i in range(n):
             solution[i] -= u[i] * entry
@@ -256,7 +259,7 @@ def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-un
 
 @compiled
 def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return (c,) scores k' a + b by the machines as they stand, from a kernel row."""
+    """Return (t,) scores k' a + b by the system as it stands, from a kernel row."""
     c = solutions.shape[0]
     scores = np.empty(c)
     of_sums = dot(row, sums, n)
@@ -267,8 +270,8 @@ def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped
 
 
 @compiled
-def row_violation(i, n, row, ridge, labels, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return how far example i's equations are from holding, in the worst machine.
+def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return how far example i's equations are from holding, for the worst target.
 
     (M a_k)_i + b_k = t_ik and (M sums)_i = 1, from its kernel row; and, relative to its size, diag(M^-1)_i from
     column i of W.
@@ -277,8 +280,7 @@ def row_violation(i, n, row, ridge, labels, W, sums, diagonal, solutions, bases,
     worst = abs(dot(row, sums, n) + sums[i] * ridge - 1.0)
     for k in range(scores.shape[0]):
         a = solutions[k, i] - bases[k] / total * sums[i]
-        target = 1.0 if labels[i] == k else -1.0
-        worst = max(worst, abs(scores[k] + a * ridge - target))
+        worst = max(worst, abs(scores[k] + a * ridge - targets[k, i]))
     square = 0.0
     for r in range(i, n):
         w = W[r * (r + 1) // 2 + i]
@@ -287,8 +289,8 @@ def row_violation(i, n, row, ridge, labels, W, sums, diagonal, solutions, bases,
 
 
 @compiled
-def new_violation(n, row, kappa, u, solutions, entries, biases, work):  # type: ignore[no-untyped-def]
-    """Return how far the equation of the new example, supposed of no class, is from holding in the worst machine."""
+def new_violation(n, row, kappa, u, solutions, entries, biases, low, work):  # type: ignore[no-untyped-def]
+    """Return how far the equation of the new example, its targets all `low`, is from holding for the worst one."""
     new_sums = work[0]
     along_u = dot(row, u, n)
     along_sums = dot(row, new_sums, n)
@@ -297,32 +299,32 @@ def new_violation(n, row, kappa, u, solutions, entries, biases, work):  # type: 
         entry, bias = entries[k], biases[k]
         a = entry - bias * new_sums[n]
         left = dot(row, solutions[k], n) - along_u * entry - bias * along_sums + kappa * a + bias
-        worst = max(worst, abs(left + 1.0))
+        worst = max(worst, abs(left - low))
     return worst
 
 
 @compiled
-def training_scores(n, labels, ridge, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return (c, n) scores of the learned examples."""
+def training_scores(n, targets, ridge, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return (t, n) scores of the learned examples."""
     scores = np.empty((solutions.shape[0], n))
     for k in range(scores.shape[0]):
         bias = bases[k] / total
         for i in range(n):
             a = solutions[k, i] - bias * sums[i]
-            scores[k, i] = (1.0 if labels[i] == k else -1.0) - a * ridge[i]
+            scores[k, i] = targets[k, i] - a * ridge[i]
     return scores
 
 
 @compiled
-def deleted_scores(n, labels, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return (c, n) scores of the learned examples, each by the machines without it; 0 for a single one."""
+def deleted_scores(n, targets, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
+    """Return (t, n) scores of the learned examples, each by the system without it; 0 for a single one."""
     scores = np.zeros((solutions.shape[0], n))
     for k in range(scores.shape[0]):
         bias = bases[k] / total
         for i in range(n if n > 1 else 0):
             a = solutions[k, i] - bias * sums[i]
             h = diagonal[i] - sums[i] * sums[i] / total
-            scores[k, i] = (1.0 if labels[i] == k else -1.0) - a / h
+            scores[k, i] = targets[k, i] - a / h
     return scores
 
 

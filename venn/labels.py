@@ -1,0 +1,149 @@
+"""What labels may be, and how they stand in arrays and files: one object, shared by all that meet labels.
+
+`Classes` are labels of a fixed set. Whoever holds a label space (`Panel`, `Record`, `Monitor`, `Watch`) asks it to
+check, to encode and to decode a label, and takes the type of its arrays from `dtype`. To add another space, such as
+real numbers for regression: a subclass of `LabelSpace` here, and its key in `read_labels`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.parameters import class_codes
+from venn.prediction import Label
+
+CLASSES = "classes"  # key in the headers of files
+
+
+class LabelSpace(ABC):
+    """What labels may be; a label is kept as its code, a number."""
+
+    dtype: ClassVar[np.dtype[Any]]  #: of codes in arrays and files
+    labels: tuple[Label, ...] = ()  #: all of them in class order; none where they are numbers
+
+    @abstractmethod
+    def encode(self, y: Any) -> Any:
+        """Return the code of a label, or raise ValueError if there is no such label."""
+
+    @abstractmethod
+    def encode_many(self, labels: Sequence[Any]) -> NDArray[Any]:
+        """Return (n,) codes of labels, or raise ValueError if one is none."""
+
+    @abstractmethod
+    def decode(self, code: Any) -> Label:
+        """Return the label of a code, or raise ValueError if there is no such code."""
+
+    @abstractmethod
+    def holds(self, codes: NDArray[Any]) -> bool:
+        """Whether all codes of an array of `dtype` are those of labels."""
+
+    @property
+    @abstractmethod
+    def header(self) -> dict[str, Any]:
+        """What a file says of the labels, as JSON; `read_labels` reads it."""
+
+    def check(self, y: Any) -> None:
+        """Raise ValueError if there is no such label."""
+        self.encode(y)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.labels == other.labels
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.labels))
+
+
+class Classes(LabelSpace):
+    """Labels of a fixed set, each once; their codes are their positions.
+
+    Parameters
+    ----------
+    labels : sequence of hashable, finite labels
+    least : int, default 2
+        Number of them, at least.
+
+    Raises
+    ------
+    TypeError, ValueError
+        They are not that.
+
+    Examples
+    --------
+    >>> space = Classes(["no", "yes"])
+    >>> space.encode("yes"), space.decode(0)
+    (1, 'no')
+    """
+
+    dtype = np.dtype("<i4")
+
+    def __init__(self, labels: Sequence[Label], least: int = 2) -> None:
+        self._codes = class_codes(labels, least)
+        self.labels = tuple(self._codes)
+
+    def __repr__(self) -> str:
+        return f"Classes({list(self.labels)!r})"
+
+    def encode(self, y: Any) -> int:
+        """Return the position of a label, or raise ValueError if there is no such label."""
+        try:
+            return self._codes[y]
+        except (KeyError, TypeError):
+            raise ValueError(f"y must be one of the classes {list(self.labels)!r}, got {y!r}") from None
+
+    def encode_many(self, labels: Sequence[Any]) -> NDArray[np.int64]:
+        """Return (n,) positions of labels, or say which there is not."""
+        try:
+            return np.array([self._codes[label] for label in labels], np.int64)
+        except (KeyError, TypeError):
+            return np.array([self.encode(label) for label in labels], np.int64)
+
+    def decode(self, code: Any) -> Label:
+        """Return the label at a position, or raise ValueError if there is no such position."""
+        if not isinstance(code, int | np.integer) or not 0 <= code < len(self.labels):
+            raise ValueError(f"codes of labels must be integers from 0 to {len(self.labels) - 1}, got {code!r}")
+        return self.labels[code]
+
+    def holds(self, codes: NDArray[Any]) -> bool:
+        """Whether all are positions of labels."""
+        return bool(((codes >= 0) & (codes < len(self.labels))).all())
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The labels as JSON values that read back as the same labels."""
+        return {CLASSES: [_plain(label) for label in self.labels]}
+
+
+class HasLabels:
+    """Base of what holds a label space."""
+
+    space: LabelSpace  #: what labels may be
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self.space.labels
+
+
+def label_space(labels: LabelSpace | Sequence[Label]) -> LabelSpace:
+    """Return a label space as it is, and that of a sequence of classes, one at least."""
+    return labels if isinstance(labels, LabelSpace) else Classes(labels, least=1)
+
+
+def read_labels(header: Mapping[str, Any]) -> LabelSpace:
+    """Return the label space that the header of a file describes, or raise ValueError or TypeError."""
+    labels = header.get(CLASSES)
+    if not isinstance(labels, list):
+        raise ValueError(f"its header has {labels!r} as {CLASSES}")
+    return Classes([_plain(label) for label in labels], least=1)
+
+
+def _plain(label: Label) -> str | int | float | bool:
+    plain = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(plain, str | int | float | bool):
+        raise TypeError(f"classes must be str, int, float or bool to be saved, got {label!r}")
+    return plain

@@ -1,0 +1,138 @@
+"""What machines, and their answers, have in common: a base for each that derives the rest of its contract."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from venn.machines.checks import check_code
+from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, only_table
+from venn.prediction import Floats, Integers, Label
+
+
+class BaseHypotheses(ABC):
+    """Base of the answers of the machines here: a subclass gives `tables` and `order`, the rest follows.
+
+    An answer holds arrays of its machine. It is good until the machine is asked about another object or learns.
+
+    Parameters
+    ----------
+    key : bytes
+        The object's content.
+    test_scores : (c,) float64
+        Scores of the object by the machines that have not seen it.
+    weight : float
+        Of the new example, without that of its supposed class.
+    """
+
+    def __init__(self, key: bytes, test_scores: Floats, weight: float = 1.0) -> None:
+        self.key = key
+        self.test_scores = test_scores
+        self.weight = weight
+        self.current = True
+
+    @property
+    @abstractmethod
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+
+    @abstractmethod
+    def tables(self, deleted: bool) -> Tables:
+        """Return the scores of all examples, each table with the class codes of the hypotheses that it is for."""
+
+    def check_current(self) -> None:
+        """Raise where the machine has gone on: its arrays hold something else now."""
+        if not self.current:
+            raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
+
+    @property
+    def table(self) -> ScoreTable:
+        """Scores of all examples by the machines that have learned them all, where one table serves all hypotheses."""
+        return only_table(self.tables(False))
+
+    @property
+    def deleted_table(self) -> ScoreTable:
+        """Score of each example by the machines without it, where one table serves all hypotheses."""
+        return only_table(self.tables(True))
+
+    @property
+    def labels(self) -> Integers:
+        """(n,) class codes of the examples, in order of arrival."""
+        labels: Integers = self.tables(False)[0][0].labels[self.order]
+        return labels
+
+    def scores(self, j: int) -> Floats:
+        """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
+        return self._in_order(False, j)
+
+    def deleted(self, j: int) -> Floats:
+        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
+        return self._in_order(True, j)
+
+    def _in_order(self, deleted: bool, j: int) -> Floats:
+        check_code(j, self.test_scores.size)
+        table = next(table for table, codes in self.tables(deleted) if j in codes)
+        columns = np.append(self.order, table.test)
+        rows = table.negative[:, columns]
+        rows[j] = table.positive[j, columns]
+        return rows.T
+
+
+class BaseMachine(ABC):
+    """Base of machines: what the contract asks for beside learning, answering and the scores now.
+
+    A subclass puts its answer into `_asked`, and calls `forget` before it changes an array that answers hold.
+    """
+
+    classes: tuple[Label, ...]
+    n: int
+    tuning: Tuned | None = None  #: what chose the parameters, if `tune` did
+    _asked: Any = None  # the hypotheses about the last object asked about, `BaseHypotheses`; None if out of date
+
+    @property
+    def learned(self) -> int:
+        """Number of examples ever learned, as far as the machine knows: a window counts what it forgets."""
+        return self.n
+
+    @property
+    @abstractmethod
+    def bag(self) -> Bag:
+        """Training scores now."""
+
+    @property
+    @abstractmethod
+    def deleted_bag(self) -> Bag:
+        """Deleted scores now, by distinct example."""
+
+    @abstractmethod
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the machine as it is, without `x`."""
+
+    @abstractmethod
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example; a refused one leaves no trace."""
+
+    def forget(self) -> None:
+        """Drop the answer that is remembered; whoever holds it can read it no more."""
+        if self._asked is not None:
+            self._asked.current = False
+            self._asked = None
+
+    def expect_deleted(self) -> None:  # noqa: B027 -- most have nothing to do
+        """Do nothing: deleted scores cost the same whether they were read before or not."""
+
+    def _remembered(self, key: bytes, weight: float = 1.0) -> Any:
+        """Return the answer where the same was asked last, else None."""
+        asked = self._asked
+        return asked if asked is not None and asked.key == key and asked.weight == weight else None
+
+    def _test_scores(self, key: bytes) -> Floats | None:
+        """Return the scores of the object asked about last, where that is the one, else None."""
+        asked = self._asked
+        return asked.test_scores.copy() if asked is not None and asked.key == key else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: no remembered answer."""
+        return vars(self) | {"_asked": None}

@@ -1,0 +1,431 @@
+"""Kernel ridge regression with a bias, on several targets at once, exact as examples come and go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dtrtri
+
+from venn._compiled import ridge as compiled
+from venn.machines.machine import NotConverged, grown
+from venn.machines.store import Content, ObjectStore, doubled
+from venn.prediction import Floats
+
+TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
+FIRST = 64  # all equations are checked at this number of examples, and whenever it has doubled
+
+
+class Solution:
+    """What follows from the kernel, the ridge and the targets; a system may hold one as it stands and one afresh.
+
+    Attributes
+    ----------
+    factor : (>= n (n + 1) / 2,) float64
+        Inverse Cholesky factor W of M = K + ridge, W M W' = I, packed by rows.
+    sums, diagonal : (>= n,) float64
+        M^-1 1, and the diagonal of M^-1.
+    solutions : (t, >= n) float64
+        M^-1 targets.
+    bases : (t,) float64
+        Sums of the solutions.
+    total : float
+        Sum of `sums`.
+    certified : int
+        Number of examples when all equations were checked last.
+    """
+
+    def __init__(self, room: int, outputs: int) -> None:
+        self.factor = np.empty(room * (room + 1) // 2)
+        self.sums, self.diagonal = np.zeros((2, room))
+        self.solutions = np.zeros((outputs, room))
+        self.bases = np.zeros(outputs)
+        self.total = 0.0
+        self.certified = 0
+
+    def grow(self, n: int, room: int) -> None:
+        """Make room, n examples being held."""
+        self.sums, self.diagonal = grown(self.sums, room), grown(self.diagonal, room)
+        self.solutions = grown(self.solutions, len(self.bases), room)
+        factor, used = np.empty(room * (room + 1) // 2), n * (n + 1) // 2
+        factor[:used] = self.factor[:used]
+        self.factor = factor
+
+    def trimmed(self, n: int) -> Solution:
+        """Return a copy for n examples, without room to spare."""
+        copy = Solution(n, len(self.bases))
+        copy.factor[:] = self.factor[: n * (n + 1) // 2]
+        copy.take_back(self.kept(n))
+        copy.certified = self.certified
+        return copy
+
+    def kept(self, n: int) -> Kept:
+        """Return copies of all of n examples but the factor."""
+        return Kept(
+            self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), self.total
+        )
+
+    def take_back(self, kept: Kept) -> None:
+        """Take over what was kept."""
+        n = len(kept.sums)
+        self.sums[:n], self.diagonal[:n], self.solutions[:, :n] = kept.sums, kept.diagonal, kept.solutions
+        self.bases[:], self.total = kept.bases, kept.total
+
+
+class Kept(NamedTuple):
+    """What follows from a factor, and changes with every example."""
+
+    sums: Floats
+    diagonal: Floats
+    solutions: Floats
+    bases: Floats
+    total: float
+
+
+class Bordered(NamedTuple):
+    """A system with a new example: the numbers in which it differs."""
+
+    ridge: float
+    pivot: float
+    work: Floats  # (4, room)
+    gain: float
+    total: float
+    entries: Floats  # (t,)
+    biases: Floats  # (t,)
+
+
+class RidgeSystem:
+    """Kernel ridge regression on t targets of each example: the core of least-squares classifiers and regressors.
+
+    For each target it minimises 1/2 |w|^2 + sum_i (t_i - f(x_i))^2 / (2 r_i), f(x) = <w, phi(x)> + b, where r_i > 0 is
+    the example's ridge. One inverse factor serves all targets, and whatever a
+    new example's targets may be; in these all its answers are linear. A new example costs n^2 multiplications, and so
+    does it to forget one.
+
+    It knows objects and numbers, no classes: a classifier sets the targets to +1 and -1, a regressor to the labels.
+
+    Every new example's equation is checked, and for one old example, in turn, its equations and its entry of the
+    inverse's diagonal; at 64 examples, and whenever they have doubled, all are. Where a check fails all is computed
+    afresh; if it then fails again, `NotConverged` is raised, and nothing has changed. What was computed afresh for a
+    question is dropped unless the example is learned: asking changes nothing.
+
+    Parameters
+    ----------
+    store : ObjectStore
+        Where the objects are kept, with their kernel. The system puts them there and takes them out.
+    outputs : int
+        Number t of targets.
+    low : float
+        Value at which a new example's targets are supposed first.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples.
+    targets : (t, >= n) float64
+    ridge : (>= n,) float64
+    solution : Solution
+        As it stands.
+    before : Kept or None
+        What the last example learned has changed: forgetting it brings that back.
+    probe : int
+        The old example, modulo n, that is checked next.
+
+    Examples
+    --------
+    >>> from venn import RBF
+    >>> system = RidgeSystem(ObjectStore(RBF(1.0)), outputs=1)
+    >>> for x, t in [(0.0, 0.5), (1.0, 2.0), (2.0, 3.5)]:
+    ...     system.append(system.border(np.array([x]), [0.1])[0], np.array([t]))
+    >>> system.scores_of(np.array([1.5])).round(2)
+    array([2.72])
+    """
+
+    def __init__(self, store: ObjectStore, outputs: int, low: float = 0.0) -> None:
+        self.store = store
+        self.low = low
+        self.n = 0
+        self.probe = 0
+        self.room = 0
+        self.targets = np.zeros((outputs, 0))
+        self.ridge = np.zeros(0)
+        self.solution = Solution(0, outputs)
+        self.before: Kept | None = None
+        self._afresh: Solution | None = None  # computed for a question that the solution as it stands failed
+        self._asked = self.solution  # by which the last question was answered
+        self._ways = 1  # ridges that a new example is supposed to have
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        self._row, self._probe_row, self._u = np.empty((3, self.room))
+        self._work = np.empty((self._ways, 4, self.room))
+
+    def make_room(self, n: int) -> None:
+        """Make room for `n` examples; capacities double."""
+        if n <= self.room:
+            return
+        room = self.room = doubled(self.room, n)
+        self.ridge, self.targets = grown(self.ridge, room), grown(self.targets, len(self.targets), room)
+        self.solution.grow(self.n, room)
+        self._afresh = None
+        self._make_scratch()
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations over all examples and targets, the kernel computed afresh."""
+        return self._residual(self.solution, self.ridge)
+
+    def _residual(self, solution: Solution, ridge: Floats) -> float:
+        return max((self._violation(i, solution, ridge) for i in range(self.n)), default=0.0)
+
+    def _violation(self, i: int, solution: Solution, ridge: Floats) -> float:
+        n, row, s = self.n, self._probe_row, solution
+        self.store.row_of(i, n, row)
+        worst: float = compiled.row_violation(
+            i, n, row, ridge[i], self.targets, s.factor, s.sums, s.diagonal, s.solutions, s.bases, s.total
+        )
+        return worst
+
+    def _probed(self, solution: Solution) -> float:
+        """Return the error of the example whose turn it is."""
+        return self._violation(self.probe % self.n, solution, self.ridge) if self.n > 0 else 0.0
+
+    def training_scores(self) -> Floats:
+        """Return the (t, n) scores of the examples."""
+        s = self.solution
+        scores: Floats = compiled.training_scores(
+            self.n, self.targets, self.ridge, s.sums, s.solutions, s.bases, s.total
+        )
+        return scores
+
+    def deleted_scores(self) -> Floats:
+        """Return the (t, n) score of each example by the system without it; 0 where there is only one."""
+        s = self.solution
+        scores: Floats = compiled.deleted_scores(
+            self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total
+        )
+        return scores
+
+    def scores_of(self, x: Content) -> Floats:
+        """Return the (t,) scores of an object; 0 before the first example."""
+        return self._score(self.store.row_with(self.n, x), self.solution)
+
+    def _score(self, row: Floats, s: Solution) -> Floats:
+        if self.n == 0:
+            return np.zeros(len(self.targets))
+        scores: Floats = compiled.score_row(self.n, row, s.sums, s.solutions, s.bases, s.total)
+        return scores
+
+    # ----------------------------------------------------------------- a new example
+
+    def border(self, x: Content, ridges: Sequence[float] | Floats) -> list[Bordered]:
+        """Suppose a new example at an object, with each ridge; its targets are supposed later.
+
+        The answer is good until the next one, and until the system changes.
+
+        Raises
+        ------
+        NotConverged
+            An equation misses the tolerance, computed afresh too.
+        """
+        n = self.n
+        self.make_room(n + 1)
+        if len(ridges) != self._ways:
+            self._ways = len(ridges)
+            self._make_scratch()
+        self.store.put(n, x)
+        self.store.row(n + 1, x, self._row)
+        self.store.check_row(self._row[: n + 1], x)
+        self._asked = self.solution
+        worst, answer = self._suppose(ridges, self.solution)
+        if not worst <= TOLERANCE:
+            if self._afresh is None and n > 0:
+                self._afresh = self._solved(self.ridge)
+            self._asked = self._afresh or self.solution
+            worst, answer = self._suppose(ridges, self._asked)
+            if not worst <= TOLERANCE:
+                raise NotConverged(
+                    f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C times its weight = "
+                    f"{1 / min(ridges):.3g} is too large for the precision of {self.store.kernel!r} (scale the "
+                    "features, or lower C), or the kernel is not positive semidefinite"
+                )
+        return answer
+
+    def _suppose(self, ridges: Sequence[float] | Floats, s: Solution) -> tuple[float, list[Bordered]]:
+        """Return the worst error checked, and the system bordered with each ridge."""
+        n, row, u, low = self.n, self._row, self._u, self.low
+        norm = compiled.one_pass(s.factor, n, row, u)
+        answer = []
+        worst = 0.0
+        for ridge, work in zip(ridges, self._work, strict=True):
+            kappa = row[n] + ridge
+            if not kappa - norm > 0:
+                return math.inf, []
+            new = Bordered(ridge, kappa - norm, work, *compiled.suppose(
+                n, u, self.targets, s.sums, s.solutions, s.bases, s.total, kappa - norm, low, work
+            ))  # fmt: skip
+            answer.append(new)
+            wrong = compiled.new_violation(n, row, kappa, u, s.solutions, new.entries, new.biases, low, work)
+            worst = max(worst, wrong)
+        worst = max(worst, self._probed(s))
+        if n >= FIRST and n & (n - 1) == 0 and s.certified < n:
+            worst = max(worst, self._residual(s, self.ridge))
+            if worst <= TOLERANCE:
+                s.certified = n
+        return worst, answer
+
+    def new_scores(self) -> Floats:
+        """Return the (t,) scores of the new object by the system without it."""
+        return self._score(self._row, self._asked)
+
+    def fill(
+        self, deleted: bool, new: Bordered, test_scores: Floats, step: float, negative: Floats, positive: Floats
+    ) -> None:
+        """Set `negative` and `positive` (t, > n) to the scores of all examples, the new one last.
+
+        Training scores, or deleted ones, where a target of the new example is `low`, and where it is more by `step`.
+        `test_scores` are those of the new object.
+        """
+        n, s = self.n, self._asked
+        if deleted:
+            compiled.deleted_table(
+                n, self._u, self.targets, s.diagonal, s.solutions, new.total, new.pivot, new.entries, new.biases,
+                test_scores, new.work, step, negative, positive,
+            )  # fmt: skip
+            return
+        self.ridge[n] = new.ridge
+        compiled.training_table(
+            n, self._u, self.targets, self.ridge, s.solutions, new.entries, new.biases, new.work, self.low, step,
+            negative, positive,
+        )  # fmt: skip
+
+    def append(self, new: Bordered, targets: Floats) -> None:
+        """Learn the new example, with its (t,) targets."""
+        n = self.n
+        s = self.solution = self._asked
+        self._afresh = None
+        self.store.keep(n)
+        self.before = s.kept(n)
+        self.targets[:, n], self.ridge[n] = targets, new.ridge
+        compiled.append(
+            s.factor, n, self._u, new.pivot, self.low, self.targets, s.sums, s.diagonal, s.solutions, s.bases, new.gain,
+            new.entries,
+        )  # fmt: skip
+        s.total = new.total
+        self.n += 1
+        self.probe += 1
+
+    # ------------------------------------------------------------------ changes
+
+    def _solved(self, ridge: Floats) -> Solution:
+        """Return everything computed from the kernel, a ridge and the targets."""
+        n, kernel = self.n, self.store.kernel
+        M = np.empty((n, n), order="F")
+        row = np.empty(n)
+        for i in range(n):
+            self.store.row_of(i, n, row)
+            M[:, i] = row
+        M[np.diag_indices(n)] += ridge[:n]
+        try:
+            lower = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError as error:
+            raise NotConverged(
+                f"kernel must be positive semidefinite with a ridge of {ridge[:n].min():.3g}, got {kernel!r}: {error}"
+            ) from error
+        lower, _ = dtrtri(lower, lower=1, overwrite_c=1)
+        s = Solution(self.room, len(self.targets))
+        compiled.packed(lower, s.factor, s.diagonal)
+        compiled.one_pass(s.factor, n, np.ones(n), s.sums)
+        for target, solution in zip(self.targets, s.solutions, strict=True):
+            compiled.one_pass(s.factor, n, target[:n].copy(), solution)
+        s.bases = s.solutions[:, :n].sum(axis=1)
+        s.total = float(s.sums[:n].sum())
+        s.certified = self.solution.certified
+        return s
+
+    def remove(self, i: int) -> None:
+        """Forget the i-th example; later ones move up.
+
+        Forgetting what was learned last, at once, brings back every bit.
+
+        Raises
+        ------
+        NotConverged
+            An equation misses the tolerance, computed afresh too; nothing is forgotten then.
+        """
+        n = self.n
+        self._afresh = None
+        if i == n - 1 and self.before is not None:
+            self.solution.take_back(self.before)
+            self.before = None
+            self.store.remove(i, n)
+            self.n, self.probe = n - 1, self.probe - 1
+        else:
+            self._rotate_out(i)
+        if self.n == 0:  # objects of another length may come, as at the start
+            self.probe = self.solution.certified = 0
+            self.store.clear()
+
+    def _rotate_out(self, i: int) -> None:
+        """Take example i out of everything, or raise and put it back."""
+        n, s = self.n, self.solution
+        carry, cosines, sines = self._work[0, :3]
+        kept, given = s.kept(n), (self.targets[:, i:n].copy(), self.ridge[i:n].copy())
+        compiled.rotate_out(s.factor, n, i, carry, cosines, sines)
+        s.total = compiled.remove(n, i, carry, s.sums, s.diagonal, s.solutions, s.bases)
+        self.targets[:, i : n - 1], self.ridge[i : n - 1] = given[0][:, 1:], given[1][1:]
+        x = self.store.remove(i, n)
+        self.n = n - 1
+        try:
+            if not self._probed(s) <= TOLERANCE:
+                self.solution = self._solved(self.ridge)
+                worst = self._probed(self.solution)
+                if not worst <= TOLERANCE:
+                    raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} without example {i}")
+        except NotConverged:
+            self.n, self.solution = n, s
+            compiled.rotate_in(s.factor, n, i, carry, cosines, sines)
+            s.take_back(kept)
+            self.store.insert(i, n - 1, x)
+            self.targets[:, i:n], self.ridge[i:n] = given
+            raise
+        self.before = None
+        self.probe += 1
+
+    def set_ridge(self, ridge: Floats) -> None:
+        """Give the n examples another ridge: all is computed afresh.
+
+        Raises
+        ------
+        NotConverged
+            An equation misses the tolerance; nothing changes then.
+        """
+        ridge, solution = grown(ridge, self.room), self.solution
+        if self.n > 0:
+            solution = self._solved(ridge)
+        worst = self._residual(solution, ridge)
+        if not worst <= TOLERANCE:
+            raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} with the new ridge")
+        solution.certified = self.n
+        self.ridge, self.solution, self._afresh, self.before = ridge, solution, None, None
+
+    # -------------------------------------------------------------------- state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: no scratch, no way back, no room to spare."""
+        n = self.n
+        return {
+            "store": self.store.trimmed(n), "low": self.low, "n": n, "room": n, "probe": self.probe, "before": None,
+            "targets": self.targets[:, :n].copy(), "ridge": self.ridge[:n].copy(),
+            "solution": self.solution.trimmed(n), "_ways": self._ways, "_afresh": None,
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._asked = self.solution
+        self._make_scratch()

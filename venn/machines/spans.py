@@ -1,0 +1,123 @@
+"""Squared spans, from which the deleted scores of support vector machines of the hinge loss are computed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.buffers import Branches, Objects, Solved
+from venn._compiled.span import delete_standing, delete_step
+from venn.prediction import Floats, Integers
+
+
+class Entries(NamedTuple):
+    """Examples whose deleted scores are wanted: an object, a class code and a weight, with that of its class, each."""
+
+    objects: Integers
+    codes: Integers
+    weights: Floats
+
+
+class Spans:
+    """The squared span of each bounded object by each machine: its distance from the span of the free support vectors.
+
+    One costs the square of the margin's size. So those by the machines as they stand are computed once. Where they
+    are `kept`, learning takes them along by the rank-one terms of its path; else they are computed anew after it.
+    Which of the two follows from what the machine was made for, never from what it was asked: the bits differ.
+
+    Parameters
+    ----------
+    signs : (machines, c) of +1, -1 or 0
+        Whether examples of a class are positive, negative or none of a machine.
+    sides : int
+        What a machine may suppose of a new object.
+
+    Attributes
+    ----------
+    kept : bool
+        Whether learning takes spans along.
+    known : (machines, room) float64
+        Those by the machines as they stand, NaN where unknown. Empty until one is needed.
+    """
+
+    def __init__(self, signs: NDArray[np.int8], sides: int, kept: bool = False) -> None:
+        self.signs = signs
+        self.kept = kept
+        self.known = np.zeros((len(signs), 0))
+        self._supposed = np.zeros((sides, len(signs), 0))  # by the branches about the object asked about last
+
+    def make_room(self, room: int) -> None:
+        """Make room for as many objects."""
+        old = self.known.shape[1]
+        if old < room:
+            # What is known stays: how much room there is depends on questions too.
+            known, self.known = self.known, np.full((len(self.signs), room), np.nan)
+            self.known[:, :old] = known
+            self._supposed = np.full((len(self._supposed), *self.known.shape), np.nan)
+
+    def standing(
+        self,
+        C: float,
+        scale: float,
+        objects: Objects,
+        solved: Solved,
+        count: int,
+        entries: Entries,
+        test: int = -1,
+    ) -> Floats:
+        """Return the (machines, entries) deleted scores by the machines as they stand; `test` is not their example."""
+        self.make_room(objects.positive.shape[1])
+        scores = np.empty((len(self.signs), entries.objects.size))
+        delete_standing(
+            count, scale, C, self.signs, objects, solved, self.known, *entries, test, scores,
+        )  # fmt: skip
+        return scores
+
+    def supposing(
+        self,
+        p: int,
+        supposed: Floats,
+        C: float,
+        scale: float,
+        objects: Objects,
+        solved: Solved,
+        branches: Branches,
+        count: int,
+        entries: Entries,
+        test: int,
+    ) -> Floats:
+        """Return the (sides + 1, machines, entries) deleted scores under suppositions about object p; zeros under none.
+
+        `supposed` are the weights of the new example, 0 where nothing is supposed. The new example is entry `test`.
+        """
+        self.make_room(objects.positive.shape[1])
+        # Zeros where a machine has no such supposition: readers compare such scores before they leave them out.
+        scores = np.zeros((len(supposed) + 1, len(self.signs), entries.objects.size))
+        delete_step(
+            p, count, scale, C, self.signs, supposed, objects, solved, branches, self.known, self._supposed, *entries,
+            test, scores,
+        )  # fmt: skip
+        return scores
+
+    def take(self, sides: Integers, count: int) -> None:
+        """Let those by the branches `sides` be known, -1 for machines that stay as they are."""
+        if not self.kept:
+            self.known.fill(np.nan)
+            return
+        learning = np.flatnonzero(sides >= 0)
+        self.known[learning, :count] = self._supposed[sides[learning], learning, :count]
+
+    def forget_machines(self, machines: list[int]) -> None:
+        """Drop those by machines that have changed."""
+        self.known[machines] = np.nan
+
+    def forget_object(self, p: int) -> None:
+        """Drop those of an object: another one stands there now."""
+        self.known[:, p : p + 1] = np.nan
+
+    def move(self, p: int, to: int) -> None:
+        """Move those of an object."""
+        known = self.known[:, p : p + 1]
+        self.known[:, to : to + 1] = known if known.size else np.nan

@@ -1,0 +1,136 @@
+"""What monitors, records, journals and views ask of a kind of prediction; the kinds themselves are in `kinds.py`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from struct import Struct
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn.labels import LabelSpace
+from venn.monitors.curves import Curves, SetCurves
+from venn.monitors.evidence import Evidence
+from venn.monitors.outcomes import Outcomes
+from venn.prediction import Bools, Floats, Label, Prediction
+
+NUMBER = np.dtype("<f8")
+TOLERANCE = 1e-6
+SCORES = ("lower", "upper", "confidence", "probability", "brier", "own", "realised")
+
+
+class Kind(ABC):
+    """One kind of prediction: how its predictions are scored, averaged, kept and shown."""
+
+    of: ClassVar[type[Any]]  #: class of the predictions
+    attribute: ClassVar[str]  #: of a prediction: all its numbers
+    wanted: ClassVar[str]  #: what these must be, for messages
+    score: ClassVar[Callable[..., int]]  #: compiled: (numbers, predicted, truth, scores (9,), row) -> FINE, or not
+    columns: ClassVar[tuple[str, ...]]  #: that a monitor averages, in the order of `add`
+    means: ClassVar[tuple[str, ...]]  #: columns of `curves` of which a record gives the means
+    table: ClassVar[Mapping[str, str]]  #: those of them in tables, and their headings
+    figures: ClassVar[frozenset[str]]  #: of a record that show it: "curves", "errors", "martingales", "reliability"
+    calibrated: ClassVar[bool] = True  #: whether `confidence` is the probability of a hit
+    beside = Struct("<")  #: integers that a journal keeps beside the numbers
+
+    #: Columns of the table that a file of records holds; after the first those that `score` writes.
+    row: ClassVar[np.dtype[Any]] = np.dtype(
+        [("predicted", "<i4"), *((name, "<f8") for name in SCORES), ("realised_class", "<i4"), ("unanimous", "?")]
+    )
+
+    @property
+    def name(self) -> str:
+        """In files, snapshots and messages: the name of the class of its predictions."""
+        return self.of.__name__
+
+    # ------------------------------------------------------------------ scoring
+
+    def shape(self, space: LabelSpace) -> tuple[int, ...]:
+        """Return the shape of the numbers of a prediction."""
+        return (len(space.labels),)
+
+    def breadth(self, space: LabelSpace) -> int:
+        """Return the length of the row of a step."""
+        return len(space.labels)
+
+    @abstractmethod
+    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
+        """Write the columns of one step, whose scores are `numbers` and `row`, into `ring`, and add them to `sums`."""
+
+    def evidence(self, level: float) -> tuple[Evidence, ...]:
+        """Return the evidence against what these predictions say where nothing is guaranteed of them."""
+        return ()
+
+    def evidence_path(self, steps: Outcomes) -> Floats:
+        """Return the natural logarithm of that evidence after each of n steps; 0 where there is none."""
+        return np.zeros(len(steps.truth))
+
+    # ------------------------------------------------------------------ records
+
+    @abstractmethod
+    def curves(self, steps: Outcomes, clip: float) -> Curves | SetCurves:
+        """Return the cumulative curves of n steps."""
+
+    @abstractmethod
+    def totals(self, steps: Outcomes) -> tuple[Any, ...]:
+        """Return sums over n steps, of whose means `running` is made."""
+
+    @abstractmethod
+    def running(self, *means: float) -> str:
+        """Return in words how a predictor fares, by means of what `totals` adds up."""
+
+    @abstractmethod
+    def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
+        """Return in words how the whole run compares with what the predictor `name` claims; None: see its mean."""
+
+    def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
+        """Whether a table of `row` and the rows beside it, as a file has them, may be scores of predictions."""
+        bounded = [rows[name] for name in ("lower", "upper", "confidence", "probability", "own", "realised")]
+        values = np.concatenate([*bounded, tails])
+        inside: Bools = (values >= -TOLERANCE) & (values <= 1 + TOLERANCE)
+        brier: Bools = (rows["brier"] >= 0) & (rows["brier"] <= 2 + 8 * TOLERANCE)
+        return bool(inside.all() and brier.all() and (rows["lower"] <= rows["upper"]).all())
+
+    # ----------------------------------------------------------------- journals
+
+    def encode(self, prediction: Any) -> bytes:
+        """Return a prediction as bytes; equal predictions make equal bytes."""
+        numbers = np.ascontiguousarray(getattr(prediction, self.attribute), NUMBER)
+        return self.beside.pack(*self.known(prediction)) + numbers.tobytes()
+
+    def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Prediction, int]:
+        """Return the prediction that stands in `content` from `start` on, bit for bit, and where it ends."""
+        shape, known = self.shape(space), self.beside.unpack_from(content, start)
+        start += self.beside.size
+        size = int(np.prod(shape))
+        numbers = np.frombuffer(content, NUMBER, size, start).reshape(shape)
+        return self.made(numbers, space.labels, *known), start + size * NUMBER.itemsize
+
+    def known(self, prediction: Any) -> tuple[int, ...]:
+        """Return what is kept of a prediction beside its numbers."""
+        return ()
+
+    def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Prediction:
+        """Return the prediction of these numbers and of what was kept beside them, or raise ValueError."""
+        prediction: Prediction = self.of(numbers, labels)
+        return prediction
+
+    # -------------------------------------------------------------------- views
+
+    @abstractmethod
+    def plain(self, prediction: Any) -> dict[str, Any]:
+        """Return all that a prediction says, as JSON."""
+
+    @abstractmethod
+    def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return in a few words what a prediction claims; `tell` makes text of a label."""
+
+    @abstractmethod
+    def right(self, prediction: Any, y: Label) -> bool:
+        """Whether that was right."""
+
+    @abstractmethod
+    def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> Any:
+        """Return what a record still knows of the prediction of a step, for `claim` and `right`."""

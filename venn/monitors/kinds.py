@@ -1,0 +1,344 @@
+"""The kinds of prediction: for each one object that says how its predictions are scored, averaged, kept and shown.
+
+To add a kind of prediction:
+
+1. The prediction itself, a frozen value, in `venn/prediction.py`, with `classes`, `index`, `label` and `guaranteed`.
+2. A compiled function that scores one of them against the true label, in `venn/_compiled/outcomes.py`. It writes
+   nine numbers, which `Outcomes` names, and a row of `Kind.breadth` more.
+3. A subclass of `Kind`, in a file of its own. What it does not say is as for the kinds here.
+4. One object of that class at the end of `ALL` below: its place there is its code in journals.
+
+Monitors, records, journals, tables and pages then know it: none of them asks what kind a prediction is. Views draw the
+columns that a kind says it has (`lower` and `upper` as a band, `error_0.05` beside its level).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import log, sqrt
+from struct import Struct
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from venn._compiled.outcomes import FINE, add_graded, add_set, score_pairs, score_point, score_rows, score_set
+from venn.labels import LabelSpace
+from venn.monitors.bounds import ForwardEProcess
+from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
+from venn.monitors.evidence import Evidence, PointForecasts
+from venn.monitors.kind import Kind
+from venn.monitors.outcomes import LEVELS, Outcomes
+from venn.parameters import Parameters
+from venn.prediction import (
+    ERROR_RATE,
+    NOTHING,
+    PREDICTED_LABEL,
+    REALISED_ROW,
+    CategoryClass,
+    ClassIntervals,
+    Floats,
+    Forecast,
+    Label,
+    Maximin,
+    Multiprobability,
+    Prediction,
+    PredictionSet,
+    RowMean,
+    Rule,
+)
+
+GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, NOTHING)
+RULES: tuple[type, ...] = (RowMean, Maximin, CategoryClass)
+OWN_RULE = len(RULES)
+MIXED = "mixed"  # guarantees of one predictor
+LEVEL = 0.05  # of the sets that are shown one by one
+MOST_LABELS = 12  # of such a set
+LEVEL_ARRAY = np.array(LEVELS)
+AT_LEVELS = tuple(f"{what}_{level}" for what in ("error", "size") for level in LEVELS)
+
+
+class Recalled(NamedTuple):
+    """What a record knows of a prediction with probabilities."""
+
+    kind: Kind
+    label: Label
+    lower: float
+    upper: float
+
+
+class ProbabilityKind(Kind):
+    """Predictions with a lower and an upper probability of the predicted label, and a point forecast."""
+
+    wanted = "probabilities of sum 1"
+    columns = (
+        "accuracy", "lower", "upper", "log_loss", "brier", "confidence", "realised_accuracy", "realised", "clipped",
+    )  # fmt: skip
+    table: ClassVar[Mapping[str, str]] = {
+        "accuracy": "accuracy", "lower": "lower", "upper": "upper", "width": "width", "log_loss": "log loss",
+        "brier": "Brier",
+    }  # fmt: skip
+    means = tuple(table)
+    figures = frozenset({"curves", "reliability"})
+    interval = True  #: whether lower and upper differ
+
+    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
+        """Write the columns of one step into `ring` and add them to `sums`."""
+        add_graded(numbers, step.predicted == step.truth, step.realised_class == step.truth, clip, sums, ring)
+
+    def curves(self, steps: Outcomes, clip: float) -> Curves:
+        """Return the cumulative curves of n steps."""
+        return cumulate(per_step(steps, clip), self.interval, clip)
+
+    def totals(self, steps: Outcomes) -> tuple[Any, ...]:
+        """Return sums of hits, lower and upper probabilities."""
+        return (steps.predicted == steps.truth).sum(), steps.lower.sum(), steps.upper.sum()
+
+    def running(self, *means: float) -> str:
+        """Return in words how a predictor fares."""
+        accuracy, lower, upper = means
+        claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
+        return f"accuracy {accuracy:.3f} {claim}"
+
+    def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
+        """Say where the accuracy ends, and whether it was inside its band.
+
+        Where the predicted label is guaranteed, chance allows the sum of departures sqrt(N ln(2 / 0.05) / 2).
+        """
+        accuracy, lower, upper, inside = curves.accuracy[-1], curves.lower[-1], curves.upper[-1], curves.inside
+        share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
+        end = f"{'inside' if inside[-1] else 'outside'} its band [{lower:.3f}, {upper:.3f}]"
+        if not inside[-1] and guaranteed == PREDICTED_LABEL:
+            gap, chance = max(lower - accuracy, accuracy - upper), sqrt(log(2 / 0.05) / (2 * len(curves)))
+            end += f" by {gap:.4f}, {'within' if gap <= chance else 'BEYOND'} the {chance:.3f} that chance allows"
+        return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}."
+
+    def plain(self, prediction: Any) -> dict[str, Any]:
+        """Return the bounds of the predicted label and the point forecast, as JSON."""
+        return {
+            "label": prediction.label, "lower": prediction.lower, "upper": prediction.upper,
+            "probabilities": dict(zip(map(str, prediction.classes), prediction.proba.tolist(), strict=True)),
+            "guaranteed": prediction.guaranteed,
+        }  # fmt: skip
+
+    def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the bounds of the predicted label, or its probability where they agree."""
+        lower, upper = f"{prediction.lower:.3f}", f"{prediction.upper:.3f}"
+        return lower if lower == upper else f"{lower} to {upper}"
+
+    def right(self, prediction: Any, y: Label) -> bool:
+        """Whether the predicted label was the true one."""
+        return bool(prediction.label == y)
+
+    def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> Recalled:
+        """Return the predicted label and its bounds."""
+        return Recalled(self, labels[steps.predicted[step]], float(steps.lower[step]), float(steps.upper[step]))
+
+
+class ForecastKind(ProbabilityKind):
+    """Point forecasts. Nothing is guaranteed of them, and a forward e-process bets against what they say."""
+
+    of, attribute, score = Forecast, "proba", staticmethod(score_point)
+    figures = ProbabilityKind.figures | {"martingales"}
+    interval = False
+
+    def evidence(self, level: float) -> tuple[Evidence, ...]:
+        """Return the evidence against the probabilities of the predicted labels."""
+        return (PointForecasts(level),)
+
+    def evidence_path(self, steps: Outcomes) -> Floats:
+        """Return the natural logarithm of that evidence after each of n steps."""
+        claimed = np.minimum(steps.lower, 1.0)
+        return ForwardEProcess().update_many(steps.predicted == steps.truth, claimed, claimed)
+
+    def verdict(self, name: str, curves: Any, guaranteed: str) -> None:
+        """Leave it to the mean: there is no band."""
+
+
+class Chosen(Parameters):
+    """Stands for a rule of a user's own: what it has chosen is known."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def choose(self, probabilities: Floats, category_class: int | None) -> int:
+        """Return what the rule chose."""
+        return self.index
+
+
+class MultiprobabilityKind(ProbabilityKind):
+    """Multiprobabilities. Beside their numbers stand the guarantee, the rule, what it chose, the category's class."""
+
+    of, attribute, score = Multiprobability, "probabilities", staticmethod(score_rows)
+    beside = Struct("<BBii")
+
+    def shape(self, space: LabelSpace) -> tuple[int, ...]:
+        """Return the shape of the numbers of a prediction."""
+        return (len(space.labels),) * 2
+
+    def known(self, prediction: Multiprobability) -> tuple[int, ...]:
+        """Return guarantee, rule, predicted class, and the class of the category or -1."""
+        rule = RULES.index(type(prediction.rule)) if type(prediction.rule) in RULES else OWN_RULE
+        category = -1 if prediction.category_class is None else prediction.category_class
+        return GUARANTEES.index(prediction.guaranteed), rule, prediction.index, category
+
+    def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Multiprobability:
+        """Return the prediction of these numbers and of what was kept beside them."""
+        guaranteed, rule, index, category = known
+        if not 0 <= index < len(labels) or not -1 <= category < len(labels):
+            raise ValueError(f"classes {index} and {category} of {len(labels)}")
+        chosen: Rule = Chosen(index) if rule == OWN_RULE else RULES[rule]()
+        return Multiprobability(numbers, labels, chosen, None if category < 0 else category, GUARANTEES[guaranteed])
+
+
+class ClassIntervalsKind(ProbabilityKind):
+    """Two probabilities for each class."""
+
+    of, attribute, score, wanted = ClassIntervals, "pairs", staticmethod(score_pairs), "probabilities"
+
+    def shape(self, space: LabelSpace) -> tuple[int, ...]:
+        """Return the shape of the numbers of a prediction."""
+        return len(space.labels), 2
+
+
+class SetKind(Kind):
+    """Prediction sets: an error is a true label that is not in the set."""
+
+    of, attribute, score, wanted = PredictionSet, "p_values", staticmethod(score_set), "p-values"
+    columns = means = ("accuracy", "credibility", "confidence", *AT_LEVELS)
+    table: ClassVar[Mapping[str, str]] = {
+        "accuracy": "accuracy", "error_0.01": "error .01", "error_0.05": "error .05", "error_0.1": "error .1",
+        "error_0.2": "error .2", "size_0.05": "size .05", "confidence": "confidence",
+    }  # fmt: skip
+    figures = frozenset({"errors"})
+    calibrated = False
+    beside = Struct("<B")
+
+    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
+        """Write the columns of one step into `ring` and add them to `sums`."""
+        add_set(numbers, row, step.predicted == step.truth, LEVEL_ARRAY, sums, ring)
+
+    def curves(self, steps: Outcomes, clip: float) -> SetCurves:
+        """Return the cumulative curves of n steps."""
+        return set_curves(steps)
+
+    def totals(self, steps: Outcomes) -> tuple[Any, ...]:
+        """Return sums of hits, errors at 0.05 and sizes of those sets."""
+        return (steps.predicted == steps.truth).sum(), (steps.probability <= LEVEL).sum(), (steps.row > LEVEL).sum()
+
+    def running(self, *means: float) -> str:
+        """Return in words how a predictor fares."""
+        accuracy, error, size = means
+        return f"accuracy {accuracy:.3f}, at {LEVEL} error rate {error:.3f}, {size:.2f} labels a set"
+
+    def verdict(self, name: str, curves: Any, guaranteed: str) -> str:
+        """Compare the number of errors with the central 95 % of the binomial distribution that the theorem says.
+
+        Sets of plain p-values may miss the true label less often.
+        """
+        from scipy.stats import binom
+
+        n, errors = len(curves), int(curves.errors(LEVEL)[-1])
+        low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
+        if guaranteed != ERROR_RATE:
+            low = 0
+        inside = "within" if low <= errors <= high else "BEYOND"
+        return (
+            f"{name}: {errors} of {n} sets at significance {LEVEL} missed the true label, {inside} the {low} to {high} "
+            f"that chance allows; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
+        )
+
+    def known(self, prediction: PredictionSet) -> tuple[int, ...]:
+        """Return whether the p-values are smoothed."""
+        return (int(prediction.smoothed),)
+
+    def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> PredictionSet:
+        """Return the prediction of these p-values."""
+        return PredictionSet(numbers, labels, bool(known[0]))
+
+    def plain(self, prediction: PredictionSet) -> dict[str, Any]:
+        """Return the p-values, as JSON."""
+        by_class = dict(zip(map(str, prediction.classes), prediction.p_values.tolist(), strict=True))
+        return {"label": prediction.label, "p_values": by_class, "guaranteed": prediction.guaranteed}
+
+    def claim(self, prediction: PredictionSet, tell: Callable[[Label], str]) -> str:
+        """Return the labels of the set at 0.05, the first ones where there are many."""
+        members = prediction.set(LEVEL)
+        more = f" and {len(members) - MOST_LABELS} more" if len(members) > MOST_LABELS else ""
+        return f"{{{', '.join(map(tell, members[:MOST_LABELS]))}{more}}}"
+
+    def right(self, prediction: PredictionSet, y: Label) -> bool:
+        """Whether the true label is in the set at 0.05."""
+        return y in prediction.set(LEVEL)
+
+    def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> PredictionSet:
+        """Return the prediction."""
+        return PredictionSet(steps.row[:, step], labels, guaranteed == ERROR_RATE)
+
+
+FORECAST = ForecastKind()
+#: New kinds come last: journals hold the places of these.
+ALL: tuple[Kind, ...] = (FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind())
+KINDS = {kind.name: kind for kind in ALL}
+
+
+def kind_of(prediction: Any, who: str = "a predictor") -> Kind:
+    """Return the kind of a prediction, or of what a record keeps of one; raise TypeError if it is none."""
+    kind = prediction.kind if isinstance(prediction, Recalled) else KINDS.get(type(prediction).__name__)
+    if kind is None:
+        raise TypeError(f"{who} must predict one of {', '.join(KINDS)}, got {prediction!r}")
+    return kind
+
+
+class Scorer:
+    """Scores the predictions of one predictor, all of one kind and with the same classes.
+
+    Scoring leaves no trace; `keep` says that a prediction counts.
+
+    Parameters
+    ----------
+    name : str
+        Of the predictor, for messages.
+    space : LabelSpace
+        Of the labels.
+    """
+
+    def __init__(self, name: str, space: LabelSpace) -> None:
+        self.name = name
+        self.space = space
+        self.kind: Kind | None = None  # known from the first prediction on
+        self.guaranteed: str | None = None
+
+    def score(self, prediction: Prediction, truth: int, numbers: Floats, row: Floats) -> int:
+        """Write the scores of a prediction for the true code into `numbers` (9,) and `row` (c,).
+
+        Returns
+        -------
+        int
+            Code of the predicted class.
+
+        Raises
+        ------
+        TypeError
+            Not a prediction, or one of another kind than before.
+        ValueError
+            A prediction with other classes, or with numbers that are none.
+        """
+        kind = self.kind
+        if kind is None or type(prediction) is not kind.of:
+            other = kind_of(prediction, self.name)
+            if kind is not None:
+                raise TypeError(f"{self.name} must keep to one kind of prediction, {kind.name}, got {prediction!r}")
+            kind = other
+        if prediction.classes != self.space.labels:
+            raise ValueError(f"{self.name} must predict the classes {self.space.labels!r}, got {prediction.classes!r}")
+        raw = getattr(prediction, kind.attribute)
+        predicted = prediction.index
+        if raw.shape != kind.shape(self.space) or kind.score(raw, predicted, truth, numbers, row) != FINE:
+            raise ValueError(f"{self.name} must predict {kind.wanted}, got {raw!r}")
+        return predicted
+
+    def keep(self, prediction: Prediction) -> None:
+        """Remember the kind and the guarantee of a prediction that counts."""
+        self.kind = kind_of(prediction, self.name)
+        if prediction.guaranteed != self.guaranteed:
+            self.guaranteed = prediction.guaranteed if self.guaranteed is None else MIXED
