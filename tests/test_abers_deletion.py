@@ -10,7 +10,7 @@ from venn.maps import VennAbers
 
 
 def contents(calibrator):
-    state = calibrator.__getstate__()
+    state = calibrator.state
     return state["scores"].tolist(), state["blocks"].tolist()
 
 

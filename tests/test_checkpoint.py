@@ -179,7 +179,7 @@ def test_calibrators_go_on():
         subject.insert(score, code)
     for kind in (venn.maps.OneVsAllAbers, venn.maps.OneVsOneAbers):
         subject = kind(CLASSES, venn.maps.BrierMerge())
-        assert unpack(pack(subject))._tables is None
+        assert unpack(pack(subject)).tables is None
         subject.calibrate(scores, [CLASSES[k] for k in codes])
         twin = unpack(pack(subject))
         assert np.array_equal(twin.predict_proba(scores + 0.1), subject.predict_proba(scores + 0.1))
