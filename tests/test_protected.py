@@ -407,11 +407,11 @@ def test_objects_that_are_no_numbers_are_told_apart():
     class Words:
         """A machine of words."""
 
-        n = 0
+        learned = 0
         check = hypotheses = None
 
         def learn_one(self, x, y):
-            self.n += 1
+            self.learned += 1
 
     base = Given()
     base.machine = Words()
