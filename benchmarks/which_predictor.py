@@ -40,10 +40,8 @@ SETS = {
 TUNED, WINDOW, LAST, WARM = 500, 1000, 2048, 150  # of the prefix; of a window; of the last training; to compile
 
 
-class Given:
+class Given(venn.predictors.Predictor):
     """The probabilities that a fitted scikit-learn classifier gives by itself, never fitted again."""
-
-    machine = None
 
     def __init__(self, estimator, classes):
         self.estimator = estimator
@@ -51,12 +49,6 @@ class Given:
 
     def predict_one(self, x):
         return venn.Forecast(self.estimator.predict_proba(x[None])[0], self.classes)
-
-    def after_learning(self, x, y):
-        """Learn nothing."""
-
-    def learn_one(self, x, y):
-        """Learn nothing."""
 
 
 def transductive(squares, hinge):

@@ -7,11 +7,11 @@ breaks in one of three ways, or not at all:
 
 - change point: the concept turns by 60 degrees;
 - label flip: each label becomes the next one;
-- label shift: one class comes ten times as often as each of the others, P(x | y) stays what it was.
+- label shift: one class comes ten times as often as each of the others, and P(x | y) does not change.
 
-Each predictor learns on, so it may recover; the alarm says that examples after the change are not like those before.
-What changes must show in what is watched: label shift hardly shows in how well labels fit their objects, and at once
-in how often each label comes, which a Venn predictor with one category watches.
+Each predictor continues to learn, so it may recover; the alarm says that examples after the change are not like those
+before. An alarm needs a change that shows in what is watched. Label shift hardly shows in how well labels fit their
+objects, but at once in how often each label comes, and a Venn predictor with one category watches that.
 """
 
 import sys
@@ -29,7 +29,7 @@ SEEDS = range(1 if QUICK else 10)
 
 
 class OneCategory(ByScores):
-    """All examples in one category: the prediction is how often each label came."""
+    """All examples in one category: the prediction is the frequency of each label."""
 
     pointwise = True
 

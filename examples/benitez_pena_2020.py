@@ -2,17 +2,17 @@
 Do resampled support vector machines give better probabilities than Platt's sigmoid?
 ====================================================================================
 
-So it was claimed in 2020: Benitez-Pena, Blanquero, Carrizosa and Ramirez-Cobo take the share of bootstrap machines that
-vote for a class as its probability, and compare with Platt, Sollich and Tao on eleven data sets. Here is the same
-comparison, with isotonic regression, Venn-Abers and the engine's default Venn predictor beside, and both of their
+Benitez-Pena, Blanquero, Carrizosa and Ramirez-Cobo claimed so in 2020: they take the share of bootstrap machines that
+vote for a class as its probability, and compare with Platt, Sollich and Tao on eleven data sets. This is the same
+comparison, with isotonic regression, Venn-Abers and the engine's default Venn predictor added, and both of their
 controls of sensitivity::
 
     python examples/benitez_pena_2020.py --jobs 2    # docs/benitez_pena.md and docs/benitez_pena.png
     python examples/benitez_pena_2020.py --quick     # two small sets, 20 resamples, seconds; into runs/
 
-Every result is kept in a folder; after an interruption the same command goes on where it stopped, and computes
-nothing twice. The data are read from the folder that ``$STREAMS_DATA`` names, or downloaded. Constrained machines
-(Ctrl2) need pyscipopt; without it their columns are those of a heuristic, and the tables say so.
+Every result is kept in a folder; after an interruption the same command continues where it stopped, and computes
+nothing twice. The data are read from the folder in ``$STREAMS_DATA``, or downloaded. Constrained machines
+(Ctrl2) need pyscipopt; without it a heuristic takes their place, and the tables say so.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def arguments(given=None):
     parser.add_argument("--resamples", type=int, help=f"of each training part, by default {published.RESAMPLES}")
     parser.add_argument("--fewer", type=int, help=f"the same for adult and {', '.join(sets.ASIDE)}: {Study().fewer}")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--cache", type=Path, default=Path("runs/benitez_pena"), help="folder of the results kept")
+    parser.add_argument("--cache", type=Path, default=Path("runs/benitez_pena"), help="folder of kept results")
     parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs if not all is run")
     args = parser.parse_args(given)
     args.study = QUICK if args.quick else Study()
@@ -70,7 +70,7 @@ def main(given=None):
                 lambda task: progress.update(bar, advance=1, description="{}, {} {}".format(*task)),
             )
     except KeyboardInterrupt:
-        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command goes on") from None
+        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command continues") from None
     answers = Answers(study, found)
     lines = tables.document(answers)
     print("\n".join(tables.claims_table(answers)))
@@ -90,7 +90,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes 38 minutes on two cores, and is not run here. :doc:`What it found </benitez_pena>`:
+# It takes 38 minutes on two cores, so it does not run here. :doc:`Its results </benitez_pena>`:
 #
 # .. image:: /benitez_pena.png
 #    :alt: Error of every method on every set, here and in the paper; curves under both controls

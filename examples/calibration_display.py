@@ -1,9 +1,9 @@
 """
-What are the probabilities of naive Bayes worth, and what does Venn-Abers make of them as labels come in?
-=========================================================================================================
+How good are the probabilities of naive Bayes, and how does Venn-Abers improve them as labels come in?
+======================================================================================================
 
-Naive Bayes is trained on 200 tumours and never again. Its scores are then calibrated by what comes later, 10 examples
-at a time: each batch is predicted before its labels are taken in. With `pip install 'vennstream[plot]'`::
+Naive Bayes is trained on 200 tumours and never again. Its scores are then calibrated by later examples, 10 at a time:
+each batch is predicted before its labels are learned. With `pip install 'vennstream[plot]'`::
 
     python examples/calibration_display.py    # draws runs/calibration_display.png
 """

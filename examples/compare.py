@@ -1,10 +1,10 @@
 """
-Which of the usual scalings of SVM scores says what it should, beside the Venn predictor?
-=========================================================================================
+Which of the usual scalings of SVM scores keeps its claims, next to the Venn predictor?
+=======================================================================================
 
 Four predictors share one machine, so its problems are solved once a step::
 
-    python examples/compare.py    # draws runs/compare.png when matplotlib is there
+    python examples/compare.py    # draws runs/compare.png if matplotlib is installed
 """
 
 import streams

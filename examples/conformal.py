@@ -1,15 +1,15 @@
 """
-Do conformal sets miss the true label as often as they say, and how small are they?
-===================================================================================
+Do conformal sets miss the true label as often as they claim, and how small are they?
+=====================================================================================
 
 Shuffled data are exchangeable, so the number of errors at level epsilon is binomial whatever the data and the
 machine: each count must lie within the exact limits for its stream, and so must the sum over independent shuffles.
-How small the sets are is not a theorem; that is what a machine and a measure are chosen for::
+How small the sets are is not a theorem; it depends on the machine and the measure::
 
     python examples/conformal.py            # car, wine_red and optdigits, ten shuffles each
     python examples/conformal.py --quick    # 500 examples of car, three shuffles
 
-Wine and optdigits are read from the folder that ``$STREAMS_DATA`` names, or downloaded.
+Wine and optdigits are read from the folder in ``$STREAMS_DATA``, or downloaded.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def one_shuffle(name, shuffle, examples):
 
 
 def study(name, shuffles, examples):
-    """Replay the shuffles of a data set and print what came out; return how many counts are outside the limits."""
+    """Replay the shuffles of a data set and print the results; return how many counts are outside the limits."""
     started, errors, sizes, singletons, empty = time.perf_counter(), [], [], [], []
     for shuffle in range(shuffles):
         p, truth = one_shuffle(name, shuffle, examples)

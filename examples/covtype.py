@@ -1,17 +1,17 @@
 """
-A classifier was trained on as many examples of each class. What if half of them are of one class in use?
-=========================================================================================================
+A classifier was trained on equally many examples of each class. What if half of them are of one class in use?
+==============================================================================================================
 
-Cawley & Talbot trained pairs of support vector machines on 1620 trees' places of each of seven cover types and tested
-them on the other 565 892 places of Forest Cover Type, where Lodgepole Pine is 280 times as frequent as Cottonwood. Here
+Cawley & Talbot trained pairs of support vector machines on 1620 places of each of seven forest cover types and tested
+them on the other 565 892 places of Forest Cover Type, where Lodgepole Pine is 280 times as frequent as Cottonwood. This
 is their experiment, without and with weights by class, and then the whole file as a stream through an inductive Venn
-predictor that keeps few examples of frequent classes: what it claims with weights and without, and what comes::
+predictor that keeps few examples of frequent classes: its claims, with and without weights, and what came true::
 
     python examples/covtype.py            # docs/covtype.md and docs/covtype.png
     python examples/covtype.py --quick    # a few thousand rows, into runs/
 
-Results are kept in a folder; after an interruption the same command goes on where it stopped. The data are read
-from the folder that ``$STREAMS_DATA`` names, or downloaded.
+Results are kept in a folder; after an interruption the same command continues where it stopped. The data are read
+from the folder in ``$STREAMS_DATA``, or downloaded.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def arguments(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few rows, small grids")
     parser.add_argument("--jobs", type=int, default=2, help="threads that train pairs and score rows")
-    parser.add_argument("--cache", type=Path, default=Path("runs/covtype"), help="folder of the results kept")
+    parser.add_argument("--cache", type=Path, default=Path("runs/covtype"), help="folder of kept results")
     parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs with --quick")
     args = parser.parse_args(given)
     args.out = args.out or Path("runs" if args.quick else "docs")
@@ -45,7 +45,7 @@ def arguments(given=None):
 
 
 def computed(args, size, step):
-    """Return what `tables.document` is given, and seconds of the processor by part."""
+    """Return the arguments of `tables.document`, and processor seconds by part."""
     store = Store(args.cache)
     read = store.of("covtype-set", {"stage": "set"}, load)
     X, y = read["X"].astype(float), read["y"].astype(int)
@@ -75,7 +75,7 @@ def computed(args, size, step):
 
 
 def load():
-    """Read the file; its numbers are whole."""
+    """Read the file; its numbers are integers."""
     one = streams.load("covtype", scale=False)
     return {"X": one.X.astype("int16"), "y": one.y.astype("int8")}
 
@@ -91,7 +91,7 @@ def main(given=None):
             results, seconds = computed(args, size, lambda what: progress.update(bar, advance=1, description=what))
             progress.update(bar, total=1, completed=1)
     except KeyboardInterrupt:
-        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command goes on") from None
+        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command continues") from None
     runs, truth, replayed, labels, found, _, _ = results
     for name, run in runs.items():
         matrix, paper = run.confusion(truth), tables.PAPER[name][1]
@@ -130,7 +130,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes six minutes on two cores, and is not run here. :doc:`What it found </covtype>`:
+# It takes six minutes on two cores, so it does not run here. :doc:`Its results </covtype>`:
 #
 # .. image:: /covtype.png
 #    :alt: What was claimed of the predicted class and how often it was right, with weights by class and without

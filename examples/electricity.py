@@ -2,10 +2,10 @@
 Are the half-hours of the Australian electricity market exchangeable?
 =====================================================================
 
-When is one sure that they are not? The stream ``elec2``, 45 312 half-hours of prices in New South Wales, first in the
+And if not, how soon can one be sure? The stream ``elec2``: 45 312 half-hours of prices in New South Wales, first in
 order of time, then shuffled. An inductive conformal predictor says how strange each half-hour is among those before it;
-a martingale bets that they are not all alike. In order of time it must find that out; in shuffled order it must stay
-silent. With ``--quick`` the first 4000 half-hours.
+a martingale bets that they are not exchangeable. In order of time it must find that out; in shuffled order it must
+stay silent. With ``--quick`` the first 4000 half-hours.
 """
 
 import sys

@@ -3,9 +3,9 @@ Prices in a market that keeps changing: slide a window, or start again when an a
 ===========================================================================================
 
 The stream ``elec2``: will the price of electricity rise in the next half-hour? A window of the latest 500 half-hours
-bounds memory and time for ever. One predictor slides it along. The other asks a monitor, at every step, whether its
-p-values still look like those of exchangeable examples, and starts the window anew when the odds against it reach
-10,000 to 1. In order of time that must happen often; in shuffled order it is not expected to::
+keeps memory and time bounded. One predictor slides it along. The other uses a monitor, which checks at every step
+whether the p-values still look like those of exchangeable examples, and restarts the window when the odds against
+that reach 10,000 to 1. In order of time this must happen often; in shuffled order it is not expected::
 
     STREAMS_DATA=folder python examples/electricity_window.py          # the first 12 000 half-hours, a minute
     STREAMS_DATA=folder python examples/electricity_window.py --all    # all 45 312
@@ -25,8 +25,8 @@ from venn.show.plot import panels
 
 STEPS = 2000 if "--quick" in sys.argv else 45312 if "--all" in sys.argv else 12000
 SIZE, LEVEL, RUN_LENGTH = 500, 1e-4, 1e7
-RECENT = min(1000, STEPS // 4)  # half-hours that accuracy is shown over
-CLOSE = min(3000, STEPS)  # half-hours at the start that are shown from near
+RECENT = min(1000, STEPS // 4)  # half-hours over which accuracy is averaged
+CLOSE = min(3000, STEPS)  # half-hours at the start that are shown enlarged
 
 
 def on_a_window(stream: streams.Stream) -> venn.Conformal:

@@ -3,7 +3,7 @@ Can a data frame go through the loop without being read wrong, or slowly?
 =========================================================================
 
 The same rows as a frame of pandas, of polars, an Arrow table, a Parquet file read in batches, and dicts: one answer.
-And what is said of columns that are no numbers::
+And the error messages for columns that are not numbers::
 
     python examples/frames.py
 """
@@ -25,7 +25,7 @@ names = list(car.features)
 
 
 def log_loss(stream):
-    """Return what a predictor that starts anew loses on the stream."""
+    """Return the log loss of a fresh predictor on the stream."""
     machine = venn.LeastSquaresSVM(venn.RBF(0.1), C=10, classes=car.classes)
     return venn.replay(stream, venn.TransductiveVenn(machine), progress=False)["TransductiveVenn"].log_loss[-1]
 
@@ -44,7 +44,7 @@ with tempfile.TemporaryDirectory() as folder:
     }.items():
         print(f"{name:18} log loss {log_loss(stream):.6f}")
 
-print("\nWhat is no number is refused, with what to do about it:")
+print("\nValues that are not numbers are refused, with advice:")
 for column in (["red", "blue"], [True, False], pandas.to_datetime(["2024-01-01", "2024-01-02"]), [1.0, None]):
     try:
         streams.from_arrays(pandas.DataFrame({"width": [0.5, 1.5], "other": column}), ["no", "yes"])

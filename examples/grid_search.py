@@ -2,8 +2,8 @@
 Which kernel says most about breast cancer, and does the chosen one keep what it claims?
 ========================================================================================
 
-scikit-learn's search over kernel widths, with the log loss of Venn probabilities as score. The guarantee wants a kernel
-chosen without a look at the examples that are counted: so 150 examples are for the search, and 200 others for the bag::
+scikit-learn's search over kernel widths, with the log loss of Venn probabilities as score. The guarantee needs a kernel
+chosen without looking at the examples that are counted: so 150 examples are for the search, 200 others for the bag::
 
     python examples/grid_search.py
 """
@@ -27,7 +27,7 @@ found = GridSearchCV(pipe, {"vennclassifier__kernel": widths}, scoring="neg_log_
 for kernel, score in zip(widths, found.cv_results_["mean_test_score"], strict=True):
     print(f"{kernel!s:<18} log loss {-score:.3f}")
 
-scaler, chosen = found.best_estimator_  # the scaler too is of the search alone
+scaler, chosen = found.best_estimator_  # the scaler, too, is fitted in the search alone
 chosen.set_params(rule=venn.prediction.CategoryClass()).fit(scaler.transform(X[bag]), y[bag])
 objects, labels = scaler.transform(X[new]), y[new]
 p, predicted = chosen.predict_proba(objects), chosen.predict(objects)

@@ -2,9 +2,9 @@
 Is the inductive Venn predictor valid online?
 =============================================
 
-Any single prediction is, whatever the schedule. A stream adds up its departures 1{y = 1} - P(1), P the row of the
-true label, and their sum should spread like that of a fair game: deviation sqrt(sum of P (1 - P)), called
-nominal here. Whether it does depends on when the scorer is trained and which examples calibrate it::
+Any single prediction is, whatever the schedule. Over a stream the departures 1{y = 1} - P(1), P the row of the
+true label, are added up, and their sum should spread like that of a fair game: deviation sqrt(sum of P (1 - P)),
+called nominal here. Whether it does depends on when the scorer is trained and which examples calibrate it::
 
     A  PrefixRestart       calibration starts empty at every training
     B  Prefix              train on the first 70 %, calibrate on the rest and what follows
@@ -12,9 +12,9 @@ nominal here. Whether it does depends on when the scorer is trained and which ex
     D  RandomAssignment    every example calibrates or trains for good
     E  FixedCalibration    one calibration set for ever
 
-Many streams of exchangeable examples, replayed by each; measured are the mean departure a step, which
-should be 0, and the spread of the sum as a multiple of the nominal one, beside what theory expects of one
-category (for D, sqrt(2 / 0.3 - 1) = 2.38 in the limit)::
+Each schedule replays many streams of exchangeable examples. Measured are the mean departure a step, which should be
+0, and the spread of the sum as a multiple of the nominal one, next to the theory for a single category (for D,
+sqrt(2 / 0.3 - 1) = 2.38 in the limit)::
 
     python examples/inductive_validity.py            # draws runs/inductive_validity.png when matplotlib is there
     python examples/inductive_validity.py --large    # long streams, many of them: some minutes
@@ -44,7 +44,7 @@ class OneCategory(ByScores):
 
 
 class Centroids:
-    """A machine of few lines: the score of a class is minus the squared distance to the mean of its examples."""
+    """A short machine: the score of a class is minus the squared distance to the mean of its examples."""
 
     classes = CLASSES
 
@@ -75,7 +75,7 @@ def sample(rng, n):
 
 
 def schedules(size, seed):
-    """Return the five; E with a calibration set of `size`."""
+    """Return the five schedules; E with a calibration set of `size`."""
     return {
         "A": PrefixRestart(FIRST),
         "B": Prefix(0.7, FIRST),
@@ -91,7 +91,7 @@ def departures(machine, taxonomy, name, runs, steps, size):
     D, V = np.empty((runs, steps)), np.empty((runs, steps))
     for run in range(runs):
         model = InductiveVenn(machine, taxonomy, schedules(size, run)[name])
-        if name == "E":  # from where the calibration set is full
+        if name == "E":  # from the step at which the calibration set is full
             model.learn_many(*sample(rng, FIRST + size))
         X, y = sample(rng, steps)
         block = model.replay_many(X, y)
@@ -117,13 +117,13 @@ def by_period(D, V):
 
 
 def theory(name, steps, size, draws=50):
-    """Return the spread over the nominal one that is expected in one category.
+    """Return the expected ratio of spread to nominal spread for a single category.
 
-    There the sum of departures is a sum over examples of weight times (label - rate): an example has
-    weight 1 when it is predicted, less its share in the frequencies that it helps to form later.
+    There the sum of departures is a sum over examples of weight times (label - rate): an example has weight 1 when it
+    is predicted, minus its share in the frequencies that it helps to form later.
     """
     if name in ("A", "B by period", "C"):
-        return 1.0  # theorems, for C of the variance alone
+        return 1.0  # theorems; for C about the variance only
     if name == "E":
         return math.sqrt(1 + (steps - 1) / (size + 1))
     squares, nominal, rng = [], 0.0, np.random.default_rng(1)

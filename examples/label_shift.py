@@ -2,10 +2,10 @@
 Half of the calibration set was of one class, and it is rare in use. Are the probabilities still right?
 =======================================================================================================
 
-The second of two classes is 1 example in 2 where a classifier is trained and calibrated, 1 in 20 where it is used; what
-each class looks like stays the same. To miss it costs four times as much as a false alarm. Three predictors are asked
-about the same objects: one that does not know, one that is told how often each class comes, one that finds it
-out from the objects, without labels. A fourth is calibrated where it is used, on every example of the rare class but
+The second of two classes is 1 example in 2 where a classifier is trained and calibrated, and 1 in 20 where it is used;
+each class looks the same in both places. Missing it costs four times as much as a false alarm. Three predictors
+predict the same objects: one without any correction, one that is given the class frequencies, one that estimates them
+from the objects, without labels. A fourth is calibrated where it is used, on every example of the rare class but only
 1 in 10 of the other::
 
     python examples/label_shift.py            # --quick: a third of the objects
@@ -24,7 +24,7 @@ from venn.priors import PriorShift, operational_priors
 BALANCED, RARE = (0.5, 0.5), (0.95, 0.05)
 N = 2000 if "--quick" in sys.argv else 6000
 COSTS = PriorShift.of_costs((1, 4))
-OFF = {}  # by name: how far the accuracy was from what was claimed
+OFF = {}  # by name: distance of the accuracy from the claim
 
 
 def drawn(n, proportions, seed):
@@ -32,7 +32,7 @@ def drawn(n, proportions, seed):
 
 
 def show(name, block, sets, y):
-    """Print what was claimed of the second class and of the predicted one, and how often sets missed the label."""
+    """Print the claims about the second class and the predicted one, and how often sets missed the label."""
     rare = block.probabilities[:, :, 1].mean(axis=0)  # under each of the two hypotheses
     hits, lower, upper = np.mean(np.array(block.labels) == y), block.lower.mean(), block.upper.mean()
     far = max(lower - hits, hits - upper, 0)

@@ -1,9 +1,9 @@
 """
-Which C of the machine does each data set want, and is the answer more than the luck of one order?
-==================================================================================================
+Which C is best for the machine on each data set, and is the answer more than the luck of one order?
+====================================================================================================
 
-Every combination of data set, C and shuffle is a task; processes of this machine do them side by side, and what is done
-is kept: run it again and it reads::
+Every combination of data set, C and shuffle is a task; processes of this machine do them in parallel, and results
+are kept: a second run only reads them::
 
     python examples/many_replays.py    # or with the address of a Dask scheduler, tcp://HOST:8786
 """

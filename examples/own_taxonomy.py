@@ -22,7 +22,7 @@ class Claims(ByScores):
     pointwise = True  # a category depends on the example's own scores alone
 
     def categories(self, scores):
-        scores = scores.round(6)  # so that no category hangs on the last bits
+        scores = scores.round(6)  # so that no category depends on the last bits
         return scores.argmax(axis=1) + scores.shape[1] * ((scores > 0).sum(axis=1) == 1)
 
     def class_of(self, category, c):

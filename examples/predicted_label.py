@@ -3,7 +3,7 @@ May one read [lower, upper] as bounds on the chance that the predicted label is 
 ======================================================================================
 
 With deleted scores of a machine that deletes exactly, yes, if the label is the class of the category; not if it is
-the class that looks best over all hypotheses. Thousands of single steps say so::
+the class that looks best over all hypotheses. Thousands of single steps show it::
 
     python examples/predicted_label.py --runs 25000
 """
@@ -25,7 +25,7 @@ RULES = {"class of the category": venn.prediction.CategoryClass(), "best row mea
 
 
 def single_steps(c, n, d, signal, runs):
-    """Return, for each rule, (runs, 4): hit, lower, upper, hit less the realised probability of the label."""
+    """Return, for each rule, (runs, 4): hit, lower, upper, hit minus the realised probability of the label."""
     rng = np.random.default_rng(0)
     rows = {name: np.empty((runs, 4)) for name in RULES}
     for run in range(runs):

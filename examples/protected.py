@@ -2,9 +2,9 @@
 Can the forecasts of an overconfident predictor be made better without trusting anything new?
 =============================================================================================
 
-Platt scaling fitted to an SVM's own training scores is too bold: on pima it claims more than it gets right. Protected
-around it, its cumulative loss can never be worse by more than ln 2 = 0.69, on any data; here it is far better. Platt
-on deleted scores, which is not overconfident, shows how much protection costs where there is nothing to gain::
+Platt scaling fitted to an SVM's own training scores is too bold: on pima it claims more than it gets right. With
+`Protected` around it, its cumulative loss can never be worse by more than ln 2 = 0.69, on any data; here it is far
+better. Platt on deleted scores, which is not overconfident, shows what protection costs if there is nothing to gain::
 
     STREAMS_DATA=folder python examples/protected.py
 """

@@ -3,7 +3,7 @@ Do river's evaluation and our own loop see the same predictor?
 ==============================================================
 
 One stream, one predictor: by ``evaluate.progressive_val_score`` and by ``venn.replay``. Then late labels, a scaler of
-river's in front of it, a classifier of river's beside ours in one panel, and classes that come undeclared::
+river in front of it, a classifier of river next to ours in one panel, and undeclared classes::
 
     python examples/river_progressive.py
 """
@@ -50,7 +50,7 @@ scaled, inside = metrics.LogLoss(), preprocessing.StandardScaler() | model.clone
 evaluate.progressive_val_score(rows, inside, scaled)
 print(f"behind a scaler that learns    {scaled.get():.4f}  no guarantee: it treats old and new examples differently")
 
-# Classes need not be declared: when a label comes that is new, the function makes the predictor again.
+# Classes need not be declared: when a new label comes, the function makes the predictor again.
 growing, known = venn.RiverClassifier(predictor), 0
 segments = streams.from_river(datasets.ImageSegments(), scale=True).take(200)
 for n, (values, y) in enumerate(segments, 1):

@@ -2,16 +2,16 @@
 Which way from the scores of a support vector machine to probabilities is best?
 ===============================================================================
 
-And was it so in 2004? Rueping compared eight scalings of SVM scores with kernel logistic regression on eleven data
-sets. Here is the same comparison on the seven public ones, with isotonic regression, beta calibration, temperature, and
-Venn-Abers predictors beside::
+And was it the same in 2004? Rueping compared eight scalings of SVM scores with kernel logistic regression on eleven
+data sets. This is the same comparison on the seven public ones, with isotonic regression, beta calibration,
+temperature, and Venn-Abers predictors added::
 
     python examples/rueping_2004.py            # docs/rueping.md and docs/rueping.png
     python examples/rueping_2004.py --quick    # three small sets, five folds, under a minute; into runs/
     python examples/rueping_2004.py --scores train    # maps fitted to the machine's own training scores: biased
 
-Every result is kept in a folder; after an interruption the same command goes on where it stopped, and computes
-nothing twice. The data are read from the folder that ``$STREAMS_DATA`` names, or downloaded.
+Every result is kept in a folder; after an interruption the same command continues where it stopped, and computes
+nothing twice. The data are read from the folder in ``$STREAMS_DATA``, or downloaded.
 """
 
 import argparse
@@ -29,7 +29,7 @@ FIRST, LAST = "<!-- tables: written by examples/rueping_2004.py -->", "<!-- end 
 
 
 def written(path, lines):
-    """Write the lines between the markers of a file, which keeps what people wrote around them."""
+    """Write the lines between the markers of a file; the text that people wrote around them stays."""
     text = path.read_text() if path.exists() else f"# The comparison of Rueping (2004)\n\n{FIRST}\n{LAST}\n"
     if FIRST not in text or LAST not in text:
         raise ValueError(f"{path} must have the lines {FIRST!r} and {LAST!r}, between which the tables go")
@@ -44,7 +44,7 @@ def arguments(given=None):
     parser.add_argument("--data", nargs="+", choices=sets.PUBLISHED, metavar="SET", help="by default all seven")
     parser.add_argument("--scores", choices=["cross", "train"], default="cross", help="what maps are fitted to")
     parser.add_argument("--jobs", type=int, default=1, help="processes; some 2 GB of memory each for mushroom")
-    parser.add_argument("--cache", type=Path, default=Path("runs/rueping"), help="folder of the results kept")
+    parser.add_argument("--cache", type=Path, default=Path("runs/rueping"), help="folder of kept results")
     parser.add_argument("--out", type=Path, help="folder of tables and figure: docs, or runs if not all is run")
     args = parser.parse_args(given)
     args.data = tuple(args.data or (QUICK if args.quick else sets.PUBLISHED))
@@ -69,7 +69,7 @@ def main(given=None):
                 lambda task: progress.update(bar, advance=1, description="{}, {}, fold {}".format(*task)),
             )
     except KeyboardInterrupt:
-        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command goes on") from None
+        raise SystemExit(f"stopped; results so far are in {args.cache}: the same command continues") from None
     store = Store(args.cache)
     data = [sets.load(name, store) for name in study.data]
     chosen = {(one.name, kernel): choices(one, kernel, store) for one in data for kernel in tables.NAMES}
@@ -92,7 +92,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes 20 minutes on two cores, and is not run here. :doc:`What it found </rueping>`:
+# It takes 20 minutes on two cores, so it does not run here. :doc:`Its results </rueping>`:
 #
 # .. image:: /rueping.png
 #    :alt: Mean ranks here and in the paper; cross-entropy of every method on every set

@@ -2,17 +2,17 @@
 Which scaling of SVM scores can I believe when examples come one at a time?
 ===========================================================================
 
-Rueping (2004) compared scalings by cross-validation; Lambrou, Papadopoulos & Gammerman (2012) drew, for a few of them
-and Venn predictors, what was claimed along a stream beside how often it was right. Here all scalings stand in one
-panel, on car and wine_red and on the seven public sets of Rueping, twice: fitted to the training scores of an
-ordinary SVM, the published way, and to the exact deleted scores of a least-squares SVM, which no example has helped
-to make for itself::
+Rueping (2004) compared scalings by cross-validation. Lambrou, Papadopoulos & Gammerman (2012) drew, for a few of them
+and Venn predictors, what was claimed along a stream and how often it was right. Here all scalings stand in one panel,
+on car and wine_red and on Rueping's seven public sets, twice: fitted to the training scores of an ordinary SVM, the
+published way, and to the exact deleted scores of a least-squares SVM, in which no example influences its own
+score::
 
     python examples/scalers_online.py            # docs/scalers_online.md and docs/scalers_online.png
     python examples/scalers_online.py --quick    # 60 examples of two sets; into runs/
 
-The record of every stream is kept in a folder; after an interruption the same command goes on with the stream at
-which it stopped. The data are read from the folder that ``$STREAMS_DATA`` names, or downloaded.
+The record of every stream is kept in a folder; after an interruption the same command continues with the stream at
+which it stopped. The data are read from the folder in ``$STREAMS_DATA``, or downloaded.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from studies.store import Store
 import streams
 import venn
 
-EDITION = 1  # to be raised when a record would come out otherwise with the same settings
+EDITION = 1  # raise it when a record would change with the same settings
 SHUFFLE, LONGEST, PREFIX, SHARE = 0, 2000, 200, 5
 OWN = ("car", "wine_red")
 FULL = (*OWN, "diabetes", "liver", "ionosphere", "promoters", "digits", "mushroom", "covtype")
@@ -63,7 +63,7 @@ VENN = {"Training scores": "Venn", "Deleted scores": "Venn-Abers"}
 # Two maps from every source, on both machines where it makes a difference: is it the machine or the source?
 BOTH = ("Platt", "isotonic, step")
 MORE = ((HINGE, "deleted"), (HINGE, "cross-fitted"), (HINGE, "held out"), (SQUARES, "training"))
-BEYOND = 3.29  # deviations that chance exceeds once in a thousand
+BEYOND = 3.29  # deviations that chance exceeds once in a thousand cases
 FIRST, LAST = "<!-- tables: written by examples/scalers_online.py -->", "<!-- end of the tables -->"
 
 
@@ -98,7 +98,7 @@ def opened(name, folder):
 
 
 def machines(name, stream):
-    """Return both machines, the stream that they are for, and how many examples went to the choice of parameters."""
+    """Return both machines, their stream, and how many examples were used to choose parameters."""
     if name in SETTINGS:
         hinge, squares = SETTINGS[name]
         makers = (venn.OneVsAllSVM, hinge), (venn.LeastSquaresSVM, squares)
@@ -109,7 +109,7 @@ def machines(name, stream):
 
 
 def replayed(name, steps, folder):
-    """Return the record of a stream of at most `steps` examples, made now or kept from another time."""
+    """Return the record of a stream of at most `steps` examples, made now or earlier."""
     settings = EDITION, name, steps, SHUFFLE, PREFIX, SHARE, SETTINGS.get(name), MAPS, SOURCES, WAYS, BOTH, MORE
     path = folder / f"{name}-{hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}.npz"
     if path.exists():
@@ -128,17 +128,17 @@ def replayed(name, steps, folder):
     return record
 
 
-# What came out ---------------------------------------------------------------------------------------------------
+# Results ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Fared:
-    """How one predictor fared on one stream: means over its steps."""
+    """The results of one predictor on one stream: means over its steps."""
 
     accuracy: float
     claimed: float  # probability of the predicted label by the point forecast
     deviations: float  # of claimed - accuracy, in standard deviations that the claims themselves imply
-    log_loss: float  # in nats, over the steps where it is finite
+    log_loss: float  # in nats, over the steps with finite loss
     infinite: int  # steps whose true label had probability 0
     brier: float
     lower: float
@@ -146,12 +146,12 @@ class Fared:
 
     @property
     def gap(self):
-        """Claimed less accuracy: positive is too bold."""
+        """Claimed minus accuracy: positive is too bold."""
         return self.claimed - self.accuracy
 
     @property
     def outside(self):
-        """How far the accuracy is outside the band of a Venn predictor, with the sign of `gap`."""
+        """Distance of the accuracy from a Venn predictor's band, with the sign of `gap`."""
         return max(self.lower - self.accuracy, 0.0) + min(self.upper - self.accuracy, 0.0)
 
     @classmethod
@@ -161,7 +161,7 @@ class Fared:
         steps = curves.per_step
         excess = (steps.confidence - steps.hit).sum()
         variance = (steps.confidence * (1 - steps.confidence)).clip(0).sum()
-        # Whoever is always certain has no deviation to spare; rounding of sums is no departure.
+        # A predictor that is always certain has no deviation; rounding of sums is no departure.
         with np.errstate(divide="ignore"):
             deviations = excess / np.sqrt(variance) if abs(excess) > 1e-9 else 0.0
         possible = steps.probability > 0
@@ -173,7 +173,7 @@ class Fared:
 
 
 def names_of(way):
-    """Return the predictors that are shown for a way to come by scores: by title their names in the panel."""
+    """Return the predictors shown for a source of scores: their names in the panel by title."""
     return {VENN[way]: VENN[way]} | {name: key(name, *WAYS[way]) for name in MAPS}
 
 
@@ -195,7 +195,7 @@ def streams_table(records):
 
 
 def losses(finite, infinite):
-    """Return cells for a mean log loss over the steps where it is finite, and the number of the others."""
+    """Return cells for a mean log loss over the steps with finite loss, and the number of the others."""
     return f"∞ ({finite:.3f})" if infinite else f"{finite:.3f}", str(infinite or "")
 
 
@@ -226,7 +226,7 @@ def summary_table(fared, ways):
 
 
 def bands_table(fared, streams_):
-    """Return the table of what the Venn predictors claim: bands."""
+    """Return the table of the Venn predictors' claims: bands."""
     rows = []
     for stream in streams_:
         row = [stream]
@@ -239,7 +239,7 @@ def bands_table(fared, streams_):
 
 
 def stream_table(fared, stream):
-    """Return the table of one stream: both ways, one line for each scaling."""
+    """Return the table of one stream: both sources, one line for each scaling."""
     rows = []
     for way in WAYS:
         for title, name in names_of(way).items():
@@ -273,7 +273,7 @@ def document(records, fared):
 
 
 def written(path, lines):
-    """Write the lines between the markers of a file, which keeps what people wrote around them."""
+    """Write the lines between the markers of a file; the text that people wrote around them stays."""
     text = path.read_text() if path.exists() else f"# Scalings of SVM scores along a stream\n\n{FIRST}\n{LAST}\n"
     if FIRST not in text or LAST not in text:
         raise ValueError(f"{path} must have the lines {FIRST!r} and {LAST!r}, between which the tables go")
@@ -284,7 +284,7 @@ def written(path, lines):
 
 # The figure ------------------------------------------------------------------------------------------------------
 
-# Okabe and Ito's colours, told apart by everybody; one for each kind of scaling, and a marker within it.
+# Okabe and Ito's colours, which everybody can distinguish; one for each kind of scaling, and a marker within it.
 KINDS = {
     "Venn predictor": ("#000000", ("Venn", "Venn-Abers")),
     "smooth, fitted": ("#0072B2", ("Platt", "beta calibration", "temperature", "Beta-2", "Beta")),
@@ -292,11 +292,11 @@ KINDS = {
     "fixed within the margin": ("#009E73", ("Softmax", "01", "PP")),
 }
 COLOURS = {name: colour for colour, names in KINDS.values() for name in names}
-UNDRAWN = 8  # one part in so many of a path is not drawn: at the beginning it only jumps about
+UNDRAWN = 8  # the first part of a path, 1 in this many, is not drawn: it only jumps about
 
 
 def spread_out(heights, apart):
-    """Return heights in the same order, at least `apart` from each other, moved as little as may be."""
+    """Return heights in the same order, at least `apart` from each other, moved as little as possible."""
     order = np.argsort(heights, kind="stable")
     steps = apart * np.arange(len(order))
     places = np.empty(len(order))
@@ -317,7 +317,7 @@ def paths(record, way):
 
 
 def points(one, title):
-    """Return claimed less accuracy in percentage points and as text; of bands, what is outside and half the width."""
+    """Return claimed minus accuracy in percentage points and as text; for bands, the excess and half the width."""
     if title not in VENN.values():
         return 100 * one.gap, f"{100 * one.gap:+.1f}"
     outside = 100 * one.outside
@@ -354,7 +354,7 @@ def draw_paths(axes, record, way, x_limits, y_limits):
 
 
 def draw_gaps(axes, fared, way, streams_):
-    """Draw claimed less accuracy at the end of every stream, as colours and numbers; of bands, what is outside."""
+    """Draw claimed minus accuracy at the end of every stream, as colours and numbers; for bands, the excess."""
     names = names_of(way)
     gaps = np.empty((len(names), len(streams_)))
     for row, (title, name) in enumerate(names.items()):
@@ -410,7 +410,7 @@ def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_STEPS} examples of {' and '.join(QUICK)}")
     parser.add_argument("--data", nargs="+", choices=FULL, metavar="STREAM", help=f"of {', '.join(FULL)}")
-    parser.add_argument("--cache", type=Path, default=Path("runs/scalers_online"), help="folder of the records kept")
+    parser.add_argument("--cache", type=Path, default=Path("runs/scalers_online"), help="folder of kept records")
     parser.add_argument("--out", type=Path, help="folder of table and figure: docs, or runs if not all is run")
     args = parser.parse_args(given)
     names = QUICK if args.quick else tuple(args.data or FULL)
@@ -419,7 +419,7 @@ def main(given=None):
     try:
         records = {name: replayed(name, QUICK_STEPS if args.quick else LONGEST, args.cache) for name in names}
     except KeyboardInterrupt:
-        raise SystemExit(f"stopped; records so far are in {args.cache}: the same command goes on") from None
+        raise SystemExit(f"stopped; records so far are in {args.cache}: the same command continues") from None
     fared = {(stream, name): Fared.of(record, name) for stream, record in records.items() for name in record}
     lines = document(records, fared)
     print("\n".join(lines))
@@ -444,7 +444,7 @@ def main(given=None):
 if __name__ == "__main__":
     main()
 # %%
-# It takes 12 minutes, and is not run here. :doc:`What it found </scalers_online>`:
+# It takes 12 minutes, so it does not run here. :doc:`Its results </scalers_online>`:
 #
 # .. image:: /scalers_online.png
 #    :alt: Claimed probability against accuracy along a stream, and at the end of nine streams

@@ -2,10 +2,10 @@
 Texts over thousands of words: may rows stay sparse, and is accuracy what was claimed?
 ======================================================================================
 
-Short texts on three subjects are made up, which share most of their words. Scikit-learn's tf-idf weights, fitted to
-other texts, turn each one into a sparse row of which one number in a hundred is not 0. A least-squares machine with the
-linear kernel learns them one by one, and keeps them sparse. A Venn predictor says before each label what accuracy it
-claims. The same machine on rows made dense says the same, to the last bit::
+Random texts on three subjects share most of their words. Scikit-learn's tf-idf weights, fitted to other texts, turn
+each one into a sparse row in which one number in a hundred is not 0. A least-squares machine with the linear kernel
+learns them one by one, and keeps them sparse. Before each label a Venn predictor says what accuracy it claims. The
+same machine on dense rows gives the same answers, to the last bit::
 
     python examples/sparse_text.py
 """
@@ -52,7 +52,7 @@ def main() -> None:
     written, labels = texts(TEXTS, seed=2)
     X = vectorizer.transform(written)
     sparse = [X[i : i + 1] for i in range(TEXTS)]
-    replayed(sparse[:5], labels[:5])  # compiled before it is timed
+    replayed(sparse[:5], labels[:5])  # compile before timing
 
     predictions, machine, seconds = replayed(sparse, labels)
     hits = np.array([p.label == y for p, y in zip(predictions, labels, strict=True)])

@@ -1,4 +1,4 @@
-"""Data frames from wherever they come: in memory, in files, as streams of Arrow's or one after the other."""
+"""Data frames, opened wherever they come from: memory, files, Arrow streams, or an iterable of frames."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 BLOCK = 4096
-"""Rows turned into numbers at a time: so many share the overhead of a frame, which makes half the time at 1024."""
+"""Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time."""
 FILES = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
 
 Opened = tuple[Callable[[Sequence[str]], Iterator[Any]], list[Any], bool]
 
 
 def columns_of(X: Any) -> list[Any] | None:
-    """Return the column names of a data frame of any kind, None for anything else; nothing is imported for it."""
-    if not hasattr(type(X), "columns"):  # of the class, as a lazy frame of polars warns when it is asked itself
+    """Return the column names of a data frame of any kind, None for anything else; imports nothing."""
+    if not hasattr(type(X), "columns"):  # the class is asked: a lazy polars frame itself would warn
         return None
     if hasattr(X, "collect_schema"):
         return list(X.collect_schema().names())
-    return list(X.column_names if hasattr(X, "column_names") else X.columns)  # those of Arrow's `columns` are data
+    return list(X.column_names if hasattr(X, "column_names") else X.columns)  # Arrow's `columns` holds data
 
 
 def eager(X: Any, where: str) -> Any:
@@ -45,7 +45,7 @@ def eager(X: Any, where: str) -> Any:
 
 
 def source(frames: Any) -> Opened:
-    """Return what starts reading, given the columns needed; the names of all columns; whether it can start but once."""
+    """Return a function that opens the columns it is given, all column names, and whether it can open only once."""
     if isinstance(frames, str | os.PathLike):
         return _file(Path(frames))
     if isinstance(frames, str | bytes | Mapping | np.ndarray):
@@ -69,7 +69,7 @@ def source(frames: Any) -> Opened:
 
 
 def _iterable(frames: Any) -> Opened:
-    """Open frames that come one after the other; the first tells the columns."""
+    """Open an iterable of frames; the first frame shows the columns."""
     if not isinstance(frames, Iterable):
         raise TypeError(f"frames must be a data frame, a file, or batches of frames, got {frames!r}")
     iterator = iter(frames)
@@ -79,22 +79,22 @@ def _iterable(frames: Any) -> Opened:
     columns = columns_of(first)
     if columns is None:
         raise TypeError(f"frames must be a data frame, a file, or batches of frames, got a batch {first!r}")
-    # What was opened for the first frame is read on by the first loop: to open may cost, or cut a file short.
+    # The first loop continues with the iterator opened here: opening again may be slow, or cut a file short.
     opened = [_resumed([first], iterator)]
     again = iter if iterator is not frames else None
     return lambda wanted: opened.pop() if opened or again is None else again(frames), columns, again is None
 
 
 def _resumed(held: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
-    """Yield the frame held, which is let go of then, and the rest."""
+    """Yield the held frame, release it, then yield the rest."""
     yield held.pop()
     yield from rest
 
 
 def _gathered(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield record batches of one schema as tables, small ones together: a batch of one row costs as much as a block.
+    """Yield record batches of one schema as tables, joining small ones: a batch of one row costs as much as a block.
 
-    Frames that a program gives one after the other are not gathered, as it may want the rows of each at once.
+    Frames that a program gives one after the other are not joined: it may want the rows of each at once.
     """
     table = _pyarrow().Table
     held: list[Any] = []
@@ -119,7 +119,7 @@ def _file(path: Path) -> Opened:
     from pyarrow import dataset
 
     table = dataset.dataset(path, format=form)
-    # Nothing is read ahead: what is not asked for is not held.
+    # Nothing is read ahead, so nothing unused is held in memory.
     return (
         lambda wanted: _gathered(table.to_batches(columns=list(wanted), batch_readahead=1, fragment_readahead=1)),
         list(table.schema.names),
@@ -128,7 +128,7 @@ def _file(path: Path) -> Opened:
 
 
 def _reader(frames: Any) -> Any:
-    """Return the reader of an Arrow stream; that of a column alone is refused."""
+    """Return the reader of an Arrow stream; refuse a stream of a single column."""
     pyarrow = _pyarrow()
     try:
         return pyarrow.RecordBatchReader.from_stream(frames)

@@ -1,4 +1,4 @@
-"""What is known of the data sets that have names: `catalogue.toml`, read."""
+"""Descriptions of the named data sets, read from `catalogue.toml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Where = Literal["generated", "packaged", "local", "cached", "download"]
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetInfo:
-    """What is known of a named data set before it is loaded.
+    """Describes a named data set without loading it.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Published:
     schema: Mapping[str, Kind] = field(default_factory=dict)
 
     def info(self) -> DatasetInfo:
-        """Return what is known before loading."""
+        """Return the description, without loading the set."""
         return DatasetInfo(
             name=self.name,
             rows=self.rows,

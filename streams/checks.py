@@ -1,4 +1,4 @@
-"""Values, labels and names: their types, and what must hold of them wherever they come from."""
+"""Types and checks of values, labels and names, shared by all sources."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 Objects = Any
 """(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
 Integers = NDArray[np.int64]
-MANY = 30  # distinct labels that are taken for classes, whatever the number of rows
+MANY = 30  # up to so many distinct labels are classes, whatever the number of rows
 
 
 def is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, NaT or pandas.NA: what stands for a missing value where values are no text.
+    """Whether it is None, NaN, NaT or pandas.NA, which mark a missing value where values are not text.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA has no truth value
         return True
-    except ValueError:  # nor has an array, which is there
+    except ValueError:  # nor has an array, which is not missing
         return False
 
 
@@ -49,7 +49,7 @@ def is_finite(number: Any) -> bool:
 
 
 def label_key(label: Label) -> tuple[bool, Label]:
-    """Return what to look a label up by: by the label alone, Python takes True for 1.
+    """Return a dictionary key for the label that distinguishes True from 1, which Python takes for equal.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def real_number(name: str, value: Any, least: float = -inf, most: float = inf) -
 
 
 def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
-    """Return the labels in sorted order: by value where every one is a number or the text of one.
+    """Return the labels sorted: by value if each one is a number or the text of a number.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
 
 
 def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...]:
-    """Return the labels of so many rows in sorted order, as classes; refuse what is rather a number or a name of a row.
+    """Return the sorted labels as classes; refuse labels that look like numbers to predict or names of rows.
 
     Examples
     --------

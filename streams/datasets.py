@@ -36,8 +36,8 @@ def load(
     name : str
         One of the names that `datasets` lists.
     shuffle : int, optional
-        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the file's order,
-        which in many sets is sorted by class and so far from exchangeable: see their notes.
+        Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the file's order. In many
+        sets that order is sorted by class, so far from exchangeable: see their notes.
     scale : bool or Scaling, default True
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
         ever fitted on the past of the stream: see `Scaling` for why.
@@ -73,7 +73,7 @@ def load(
 
 
 def datasets() -> list[DatasetInfo]:
-    """Return what is known of every named data set; reads no data.
+    """Describe every named data set without reading any data.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an example is to a stream: the scaling of its features, and the rows of a table one by one."""
+"""Examples in a fixed order (`Stream`), and the fixed scaling of their features (`Scaling`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from streams.checks import Floats, Integers, Label, Objects, whole_number
 class Scaling:
     """A fixed affine map of each feature: (x - mean) / deviation.
 
-    A valid prediction needs every step before it to be fixed beforehand or to treat all examples
-    alike. A scaler fitted on the past of a stream does neither: the newest example is scaled by
-    numbers that the older ones helped to make and it did not. So the package offers only a scaling
-    given beforehand (this class) and the standardisation of the whole stream (`Scaling.whole`),
-    whose numbers do not depend on the order of the examples.
+    Predictions are valid only if every step before them is fixed beforehand or treats all examples
+    alike. A scaler fitted on the past of a stream does neither: it scales the newest example by
+    numbers computed from the older ones only. So the package offers only a scaling given beforehand
+    (this class) and the standardisation of the whole stream (`Scaling.whole`), whose numbers do not
+    depend on the order of the examples.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Scaling:
         return cls(mean, deviation)
 
     def __call__(self, X: Objects) -> Objects:
-        """Return the scaled copy of X, (n, d) or (d,); one that is sparse stays so, for it needs a mean of 0."""
+        """Return a scaled copy of X, (n, d) or (d,). A sparse X stays sparse and so needs a mean of 0."""
         if X.shape[-1] != len(self.mean):
             raise ValueError(f"X must have {len(self.mean)} features, as the scaling has, got {X.shape[-1]}")
         if sparse.is_sparse(X):
@@ -129,7 +129,7 @@ class Stream:
     Parameters
     ----------
     X : (n, d) float64, or scipy.sparse.csr_array of that
-        One row for each example. Rows of a sparse one come as csr_array of shape (1, d).
+        One row for each example. Rows of a sparse X come as csr_array of shape (1, d).
     y : (n,) int64
         Positions of the labels in `classes`.
     classes : sequence of labels
@@ -137,7 +137,7 @@ class Stream:
     features : sequence of d str
     name : str
     scaling : Scaling, optional
-        What was applied to X; apply it to objects that come later.
+        The scaling applied to X; apply it to later objects too.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class Stream:
         return self._select(order, f".shuffle({seed})")
 
     def take(self, n: int) -> Stream:
-        """Return the first n examples; the classes stay, seen or not.
+        """Return the first n examples; all classes stay, even those that do not occur among them.
 
         Raises ValueError or TypeError when n is not an integer from 1 to len(stream).
         """
@@ -212,7 +212,7 @@ class Stream:
         return self._select(slice(n), f".take({n})")
 
     def drop(self, n: int) -> Stream:
-        """Return the examples after the first n: what is left when those went to tuning.
+        """Return the examples after the first n, for instance when the first n were used for tuning.
 
         Raises ValueError or TypeError when n is not an integer from 0 to len(stream) - 1.
         """

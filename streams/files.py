@@ -1,4 +1,4 @@
-"""Where a published data file lies: the user's folder, the cache, or a server; always checked."""
+"""Finds published data files in the user's folder, the cache or on a server; always checks their content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _verified: dict[tuple[str, int, int], str] = {}
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file known by its content.
+    """A published file, identified by its checksum.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ class DataFile:
         url = base_url.rstrip("/") + "/" + quote(self.name)
         target = self._cached()
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Written under another name and renamed when complete and checked: whoever looks into the
-        # cache, at any time and from any process, finds the right file or none.
+        # Written under another name and renamed when complete and checked: at any time, any process finds
+        # the right file in the cache, or none.
         handle, part = tempfile.mkstemp(prefix=self.name + ".", suffix=".part", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as output:
@@ -121,7 +121,7 @@ class DataFile:
             request = urllib.request.Request(url, headers={"User-Agent": "vennstream"})
             with _opener().open(request, timeout=TIMEOUT) as response:
                 promised = int(response.headers.get("Content-Length") or self.size)
-                # One block more than expected shows that the file is another one, however long.
+                # One block more than expected shows that it is another file; the rest is not read.
                 while received <= self.size and (block := response.read(1 << 16)):
                     output.write(block)
                     digest.update(block)
@@ -149,7 +149,7 @@ def cache_folder() -> Path:
 
 
 def _checksum(path: Path) -> str:
-    """Return the sha256 of a file, computed once for as long as the file stays as it is."""
+    """Return the sha256 of a file, computed again only if the file has changed."""
     status = path.stat()
     key = (str(path.resolve()), status.st_mtime_ns, status.st_size)
     if key not in _verified:

@@ -1,4 +1,4 @@
-"""What a message looks like: names and kinds of its features, its classes, and the decoder of text into both."""
+"""The form of messages: features, their kinds, classes; and the decoder from text to objects and labels."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ Parts = tuple[Identity | None, Floats | None, Label | None]
 
 @dataclass(frozen=True)
 class Form:
-    """What the messages of a live source look like.
+    """Declares the features, classes and scaling of a live source's messages.
 
-    Everything is declared: a stream that has not come yet has no median, no set of values, no mean of its own
-    that could be computed beforehand (see `Scaling`).
+    Everything is declared beforehand: a stream that is still to come has no median, set of values or mean that
+    could be computed first (see `Scaling`).
 
     Parameters
     ----------
     features : sequence of distinct str, optional
-        Names of the object's values, in order. They are required for objects that come as names with values,
-        and by default the columns of a CSV file but label and id. Without names the first object fixes how
-        many values there are.
+        Names of the object's values, in order. Required where objects are mappings from name to value. For a CSV
+        file the default is all columns except label and id. Without names the first object fixes the number of
+        values.
     classes : sequence of labels, optional
-        The label set; no two look alike as text. A label outside it is refused, and where a source holds text
-        only, a label is the class that looks like it. Without classes any text, number or truth value is a
-        label.
+        The label set, distinct as text. A label outside it is refused. Where a source holds text only, a label is
+        the class with the same text. Without classes any text, number or truth value is a label.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         As in `from_csv`. A Nominal needs its values and a Numeric a number to fill. Features are Numeric
         otherwise.
@@ -45,7 +44,7 @@ class Form:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -118,7 +117,7 @@ class Decoder:
             self.name(tuple(form.features))
 
     def name(self, features: tuple[str, ...]) -> None:
-        """Settle the names of the object's values."""
+        """Fix the names of the object's values."""
         schema = self._form.schema or {}
         for feature in schema:
             if feature not in features:
@@ -130,7 +129,7 @@ class Decoder:
             raise ValueError("schema must leave a feature, but skips every one")
 
     def json(self, text: str | bytes) -> Parts:
-        """Return the parts of a JSON object with id, x and y, absent or null where unknown; other keys are left."""
+        """Return id, x and y of a JSON object, each None where absent or null; other keys are ignored."""
         if isinstance(text, bytes):
             text = utf8(text)  # json.loads would guess at UTF-16 and UTF-32
         try:
@@ -149,7 +148,7 @@ class Decoder:
         )
 
     def parts(self, identity: Identity | None, x: Floats | None, y: Label | None) -> Parts:
-        """Return them, or raise unless they make a question, an answer or an example."""
+        """Return the three parts, or raise unless they make a question, an answer or an example."""
         if x is None and y is None:
             raise ValueError("must have x, y or both, got neither")
         if x is None and identity is None:
@@ -188,7 +187,7 @@ class Decoder:
         return encoded
 
     def label(self, y: Any) -> Label:
-        """Return the label that JSON shows."""
+        """Return the label for a value read from JSON."""
         if not isinstance(y, str | int | float):
             raise ValueError(f"y must be text, a number or a truth value, got {_short(y)}")
         if isinstance(y, float) and not isfinite(y):
@@ -201,7 +200,7 @@ class Decoder:
         return _unicode("y", y) if isinstance(y, str) else y
 
     def text_label(self, text: str) -> Label | None:
-        """Return the class that looks like `text`, None for a missing one."""
+        """Return the class whose text is `text`, None for a missing label."""
         if self._form.classes is not None and text in self._texts:
             return self._texts[text]
         if text in MISSING:
@@ -294,7 +293,7 @@ def to_json(id: Identity | None = None, x: object = None, y: Label | None = None
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or both x and y are missing.
+        A parameter is not as described, or both x and y are missing.
 
     Examples
     --------
@@ -348,7 +347,7 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unicode(name: str, text: str) -> str:
-    # JSON's \ud800 makes half a character, which no file and no data base takes.
+    # JSON's \ud800 is half a character, which no file and no database can hold.
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError(f"{name} must be whole Unicode characters, got {_short(text)}")
     return text

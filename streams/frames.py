@@ -1,4 +1,4 @@
-"""Data frames of every kind, whole or in batches: blocks of rows as numbers, every column checked by name and type."""
+"""Streams of data frames, whole or in batches: rows become numbers in blocks, all names and types are checked."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class FrameStream:
                 yield x, self.classes[code]
 
     def blocks(self) -> Iterator[tuple[Floats, Integers]]:
-        """Yield the rows a block at a time, for what learns many at once.
+        """Yield the rows in blocks, for models that learn many rows at once.
 
         Yields
         ------
@@ -93,9 +93,9 @@ class FrameStream:
         Raises
         ------
         ValueError, TypeError
-            By a batch whose columns, types, values or labels are not as declared; rows before its block have come.
+            Columns, types, values or labels of a batch are not as declared; earlier blocks have been yielded.
         RuntimeError
-            The frames could be read only once, and were (a ValueError where others did, and nothing is left).
+            The frames can be read only once, and this stream has read them (ValueError if something else has).
         """
         if self._once and self._open is _spent:
             raise RuntimeError(f"{self.name} could be read only once and was: pass a list, a file or a whole frame")
@@ -105,7 +105,7 @@ class FrameStream:
         row, number = 0, -1
         for number, native in enumerate(frames):
             where = f"{self.name}, batch {number}" if number else self.name
-            distinct_names(f"{where}, columns", map(str, columns_of(native) or ()))  # narwhals says it less well
+            distinct_names(f"{where}, columns", map(str, columns_of(native) or ()))  # clearer than narwhals' message
             frame = eager(native, where)
             columns = [str(column) for column in frame.columns]
             self._check(columns, where)
@@ -173,12 +173,12 @@ def from_frames(
 ) -> FrameStream:
     """Return a stream over the rows of data frames that come in batches, in bounded memory.
 
-    Columns become numbers in blocks of 4096 rows, then the rows of a block are handed out: tens of times faster than
-    to ask a frame for one row after the other. Every batch is checked: names and order of its columns, their types,
-    every value. Text, truth values, dates, categories and missing values are refused, with what to do about them.
+    Columns become numbers in blocks of 4096 rows, whose rows are then yielded one by one: tens of times faster than
+    asking a frame for each row. Every batch is checked: names and order of its columns, their types, every value.
+    Text, truth values, dates, categories and missing values are refused, and the message says what to do.
 
-    All is declared beforehand, as rows that have not come yet have no set of labels, no median and no mean: see
-    `Form`. For a frame in memory whose labels may be looked up, there is `from_arrays(frame[features], frame[label])`.
+    Everything is declared beforehand: rows that are still to come have no known labels, median or mean (see `Form`).
+    For a frame in memory, whose labels can be looked up, there is `from_arrays(frame[features], frame[label])`.
 
     Parameters
     ----------
@@ -187,17 +187,17 @@ def from_frames(
         .arrow or .feather file, of which only the columns needed are read; a polars `LazyFrame`; a pyarrow
         `RecordBatchReader` or anything else with an Arrow stream; or any iterable of frames and record batches. An
         iterator or reader can be read once, the others start anew at every loop. The small batches of a file, table
-        or Arrow stream are put together; frames of an iterable are not, so its rows come as soon as their frame.
+        or Arrow stream are joined; frames of an iterable are not, so their rows come without delay.
     label : str
-        Name of the label's column. Names that are no text, as pandas has them, are taken as text here.
+        Name of the label's column. Names that are not text, as pandas allows, become text.
     classes : sequence of distinct labels
         The label set, in class order.
     features : sequence of distinct str, optional
-        The columns to read, by name: batches may then have others and any order. By default all but the label, and
-        every batch must have the same in the same order.
+        The columns to read, by name: batches may then have further columns, in any order. By default all but the
+        label; every batch must then have the same columns in the same order.
     schema : mapping from column to Numeric, Nominal, Ordinal or Skip, optional
-        As in `Form`: a Nominal needs its values. Null, None, NaN, NaT and pandas.NA are read as the `missing` text of
-        the kind: a Numeric fills them, for a Nominal it is a value. Kinds without one refuse them.
+        As in `Form`: a Nominal needs its values. Null, None, NaN, NaT and pandas.NA count as the kind's `missing`
+        text: a Numeric fills them, a Nominal takes them as a value. Kinds without `missing` refuse them.
     scaling : Scaling, optional
         Applied to the encoded objects.
     name : str
@@ -210,7 +210,8 @@ def from_frames(
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that. While iterating: a batch is not as declared; rows are counted from 0 over all batches.
+        A parameter is not as described. While iterating: a batch is not as declared; rows count from 0 over all
+        batches.
     ImportError
         A file or Arrow stream needs pyarrow, which is not installed.
 
@@ -303,7 +304,7 @@ def _places(frame: Any) -> dict[str, int]:
 
 
 def _code(cell: Any, kind: Kind, found: dict[str, int], where: str) -> float:
-    """Return the code of what stands in a column of text."""
+    """Return the code of a cell in a column of text."""
     if is_missing(cell):
         if not isinstance(kind, Nominal):
             raise ValueError(f"{where} is missing, got {cell!r}: drop the row")
@@ -344,7 +345,7 @@ def _check_number(dtype: Any, frame: Any, j: int, where: str) -> None:
 
 
 def _spent(columns: Sequence[str]) -> Iterator[Any]:
-    """Mark a source that could be read once and was."""
+    """Stand for a source that can be read only once and has been read."""
     return iter(())
 
 

@@ -1,4 +1,4 @@
-"""Kafka topics as a live source. The position is the consumer's, never the broker's."""
+"""Kafka topics as a live source. The consumer keeps the position, never the broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.form import Form, Identity, Parts, to_json
 from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 NEW_PARTITIONS = 60.0
-"""Seconds between two questions whether a topic has grown."""
+"""Seconds between two checks for new partitions."""
 
 
 class KafkaTopic(Reader):
@@ -22,8 +22,8 @@ class KafkaTopic(Reader):
 
     The position holds the next offset of each partition; the offsets that the broker may keep for a group are
     never read. A message is JSON as in `JSONLines`. Kafka keeps the order within a partition only: an answer
-    must go to the partition of its question, as it does where both have the id as key (see `send`). Partitions
-    added later are found within a minute. A broker that is away is waited for, said once by the logger "streams".
+    must go to its question's partition, as it does if both have the id as key (see `send`). Partitions added
+    later are found within a minute. If the broker is away, the reader waits and logs this once (logger "streams").
 
     Parameters
     ----------
@@ -31,22 +31,22 @@ class KafkaTopic(Reader):
         Where the brokers are: host:port[,host:port...].
     topic : str
     group : str, optional
-        `acknowledge` then tells the broker the offsets for this group, for tools that show how far a reader is.
+        `acknowledge` then tells the broker the offsets for this group, for tools that show a reader's progress.
     config : mapping, optional
-        Further settings of librdkafka, such as "security.protocol". Where a reader begins and what it commits
-        stays as said here.
+        Further settings of librdkafka, such as "security.protocol". They cannot change where a reader begins and
+        what it commits.
     form, bad, wait, name
         As for `JSONLines`.
     lost : callable, optional
-        ErrorHandler when messages are gone from the broker before they were read (`MessagesLost`); it goes on with the
-        oldest that are there. By default it is raised.
+        ErrorHandler called when the broker has removed messages before they were read (`MessagesLost`); reading then
+        continues with the oldest that are left. By default the error is raised.
 
     Raises
     ------
     ImportError
         Without the package confluent-kafka: pip install confluent-kafka.
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class KafkaTopic(Reader):
             raise OSError(f"{self.servers} has not taken the message: {why}")
 
     def acknowledge(self, position: Position) -> None:
-        """Tell the broker the offsets for the group, if there is one. What goes wrong with it is only logged."""
+        """Tell the broker the offsets for the group, if there is one. Failures are only logged."""
         if self.group is not None and self._consumer is not None:
             offsets = [self._partition(number, offset) for number, offset in _offsets(position).items()]
             try:
@@ -116,7 +116,7 @@ class KafkaTopic(Reader):
                 logger.warning("%s has not taken the offsets of group %s: %s", self.servers, self.group, error)
 
     def close(self) -> None:
-        """Give back the connections. Harmless when repeated; `messages` and `send` open them again."""
+        """Close the connections; may be repeated. `messages` and `send` open them again."""
         super().close()
         self._producer = None
 
@@ -229,12 +229,12 @@ class KafkaTopic(Reader):
                 self._refuse(MessagesLost(lost))
                 places[number] = low
         for number in sorted(set(offsets or ()) - found):
-            self._refuse(MessagesLost(f"topic {self.topic!r} has no partition {number}, of which messages were read"))
+            self._refuse(MessagesLost(f"topic {self.topic!r} has no partition {number}, from which messages were read"))
         self._consumer.assign([self._partition(number, offset) for number, offset in places.items()])
         return places
 
     def _passing(self, error: Any) -> bool:
-        """Whether it may go by itself: a broker that is away or changes its leader."""
+        """Whether the error may pass by itself: a broker is away or changes its leader."""
         codes = self._kafka.KafkaError
         return bool(error.retriable()) or error.code() in {
             codes._TRANSPORT,
@@ -249,7 +249,7 @@ class KafkaTopic(Reader):
         }
 
     def _trouble(self, error: Any) -> None:
-        """Hear what librdkafka has to tell between messages; one broker of several may be away."""
+        """Handle what librdkafka reports between messages; one broker of several may be away."""
         if error.code() in (self._kafka.KafkaError._ALL_BROKERS_DOWN, self._kafka.KafkaError._RESOLVE):
             self._missing(error)
 

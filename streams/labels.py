@@ -1,4 +1,4 @@
-"""Teachers: when labels come. Any labelled stream becomes questions, and answers that may be late or missing."""
+"""Teachers decide when labels come: they turn a labelled stream into questions and late, or missing, answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streams.checks import Floats, Label, real_number, whole_number
 from streams.frames import columns_of
 from streams.messages import Message, Position, Reader
 
-# See DRAW in synthetic.py: delays must not come from the numbers that shuffle the stream or break ties.
+# See DRAW in synthetic.py: delays must not be made of the numbers that shuffle the stream or break ties.
 WAIT, WITHHOLD = 0xDE1A9, 0x1A2F
 
 
@@ -45,10 +45,10 @@ class Answer(NamedTuple):
 
 
 class Teacher(Protocol):
-    """Says when each label comes; decides without looking at objects and labels."""
+    """Decides when each label comes, without looking at objects or labels."""
 
     def delays(self) -> Iterator[int | None]:
-        """Yield, for question 1, 2, ... without end, how many further questions come first; None: no answer."""
+        """Yield for each question, without end, how many more questions come before its answer; None: no answer."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Delayed:
     Raises
     ------
     TypeError, ValueError
-        `steps` is not that.
+        `steps` is not as described.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Delayed:
 
 @dataclass(frozen=True)
 class RandomDelay:
-    """Labels come in any order: each delay is drawn by itself, P(k) = (1 - q) q^k, k = 0, 1, ..., with a given mean.
+    """Labels come in any order: each delay is independent, P(k) = (1 - q) q^k, k = 0, 1, ..., with a given mean.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class RandomDelay:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Lazy:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Lazy:
 
     def delays(self) -> Iterator[int | None]:
         """Yield the other teacher's delays, None for what never comes."""
-        # A lazy teacher inside a lazy one, with the same seed as likely as not, withholds by draws of its own.
+        # A lazy teacher inside a lazy one often has the same seed, but must draw numbers of its own.
         rng = np.random.default_rng((WITHHOLD, self._depth(), self.seed))
         for delay in self.teacher.delays():
             yield None if rng.random() < self.share else delay
@@ -178,7 +178,7 @@ class Lazy:
 class Lessons(Reader):
     """Questions and answers made of labelled examples; every `for event in lessons` starts from the first.
 
-    Made by `teach`. It is a live source too (see `Source`): the position counts the events, so what runs on
+    Made by `teach`. It is also a live source (see `Source`) whose position counts the events, so a program for
     live data can be tried on any stream.
 
     Parameters
@@ -201,7 +201,7 @@ class Lessons(Reader):
         if isinstance(stream, Iterator):
             raise TypeError(f"stream must start anew at every loop, got the iterator {stream!r}: pass a list of it")
         if columns_of(stream) is not None or isinstance(stream, str | bytes | Mapping):
-            # Iterated by its columns, two names of two letters each would pass for pairs.
+            # A frame iterates over its column names, and two names of two letters would pass for pairs.
             raise TypeError(
                 f"stream must be an iterable of (x, y), got a {type(stream).__name__}: see from_arrays and from_frames"
             )
@@ -247,8 +247,7 @@ def teach(stream: Iterable[tuple[Floats, Label]], teacher: Teacher) -> Lessons:
     those still due when the stream ends come after the last question. The same on every iteration.
 
     A teacher knows neither objects nor labels, so the answered examples of an exchangeable stream are
-    exchangeable. What predictions made under slow and lazy teachers are worth is the theme of "Weak teachers"
-    in the book.
+    exchangeable. "Weak teachers" in the book says what predictions under slow and lazy teachers are worth.
 
     Parameters
     ----------
@@ -263,7 +262,7 @@ def teach(stream: Iterable[tuple[Floats, Label]], teacher: Teacher) -> Lessons:
     Raises
     ------
     TypeError
-        The stream can be read only once, or the teacher is none.
+        The stream can be read only once, or `teacher` is not a teacher.
 
     References
     ----------

@@ -17,39 +17,39 @@ class JSONLines(LineReader):
     """Lines of JSON, in a file that grows or on standard input: {"id": 7, "x": [1, 2.5], "y": "no"}.
 
     `x` may also be an object from feature to value, where the form names the features; `id` is text or an
-    integer, `y` text, a number or a truth value. What is absent or null is not known: without `y` it is a
-    question, without `x` an answer. Other keys are left alone, empty lines too. A line counts when its end has
-    been written. `to_json` writes such lines.
+    integer, `y` text, a number or a truth value. A message without `y` (absent or null) is a question, one
+    without `x` an answer. Other keys and empty lines are ignored. A line is read once its end has been written.
+    `to_json` writes such lines.
 
-    A file may be renamed and another one begun under its name (logrotate with `create`): the old one is read to
-    its end first, also after a restart, as in.jsonl.1 beside in.jsonl. One that is cut short or written
-    anew is noticed, see `lost`.
+    A file may be renamed and another one begun under its name (logrotate with `create`): the old one
+    (in.jsonl.1 beside in.jsonl) is first read to its end, also after a restart. A file that is cut short or
+    written anew is noticed (see `lost`).
 
     Parameters
     ----------
     path : path or "-"
-        "-" is standard input. It cannot be read twice: its position only counts lines, and after a restart
-        whoever writes to it must go on after the last line that was committed.
+        "-" is standard input. It cannot be read twice: its position only counts lines, and after a restart its
+        writer must continue after the last committed line.
     form : Form, optional
         Features, classes, schema and scaling.
     follow : bool, default True
-        True: wait for more at the end of a file. False: end there; a last line without an end counts.
+        True: wait for more at the end of a file. False: end there; a last line without a line end is read too.
         Standard input ends when its writer does.
     bad : callable, optional
-        ErrorHandler of every line that is no message (`BadMessage`), which is then skipped, for instance `Tally()`.
-        By default it is raised.
+        ErrorHandler called for every line that is not a message (`BadMessage`), for instance `Tally()`; the line is
+        then skipped. By default the error is raised.
     lost : callable, optional
-        ErrorHandler when lines may be gone before they were read (`MessagesLost`); the file is then read from its
-        start. By default it is raised.
+        ErrorHandler called when lines may be lost before they were read (`MessagesLost`); the file is then read from
+        its start. By default the error is raised.
     wait : float > 0, default 1
-        Seconds without a line until None comes.
+        Seconds without a line after which None is yielded.
     name : str, optional
         By default made of the absolute path.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
     FileNotFoundError
         While iterating with follow=False. With follow=True a file that does not exist is waited for.
 
@@ -92,9 +92,9 @@ class JSONLines(LineReader):
 class CSVRows(LineReader):
     """Rows of a CSV file that grows or comes on standard input; the first row names the columns.
 
-    A row without a label ("" or "?", unless that is a class) is a question, one with id and label and nothing
-    else an answer. Every row is one line: a quoted field may hold delimiters but no line end, since a quote
-    that is never closed would hold up the stream for ever. Everything else is as for `JSONLines`.
+    A row without a label ("" or "?", unless that is a class) is a question; a row with only id and label is an
+    answer. Every row is one line: a quoted field may hold delimiters but no line end, since a quote that is never
+    closed would block the stream for ever. Everything else is as for `JSONLines`.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ class CSVRows(LineReader):
         Name of the id's column. Ids are text.
     delimiter : str of one character
     form, follow, bad, lost, wait, name
-        As for `JSONLines`. The features are by default all other columns but those that the schema skips;
-        columns that a form does not name are left alone.
+        As for `JSONLines`. By default the features are all other columns except those that the schema skips;
+        columns that a form does not name are ignored.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that; while iterating, when the row of names is wrong.
+        A parameter is not as described; while iterating, when the row of names is wrong.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class CSVRows(LineReader):
                 self._decoder.name(tuple(name for name in names if name not in (self.label, self.id)))
             for feature in self._decoder.features or ():
                 if feature not in names or feature in (self.label, self.id):
-                    raise ValueError(f"features must be columns of {names!r} but label and id, got {feature!r}")
+                    raise ValueError(f"features must be columns of {names!r} other than label and id, got {feature!r}")
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         self._columns = names

@@ -1,4 +1,4 @@
-"""What runs for months: messages with positions, the protocol of a live source, and what may go wrong with it."""
+"""Live sources: messages with positions, the protocol of a source, and its errors."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from streams.checks import Floats, Label, is_finite, whole_number
 from streams.form import Decoder, Form, Identity, Parts
 
 Position = str | int
-"""Where a source stands; JSON-able. Only the source that gave it can read it."""
+"""A place in a source, JSON-able. Only the source that gave it can read it."""
 
 logger = logging.getLogger("streams")
 
 
 class Message(NamedTuple):
-    """What a source says once: a question, an answer, or an example with both.
+    """One message of a live source: a question, an answer, or an example with both.
 
     Parameters
     ----------
     id : int, str or None
-        What an answer has in common with its question. None only where `x` is given: nobody will answer
-        by id.
+        Shared by an answer and its question. May be None where `x` is given; no answer can then refer to it.
     x : (d,) finite float64, read-only, or None
-        The object. None: the label of an object that came earlier.
+        The object. None where the message is only the label of an earlier object.
     y : label or None
         None: the label is not known yet, or never will be.
     position : str or int
-        Where the source stands after this message.
+        The place in the source after this message.
 
     Examples
     --------
@@ -46,11 +45,11 @@ class Message(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """Where messages come from, without an end or with one.
+    """Where messages come from: the protocol of a live source, endless or not.
 
-    The consumer commits `position` in the same transaction as what the message did, and passes the last
-    committed one to `messages` when it starts again. Then, whoever dies and whenever, nothing is lost and
-    nothing is done twice:
+    The consumer commits `position` in the same transaction as the effects of the message, and passes the last
+    committed position to `messages` when it restarts. Then nothing is lost and nothing is done twice, whichever
+    process dies and whenever:
 
         with source:
             for message in source.messages(journal.position(source.name)):
@@ -61,33 +60,33 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What tells this source from others in a journal; the same after a restart. Holds no password."""
+        """Identifies this source in a journal; the same after a restart. Holds no password."""
 
     def messages(self, position: Position | None = None) -> Iterator[Message | None]:
-        """Return the messages after `position`, from the first one there is for None.
+        """Return the messages after `position`; None starts from the first one there is.
 
-        None instead of a message says: nothing right now. It comes after at most about a second without a
-        message, so that the loop can commit, show that it is alive and notice Ctrl-C. One reader at a time:
-        a second call ends the first one's messages.
+        None in place of a message means that there is nothing right now. It comes after at most about a second
+        without a message, so that the loop can commit, show that it is alive and notice Ctrl-C. One reader at a
+        time: a second call ends the messages of the first.
         """
 
     def acknowledge(self, position: Position) -> None:
-        """Tell a broker that what came up to `position` is committed. Others do nothing."""
+        """Tell a broker that everything up to `position` is committed. Other sources do nothing."""
 
     def close(self) -> None:
-        """Give back files and connections. Harmless when repeated."""
+        """Close files and connections; may be repeated."""
 
 
 class BadMessage(ValueError):
-    """A message that cannot be read: says where it stands and what is wrong.
+    """A message that cannot be read; the text says where it is and what is wrong.
 
-    `source.messages(error.position)` goes on after it.
+    `source.messages(error.position)` continues after it.
 
     Parameters
     ----------
     text : str
     position : str or int
-        Where the source stands after the message.
+        The place in the source after the message.
 
     Examples
     --------
@@ -105,10 +104,10 @@ class BadMessage(ValueError):
 
 
 class MessagesLost(RuntimeError):
-    """What stood at a position is gone before it was read: a file cut short, a stream trimmed by its server.
+    """Messages were lost before they were read: a file was cut short, a stream trimmed by its server.
 
-    Whoever wants to go on calls `source.messages()`, which starts from what is there, or gives the source a
-    function `lost`, which is told and may let it go on by itself.
+    To go on, call `source.messages()`, which starts from what is left, or give the source a function `lost`,
+    which receives the error and lets the source continue by returning.
 
     Examples
     --------
@@ -120,25 +119,25 @@ class MessagesLost(RuntimeError):
 
 
 class Tally:
-    """Counts what is skipped, and lets it pass up to a limit: for the parameters `bad` and `lost` of sources.
+    """Counts skipped messages, up to a limit: for the parameters `bad` and `lost` of sources.
 
     The 1st, 10th, 100th, ... is also logged as a warning by the logger "streams".
 
     Parameters
     ----------
     limit : int >= 0, optional
-        The next one after so many is raised.
+        The first error beyond this number is raised.
 
     Attributes
     ----------
     count : int
-        How many there were. Counts from 0 in every process.
+        Errors so far. Starts from 0 in every process.
     last : Exception or None
 
     Raises
     ------
     TypeError, ValueError
-        `limit` is not that.
+        `limit` is not as described.
 
     Examples
     --------
@@ -155,7 +154,7 @@ class Tally:
         self.last: Exception | None = None
 
     def __call__(self, error: Exception) -> None:
-        """Count `error`, or raise it where it is one too many."""
+        """Count `error`, or raise it if it exceeds the limit."""
         self.count += 1
         self.last = error
         if self.limit is not None and self.count > self.limit:
@@ -171,16 +170,16 @@ ErrorHandler = Callable[[Exception], object]
 
 
 class Reader(ABC):
-    """What the sources share: the form of messages, who is told of bad and lost ones, closing.
+    """Base of the sources: the form of messages, the handlers of bad and lost messages, closing.
 
     Parameters
     ----------
     name : str
     form : Form, optional
     bad, lost : callable, optional
-        ErrorHandler of a `BadMessage`, of `MessagesLost`; returns and the source goes on, or raises. None raises.
+        Handlers of `BadMessage` and `MessagesLost`: if one returns, the source continues. None raises the error.
     wait : float > 0
-        Seconds without a message until None comes.
+        Seconds without a message after which None is yielded.
     """
 
     def __init__(
@@ -211,7 +210,7 @@ class Reader(ABC):
         Raises
         ------
         TypeError, ValueError
-            `position` is none that this source gave.
+            `position` does not come from this source.
         BadMessage, MessagesLost
             While iterating, where `bad` and `lost` do not let it pass.
         """
@@ -226,13 +225,13 @@ class Reader(ABC):
 
     @abstractmethod
     def _messages(self, position: Position | None) -> Generator[Message | None, None, None]:
-        """Yield what `messages` does, after a checked position."""
+        """Yield the messages after a checked position."""
 
     def acknowledge(self, position: Position) -> None:  # noqa: B027 - a broker may override it
-        """Do nothing: the position is the consumer's, and this source keeps none."""
+        """Do nothing: the consumer keeps the position, this source keeps none."""
 
     def close(self) -> None:
-        """Give back files and connections. Harmless when repeated; `messages` opens them again."""
+        """Close files and connections; may be repeated. `messages` opens them again."""
         running, self._running = self._running, None
         if running is not None:
             running.close()
@@ -248,7 +247,7 @@ class Reader(ABC):
     def _read(self, decode: Callable[[], Parts], where: str, position: Position) -> Message | None:
         """Return the message, or None for a bad one that may be skipped.
 
-        So a long run of bad messages still gives the loop its turn.
+        None gives the loop its turn even during a long run of bad messages.
         """
         try:
             return Message(*decode(), position)
@@ -257,7 +256,7 @@ class Reader(ABC):
         return None
 
     def _refuse(self, error: BadMessage | MessagesLost) -> None:
-        """Tell whoever wants to be told; raise otherwise."""
+        """Pass the error to its handler, if there is one; raise it otherwise."""
         told = self._bad if isinstance(error, BadMessage) else self._lost
         if told is None:
             raise error from None

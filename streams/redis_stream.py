@@ -1,4 +1,4 @@
-"""Redis streams as a live source. The position is the consumer's, never the server's."""
+"""Redis streams as a live source. The consumer keeps the position, never the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Entry = tuple[int, int]
 
 
 class State(NamedTuple):
-    """What the server says about a stream: ids of its first and last entry, how many it has, ever had."""
+    """The server's facts about a stream: ids of its first and last entry, number of entries now and ever added."""
 
     first: Entry | None
     last: Entry
@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The last entry that was read, and which one it was of all ever added (None: unknown)."""
+    """The last entry that was read, and its number among all entries ever added (None: unknown)."""
 
     entry: Entry
     number: int | None
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
     @classmethod
     def parse(cls, position: Position) -> Place:
-        """Return the place that `str` showed; the id of an entry is one too."""
+        """Return the place written by `str`; the id of an entry is a place too."""
         wrong = (
             f"position must be the id of an entry, such as '1795311820838-0' or '1795311820838-0/7', got {position!r}"
         )
@@ -58,11 +58,11 @@ class Place(NamedTuple):
 class RedisStream(Reader):
     """The entries of a Redis stream, from the oldest that the server holds.
 
-    No consumer group is needed: the position is the id of the last entry, and which of all entries it was. An
+    No consumer group is needed: the position is the id of the last entry, with its number among all entries. An
     entry has a field `data` with JSON as in `JSONLines`, or fields of text: `id`, `y` and `x`, the latter a JSON
-    list of numbers or object from feature to value. A message without an id gets its entry's, which whoever sent
-    it knows from XADD; an answer must name the id of its question. A server that is away is waited for, said once
-    by the logger "streams".
+    list of numbers or object from feature to value. A message without an id gets the id of its entry, which XADD
+    returns to the sender; an answer must name the id of its question. If the server is away, the reader waits
+    and logs this once (logger "streams").
 
     Parameters
     ----------
@@ -73,17 +73,17 @@ class RedisStream(Reader):
     form, bad, wait, name
         As for `JSONLines`.
     lost : callable, optional
-        ErrorHandler when the server has trimmed, deleted or forgotten entries that were not read (`MessagesLost`); it
-        goes on with what is there. By default it is raised. Trimming is noticed from Redis 7 on, which counts
-        the entries ever added; an entry taken out with XDEL before it was read is noticed only where those
-        before it are gone too.
+        ErrorHandler called when the server has trimmed, deleted or forgotten unread entries (`MessagesLost`); reading
+        then continues with what is left. By default the error is raised. Trimming is noticed from Redis 7 on, which
+        counts the entries ever added; an unread entry removed with XDEL is noticed only if those before it are gone
+        too.
 
     Raises
     ------
     ImportError
         Without the package redis: pip install redis.
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class RedisStream(Reader):
         return entry
 
     def close(self) -> None:
-        """Give back the connections. Harmless when repeated; `messages` and `send` open them again."""
+        """Close the connections; may be repeated. `messages` and `send` open them again."""
         super().close()
         self._client.close()
 
@@ -185,7 +185,7 @@ class RedisStream(Reader):
             if place is not None and (why := _lost(place, state)):
                 asked = f"{self.stream!r} on {self._shown} {why}"
                 self._refuse(MessagesLost(f"{asked}. Without a position it is read from the oldest entry"))
-                # The ids of a stream begun anew may be smaller; otherwise nothing more of it is missed.
+                # The ids of a stream begun anew may be smaller: then it is read from its first entry.
                 place = Place(place.entry, None) if state is not None and state.last >= place.entry else None
                 continue
             number = _first_number(place, state, len(entries))
@@ -204,7 +204,7 @@ class RedisStream(Reader):
         after = "0-0" if place is None else f"{place.entry[0]}-{place.entry[1]}"
         state, entries = self._look(after)
         if not entries and (place is None or not _lost(place, state)):
-            # Waits only: a second look sees entries and state at one moment.
+            # This call only waits; the second look sees entries and state at the same moment.
             if not self._client.xread({self.stream: after}, count=1, block=max(1, int(1000 * self._wait))):
                 return state, []
             state, entries = self._look(after)
@@ -272,7 +272,7 @@ def _json(text: str) -> Any:
 def _lost(place: Place, state: State | None) -> str | None:
     """Return why entries after `place` are gone unread, or None."""
     if state is None:
-        return None if place.entry == (0, 0) else f"is gone, of which entries up to {place} were read"
+        return None if place.entry == (0, 0) else f"is gone; entries up to {place} were read"
     if state.last < place.entry:
         return f"ends before {place}, the last entry that was read: it was written anew"
     if place.number is None or state.added is None or (state.first is not None and state.first <= place.entry):
@@ -282,10 +282,10 @@ def _lost(place: Place, state: State | None) -> str | None:
 
 
 def _first_number(place: Place | None, state: State | None, n: int) -> int | None:
-    """Return which of all entries ever added the first of the n after `place` is, as if none had been taken out.
+    """Return the number, among all entries ever added, of the first of the n after `place`, ignoring deletions.
 
-    The last one that there is counts as the last one added, so that what XDEL took out is forgotten whenever a
-    reader has come to the end.
+    The last entry there is counts as the last one added, so deletions by XDEL are forgotten whenever a reader has
+    come to the end.
     """
     if state is None or state.added is None:
         return None

@@ -29,20 +29,20 @@ def from_river(
 ) -> Stream:
     """Return a stream over a data set of river, or any iterable of (dict, label).
 
-    The order of the features is fixed once; in every row every feature must stand, and no other. Values are numbers
-    unless the schema says otherwise. river itself is not needed.
+    The order of the features is fixed once; every row must have exactly these features. Values are numbers unless the
+    schema says otherwise. river itself is not needed.
 
     Parameters
     ----------
     dataset : iterable of (dict, label)
-        Read once, whole. What does not end is cut by `dataset.take(n)`.
+        Read once, whole. Cut an endless one by `dataset.take(n)`.
     classes : sequence of distinct labels, optional
         The label set, in class order. By default the labels of the whole stream, sorted.
     features : sequence of distinct str, optional
-        Their order; by default that of the first row. Names that are no text are shown as text.
+        Their order; by default that of the first row. Names that are not text become text.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
-        As in `from_csv`: text is a Nominal or an Ordinal. None, NaN, NaT and pandas.NA are read as the `missing` text
-        of the kind: a Numeric fills them, for a Nominal it is a value. Kinds without one refuse them.
+        As in `from_csv`: text is a Nominal or an Ordinal. None, NaN, NaT and pandas.NA count as the kind's `missing`
+        text: a Numeric fills them, a Nominal takes them as a value. Kinds without `missing` refuse them.
     name : str, optional
         By default the name of river's class, or "rows".
     shuffle : int, optional
@@ -131,7 +131,7 @@ def _read(dataset: Iterable[Any]) -> tuple[list[Row], list[Any]]:
 
 
 def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
-    """Return the kind with what it leaves to the whole stream: its values, or their median."""
+    """Return the kind completed from the whole stream: with its values, or with their median."""
     values = [row.get(feature) for row in rows]
     if isinstance(kind, Nominal) and kind.values is None:
         texts = {value for value in values if isinstance(value, str)}
@@ -151,7 +151,7 @@ def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
 
 
 def _filled(row: Row, kinds: Mapping[str, Kind]) -> Row:
-    """Return the row with the text that stands for a missing value in the place of what is missing."""
+    """Return the row with missing values replaced by the text that stands for them."""
     missing = {
         feature: missing_texts(kind)[0]
         for feature, kind in kinds.items()

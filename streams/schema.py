@@ -22,7 +22,7 @@ WITH_COMMA = re.compile(r"\s*[+-]?(\d*,\d+([eE][+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*
 
 
 class Refused(ValueError):
-    """A text that its column cannot hold: `what` is wrong, and what a program could do about it."""
+    """A text that its column cannot hold: `what` is wrong, and the `remedy` in a program."""
 
     def __init__(self, what: str, remedy: str = "") -> None:
         super().__init__(what, remedy)
@@ -39,8 +39,8 @@ class Numeric:
     Parameters
     ----------
     missing : str or sequence of str, optional
-        Text that stands for a missing value, for instance "?", or several: ("", "NA"). Spaces around it do not count,
-        as they do not around a number. Without it a missing value is an error.
+        Text that stands for a missing value, for instance "?", or several: ("", "NA"). Spaces around it are ignored,
+        as around a number. Without it a missing value is an error.
     fill : finite float or "median", optional
         What a missing value becomes, required with `missing`: a number given beforehand, or the
         median of the known values of the whole stream. Both treat all examples alike (see `Scaling`).
@@ -190,7 +190,7 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class Skip:
-    """A column that is no feature; whatever stands in it is ignored.
+    """A column that is not a feature; its content is ignored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Streams from what a user has: arrays, sparse ones, data frames, CSV files. Every error says where."""
+"""Streams from arrays, sparse arrays, data frames and CSV files. Every error says where."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def from_arrays(
     Parameters
     ----------
     X : (n, d) array, nested sequence, sparse array or data frame (pandas, polars, Arrow, all that narwhals knows)
-        Finite numbers, n >= 1, d >= 1. A data frame is read by its values and gives the feature names; its text, truth
-        values, categories, dates and missing values are refused, with what to do about them. A sparse array or matrix
-        of scipy's stays sparse: the objects are then csr_array of shape (1, d).
+        Finite numbers, n >= 1, d >= 1. A data frame also gives the feature names; its text, truth values, categories,
+        dates and missing values are refused, and the message says what to do. A sparse array or matrix of scipy stays
+        sparse: the objects are then csr_array of shape (1, d).
     y : (n,) array, sequence or column of a data frame
         Hashable labels; numpy scalars become Python scalars.
     classes : sequence of distinct labels, optional
@@ -61,7 +61,7 @@ def from_arrays(
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the given order.
     scale : bool or Scaling, default False
         True: mean 0 and deviation 1 over the whole stream, a constant feature becomes 0. Nothing is
-        ever fitted on the past of the stream: see `Scaling` for why. What is sparse takes a `Scaling` of mean 0.
+        ever fitted on the past of the stream: see `Scaling` for why. A sparse X takes a `Scaling` of mean 0.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def labelled(
     shuffle: int | None,
     scale: bool | Scaling,
 ) -> Stream:
-    """Return the stream of checked objects (n, d), taken over, and labels that are yet to be checked."""
+    """Return the stream of checked objects (n, d), which are not copied, and labels, which are checked here."""
     labels = _labels(y)
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
@@ -166,8 +166,8 @@ def from_csv(
     FileNotFoundError
         When there is no such file.
     ValueError, TypeError
-        For everything else; what is wrong inside the file is named by file, row (line of the file,
-        from 1) and column, the first trouble of every bad column at once.
+        For everything else. An error inside the file names file, row (its line, from 1) and column: the first
+        trouble of every bad column, all at once.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def _column_names(X: Any) -> list[str] | None:
 
 def _table(X: Any, columns: list[str]) -> Floats:
     """Return the numbers of a data frame (n, d); iterating it would give its column names."""
-    distinct_names("features", columns)  # narwhals says it less well
+    distinct_names("features", columns)  # clearer than narwhals' own message
     frame = eager(X, "X")
     if 0 in frame.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
@@ -249,7 +249,7 @@ def _matrix(X: Any) -> Floats:
     if isinstance(X, list | tuple) and values.dtype.kind in "iuf":
         _refuse_booleans(X)
     if values.dtype.kind not in "iuf":
-        values = np.asarray(X, dtype=object)  # the cells as they were: numpy makes text of numbers beside text
+        values = np.asarray(X, dtype=object)  # the cells as they were: numpy turns numbers beside text into text
         for (i, j), cell in np.ndenumerate(values):
             if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
                 raise TypeError(
@@ -263,7 +263,7 @@ def _matrix(X: Any) -> Floats:
 
 
 def _refuse_booleans(rows: Sequence[Any]) -> None:
-    """Refuse the truth values that numpy makes numbers of where numbers stand beside them."""
+    """Refuse truth values, which numpy turns into numbers if numbers stand beside them."""
     for i, row in enumerate(rows):
         kinds = {row.dtype.type} if isinstance(row, np.ndarray) and row.dtype.kind in "iufb" else set(map(type, row))
         if kinds & {bool, np.bool_}:

@@ -1,4 +1,4 @@
-"""Sparse tables: what is asked of scipy's, and rows that stay sparse."""
+"""Sparse tables of scipy: their checks, and iteration over rows that stay sparse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def freeze(X: Any) -> None:
 def checked(X: Any) -> Any:
     """Return a float64 copy of X as csr_array (n, d): columns in order, nothing twice, no zeros kept.
 
-    Raises ValueError or TypeError for another shape or type; whether the numbers are finite is not looked at.
+    Raises ValueError or TypeError for another shape or type; whether the numbers are finite is not checked.
     """
     from scipy.sparse import csr_array
 
@@ -41,7 +41,7 @@ def checked(X: Any) -> Any:
 
 
 def not_finite(X: Any) -> NDArray[np.int64]:
-    """Return the places (m, 2), row and column, of what is not finite in a csr_array."""
+    """Return row and column (m, 2) of each value of a csr_array that is not finite."""
     bad = np.flatnonzero(~np.isfinite(X.data))
     return np.stack([np.searchsorted(X.indptr, bad, side="right") - 1, X.indices[bad]], axis=1)
 

@@ -1,6 +1,6 @@
-"""Streams whose label probabilities are known, and streams that break at a known step: what alarms are tried on.
+"""Synthetic streams, to try alarms on: label probabilities are known, and streams can break at a known step.
 
-The harmless streams are `gaussians` and, of nominal features, `categorical`. A stream breaks where the labels change
+Two streams do not change: `gaussians` and, with nominal features, `categorical`. A stream breaks where labels change
 their meaning (`flip_labels`), where another source takes over (`change_point`), or where the classes become more or
 less frequent (`label_shift`).
 """
@@ -17,13 +17,13 @@ from streams.checks import Floats, Integers, Label, real_number, whole_number
 from streams.example import Scaling, Stream
 from streams.sparse import stacked
 
-# Others draw from numpy.random.default_rng(seed) too, with the same seed as likely as not. A stream made of the
+# Others draw from numpy.random.default_rng(seed) too, often with the same seed. A stream made of the
 # very numbers that later shuffle it, or break ties between its p-values, would not be independent of them.
 DRAW, SELECT = 0x9A055, 0x5E1EC7
 
 
 class Synthetic(Stream):
-    """A stream that knows the chance of every label.
+    """A stream whose label probabilities are known.
 
     Made by `gaussians` and `categorical`; the functions that break a stream keep what is known, and so do `shuffle`,
     `take` and `drop`.
@@ -75,7 +75,7 @@ def gaussians(
     turn: float = 0.0,
     seed: int = 0,
 ) -> Synthetic:
-    """Return independent examples: a class drawn by its proportion, an object about the centre of its class.
+    """Return independent Gaussian examples: a class drawn by its proportion, an object around its class centre.
 
     The centres lie on the unit circle of the first two features, at equal angles. Objects are normal about
     them with the same deviation in every feature, so P(y | x) is known by Bayes' rule.
@@ -99,7 +99,7 @@ def gaussians(
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def gaussians(
     centres[:, 0], centres[:, 1] = np.cos(angles), np.sin(angles)
     y = rng.choice(classes, n, p=share)
     X = centres[y] + spread * rng.normal(size=(n, features))
-    # The other features tell nothing. Divided first, for the square of a spread need not be a number.
+    # The other features carry no information. Divide first: the square of a spread may overflow or vanish.
     with np.errstate(over="ignore"):
         squares = (((X[:, None, :2] - centres[:, :2]) / spread) ** 2).sum(axis=2)
     logs = np.log(share) - squares / 2
@@ -156,7 +156,7 @@ def categorical(
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def flip_labels(stream: Stream, after: int) -> Stream:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def change_point(before: Stream, then: Stream, after: int) -> Stream:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -253,10 +253,10 @@ def label_shift(
 ) -> Stream:
     """Return the stream with other class proportions after the first `after` examples.
 
-    Examples after that are kept or left out at random, by their label alone: so P(x | y) stays what it was, and
-    the stream gets shorter. An example of class k is kept with a probability proportional to its proportion
-    asked for over its frequency in the whole stream, as large as possible. The proportions are met on average.
-    Of a `Synthetic` stream the new P(y | x) is known by Bayes' rule.
+    Examples after that are kept or left out at random, by their label alone: P(x | y) stays the same, and the
+    stream gets shorter. An example of class k is kept with a probability proportional to the wanted proportion
+    of k divided by its frequency in the whole stream, as large as possible. The proportions are met on average.
+    For a `Synthetic` stream the new P(y | x) is known by Bayes' rule.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def label_shift(
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or a class is asked for that never occurs.
+        A parameter is not as described, or a class is asked for that never occurs.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def label_shift(
 
 
 def _known(stream: Stream) -> Floats | None:
-    """Return a copy of the probabilities of a stream that knows them."""
+    """Return a copy of the probabilities of a synthetic stream, None for any other stream."""
     return stream.probabilities.copy() if isinstance(stream, Synthetic) else None
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from streams.checks import MANY, Floats, Integers, Label, classes_found, distinct_names, label_set
 from streams.schema import MISSING, Kind, Numeric, Refused, is_number
 
-SHOWN = 8  # columns of which a message says what is wrong
-FURTHER = 5_000_000  # fields read for what is wrong with other columns, once something is: some 5 s
+SHOWN = 8  # bad columns that a message describes
+FURTHER = 5_000_000  # fields still read after the first trouble, to find that of other columns: some 5 s
 SEPARATORS = (",", ";", "\t", "|")
 
 
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What is wrong first in a column, and what stands in the whole of it."""
+    """The first trouble of a column, and a summary of all its values."""
 
     column: str
     row: int  #: line of the file, from 1
@@ -53,11 +53,11 @@ class Trouble:
     remedy: str  #: for a program, after `what`; may be empty
     kind: Kind | None  #: None for the label
     values: int  #: distinct texts, those beyond `MANY` not counted further
-    strange: tuple[str, ...]  #: those of them that are no finite numbers
+    strange: tuple[str, ...]  #: those that are not finite numbers
 
 
 class BadColumns(ValueError):
-    """Columns that hold what their kinds do not take: the first trouble of each.
+    """Columns with values that their kinds do not accept: the first trouble of each.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class BadColumns(ValueError):
 
 
 class OtherDelimiter(Refused):
-    """A header of one column that looks like several: fields may be told apart by `delimiter`."""
+    """A header of one column that looks like several: `delimiter` may separate them."""
 
     def __init__(self, path: Path, header: str, delimiter: str) -> None:
         shown = header if len(header) <= 60 else f"{header[:57]}..."
@@ -148,7 +148,7 @@ def read_header(path: Path, delimiter: str) -> list[str]:
 
 
 def check_delimiter(delimiter: Any) -> None:
-    """Raise ValueError unless fields may be told apart by it."""
+    """Raise ValueError unless it can separate fields."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(f'delimiter must be one character, neither " nor a line end, got {delimiter!r}')
 
@@ -312,7 +312,7 @@ def _parse_rows(path: Path, rows: Rows, columns: list[_Column], delimiter: str) 
             if further < 0:
                 break
     except ValueError:
-        if not bad:  # what is wrong first is said first
+        if not bad:  # the first error of the file is reported
             raise
     if bad:
         raise _troubles(path, columns, bad, delimiter)
@@ -320,7 +320,7 @@ def _parse_rows(path: Path, rows: Rows, columns: list[_Column], delimiter: str) 
 
 
 def _refused(error: ValueError) -> Refused:
-    """Return the error; of a kind that is somebody's own it may be another one."""
+    """Return the error as Refused: a user's own kind may raise another ValueError."""
     return error if isinstance(error, Refused) else Refused(str(error))
 
 
@@ -339,14 +339,14 @@ def _numbered(path: Path, rows: Rows, width: int) -> Iterator[tuple[int, list[st
 
 
 def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refused]], delimiter: str) -> BadColumns:
-    """Return what is wrong, with what stands in the bad columns: they are read once more, alone and whole."""
+    """Return the troubles, with summaries of the bad columns, which are read once more, alone and whole."""
     values: dict[int, set[str]] = {j: set() for j in bad}
     strange: dict[int, set[str]] = {j: set() for j in bad}
     count = 0
     with _opened(path) as lines:
         rows = csv.reader(lines, delimiter=delimiter)
         _header(path, rows, delimiter)
-        with suppress(ValueError):  # of a row of another length: what stands before it will do
+        with suppress(ValueError):  # a row of another length: the rows before it suffice
             for _, fields in _numbered(path, rows, len(columns)):
                 count += 1
                 for j in bad:

@@ -26,13 +26,13 @@ CHUNK = 1 << 16
 LONGEST = 1 << 24
 """Bytes of a line; a longer one is a bad message and is never held in memory whole."""
 HEAD = 1024
-"""Bytes at a file's start that tell it from another one."""
+"""Bytes at a file's start that identify it."""
 POLL = 0.05
 """Seconds between two looks at a file that may have grown."""
 
 
 class Line(NamedTuple):
-    """One line without its end; None for one that is too long."""
+    """One line without its end; None if it is too long."""
 
     raw: bytes | None
     number: int
@@ -53,7 +53,7 @@ class Place:
 
     @classmethod
     def parse(cls, text: Position) -> Place:
-        """Return the place that `str` showed."""
+        """Return the place written by `str`."""
         if not isinstance(text, str):
             raise TypeError(f"position must be text that this source gave, got {text!r}")
         found = re.fullmatch(r"([0-9]{1,18}):([0-9]{1,18}):([0-9]{1,39}):([0-9a-f]{8})", text, re.ASCII)
@@ -64,7 +64,7 @@ class Place:
 
 
 class _Splitter:
-    """Cuts bytes into lines; what has no end yet waits."""
+    """Cuts bytes into lines; an unfinished line waits."""
 
     def __init__(self) -> None:
         self.rest = bytearray()
@@ -88,7 +88,7 @@ class _Splitter:
             self.rest.clear()
 
     def pop(self, end: int = 0) -> tuple[bytes | None, int]:
-        """Return what waits as a line."""
+        """Return the unfinished line."""
         size = self.waiting + end
         raw = None if self.dropped or len(self.rest) > LONGEST else bytes(self.rest)
         self.rest.clear()
@@ -97,7 +97,7 @@ class _Splitter:
 
 
 class LineReader(Reader):
-    """A source of which every line is a message; says in subclasses what a line holds."""
+    """A source in which every line is a message; subclasses say what a line holds."""
 
     def __init__(
         self,
@@ -121,10 +121,10 @@ class LineReader(Reader):
 
     @abstractmethod
     def parts(self, text: str) -> Parts:
-        """Return what a line says."""
+        """Return the parts of the message in a line."""
 
     def heading(self, raw: bytes | None, number: int) -> bool:
-        """Take the first line that is not empty, if it is no message."""
+        """Read the first line that is not empty as a heading; return whether it is one."""
         return False
 
     def _check(self, position: Position | None) -> None:
@@ -217,7 +217,7 @@ class LineReader(Reader):
         return file
 
     def _same(self, file: FileIO, place: Place) -> str | None:
-        """Return None where `place` was taken from this file, otherwise why it was not."""
+        """Return None if `place` was taken from this file, otherwise why not."""
         status = os.fstat(file.fileno())
         if status.st_ino != place.inode:
             return "is another file than the one that was read"
@@ -258,7 +258,7 @@ class LineReader(Reader):
                     return self._lose(f"has {size} bytes, fewer than were read: it was cut short", number)
                 moved = self.follow and quiet >= self._wait and _moved(file, path)
                 if self.follow and not moved:
-                    # Its writer may still hold a renamed file and end a line: it gets a quiet moment.
+                    # The writer may still hold the renamed file and finish a line: give it a moment.
                     idle = True
                     if quiet >= self._wait:
                         quiet = 0.0
@@ -291,7 +291,7 @@ class LineReader(Reader):
 
 
 def _moved(file: FileIO, path: Path) -> bool:
-    """Whether another file stands at `path`; none at all may be the moment before."""
+    """Whether another file stands at `path`; if there is none, one may appear in a moment."""
     try:
         return path.stat().st_ino != os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
@@ -312,7 +312,7 @@ def _renamed(path: Path, inode: int) -> FileIO | None:
 
 
 def _at(file: FileIO, offset: int, size: int) -> bytes:
-    """Return bytes of the file and leave its place."""
+    """Return bytes of the file without moving its position."""
     place = file.tell()
     file.seek(offset)
     raw = file.read(size) or b""
@@ -321,7 +321,7 @@ def _at(file: FileIO, offset: int, size: int) -> bytes:
 
 
 def _head(file: FileIO, offset: int) -> bytes:
-    """Return the first bytes of what was read, as many as tell the file from another."""
+    """Return the first bytes of what was read, enough to identify the file."""
     return _at(file, 0, min(offset, HEAD))
 
 

@@ -348,7 +348,7 @@ def test_a_new_class_is_refused_and_nothing_is_lost():
     y[55] = "dog"
     with pytest.raises(ValueError, match=r"y must be among the classes \['ant', 'bee'\], got 'dog' at 15: declare it"):
         model.partial_fit(X[40:], y[40:])
-    with pytest.raises(ValueError, match="classes must be among those that it began with"):
+    with pytest.raises(ValueError, match="classes must be among those of the first call"):
         model.partial_fit(X[40:], y[40:], classes=["ant", "dog"])
     with pytest.raises(ValueError, match=r"y must hold at least 2 classes .* got 1 class, \['ant'\]"):
         model.fit(X, ["ant"] * 60)

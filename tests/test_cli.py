@@ -299,7 +299,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(run, table):
     assert "fruit.csv" in result.stderr
 
 
-class Stubborn:
+class Stubborn(venn.predictors.Predictor):
     """A predictor that fails at the third step."""
 
     def __init__(self, machine):
@@ -309,12 +309,6 @@ class Stubborn:
         if self.machine.n == 2:
             raise venn.machines.NotConverged("residual must be at most 1e-8,\n got 1")
         return Forecast(np.full(4, 0.25), self.classes)
-
-    def learn_one(self, x, y):
-        self.machine.learn_one(x, y)
-
-    def after_learning(self, x, y):
-        pass
 
 
 def test_what_fails_midway_is_one_line_with_its_step(run, monkeypatch, tmp_path):

@@ -209,7 +209,7 @@ def test_a_named_data_set_needs_no_columns(run, command, words):
             ["must be a number with a decimal point and no comma, got '3,5': mend the file, or --skip a"],
         ),
         ("a,y\n1,n\n2,\n", (), ["row 3, column 'y' is the label and is missing, got '': drop the row"]),
-        ("a,y\n,n\n,p\n", ("--fill", "a=median"), ["has no value to take a median of: --fill must give it a number"]),
+        ("a,y\n,n\n,p\n", ("--fill", "a=median"), ["has no value to take a median of: give a number with --fill"]),
         (
             "a,y\nS,n\nL,p\n",
             ("--ordinal", "a=S,M"),

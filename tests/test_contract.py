@@ -138,6 +138,7 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
     **dict.fromkeys(("OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources of p-values, test_monitor.py"),
     **dict.fromkeys(("Efficiency", "EfficiencyTotals"), "criteria of prediction sets, test_efficiency.py"),
@@ -361,14 +362,13 @@ def test_predicting_is_pure(name):
 def test_learning_is_the_machine_then_the_predictor(name):
     if name == "Panel" or name in INDUCTIVE:
         pytest.skip("it teaches its machines itself")
-    if name in ("Protected", "Restarting"):
-        pytest.skip("it needs its forecast from before the machine has learned")
     X, y = small_stream(2)
     whole, parts = made(name), made(name)
     for x, label in zip(X, y, strict=True):
         whole.learn_one(x, label)
+        noted = parts.note(x, label)
         parts.machine.learn_one(x, label)
-        parts.after_learning(x, label)
+        parts.after_learning(x, label, noted)
     for x in X:
         assert np.array_equal(numbers(whole.predict_one(x)), numbers(parts.predict_one(x)))
 

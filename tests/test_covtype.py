@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 import venn
-from venn.predictors.balanced import Balanced
+from venn.predictors.balanced import OFFSET, Balanced
 from venn.priors import PriorShift
 from venn.smoothing import Smoothing
 
@@ -101,8 +101,7 @@ def test_the_blocks_of_the_stream_are_those_of_the_balanced_predictor():
     y = labels(900)
     rows = scores(y, 1)
     balanced = Balanced(stream.predictor(), stream.KEEP, seed=3)
-    kept = np.array([balanced._coins.at(i) for i in range(len(y))]) < stream.KEEP[y]
-    assert isinstance(balanced._coins, Smoothing)
+    kept = Smoothing(OFFSET + balanced.seed).block(0, len(y)) < stream.KEEP[y]
     for part, (said, _) in stream.replay(rows, y, kept, range(0, 900, 100)):
         want = balanced.predictor.predict_many(rows[part])
         np.testing.assert_array_equal(said.probabilities, want.probabilities)

@@ -12,6 +12,7 @@ from scipy import stats
 from venn.show import plot
 
 matplotlib = pytest.importorskip("matplotlib")
+Text = pytest.importorskip("matplotlib.text").Text
 
 RNG = np.random.default_rng(4)
 
@@ -57,14 +58,19 @@ FIGURES = {
 }
 
 
+def titles(axis):
+    """Return the titles in the middle, on the left and on the right: texts that `axis.texts` leaves out."""
+    return [one for one in axis.get_children() if isinstance(one, Text) and one not in axis.texts]
+
+
 def assert_readable(figure):
     """No title over a title, nothing beyond the edge."""
     figure.draw_without_rendering()
     page = figure.bbox
     (legend,) = figure.legends
-    shown = [figure._suptitle, legend]
+    shown = [*figure.texts, legend]
     for axis in figure.axes:
-        shown += [axis._left_title, axis._right_title, axis.xaxis.label, axis.yaxis.label, *axis.texts]
+        shown += [*titles(axis), axis.xaxis.label, axis.yaxis.label, *axis.texts]
     extents = [one.get_window_extent() for one in shown if not (hasattr(one, "get_text") and not one.get_text())]
     for extent in extents:
         assert page.x0 <= extent.x0
@@ -73,7 +79,7 @@ def assert_readable(figure):
         assert extent.y1 <= page.y1
     for axis in figure.axes:
         assert axis.get_window_extent().height > 0.08 * page.height / max(1, len(figure.axes) ** 0.5)
-        left, right = axis._left_title, axis._right_title
+        _, left, right = titles(axis)
         if left.get_text() and right.get_text() and not left.get_text().endswith("\n"):
             assert left.get_window_extent().x1 < right.get_window_extent().x0
     for one, two in itertools.combinations([t.get_window_extent() for axis in figure.axes for t in axis.texts], 2):
@@ -85,7 +91,7 @@ def test_writes_a_figure_and_makes_its_folder(kind, tmp_path):
     before = dict(matplotlib.rcParams)
     figure = FIGURES[kind](2, 300, tmp_path / "new" / "one" / f"{kind}.png")
     assert (tmp_path / "new" / "one" / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
-    assert figure._suptitle.get_text() == "toy"
+    assert figure.get_suptitle() == "toy"
     pyplot = sys.modules.get("matplotlib.pyplot")
     assert pyplot is None or not pyplot.get_fignums()
     assert dict(matplotlib.rcParams) == before

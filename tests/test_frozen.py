@@ -112,7 +112,9 @@ def test_an_estimator_fitted_to_a_table_does_not_warn(name):
     table = pandas.DataFrame(X, columns=list("pqrs"))
     estimator = TABLE[name]().fit(table, y)
     scorer = FrozenScorer(estimator)
-    expected = getattr(estimator, scorer._method)(table)
+    expected = getattr(estimator, "decision_function" if hasattr(estimator, "decision_function") else "predict_proba")(
+        table
+    )
     assert scorer.feature_names == tuple("pqrs")
     assert np.allclose(scorer.scores(X[0]), expected[0], atol=1e-12)
     assert np.allclose(scorer.score_many(X), expected, atol=1e-12)
@@ -158,7 +160,7 @@ def test_a_table_must_have_the_columns_that_the_estimator_was_fitted_to(make, pr
             with pytest.raises(ValueError, match=r"X must have the columns \['p', 'q', 'r', 's'\] in this order, got"):
                 ask(other)
     assert model.n == 0
-    for ask in (scorer.scores, model.predict_one, lambda x: model.learn_one(x, y[0]), lambda x: model.check(x, y[0])):
+    for ask in (scorer.scores, model.predict_one, lambda x: model.learn_one(x, y[0]), lambda x: model.note(x, y[0])):
         with pytest.raises(ValueError, match=r"x must have the features \['p', 'q', 'r', 's'\] in this order, got"):
             ask(table[list("qprs")].iloc[0])
     assert model.n == 0

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).with_name("kill.py")
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 def test_sixty_deaths(tmp_path):
-    """On the first examples of Car, each machine and predictor in turn; `python tests/kill.py` kills on all."""
+    """On the first examples of Car, each machine and predictor in turn; `python -m tools.kill` kills on all."""
     told = subprocess.run(
-        [sys.executable, SCRIPT, "--examples", "100", "--kills", "64", "--folder", tmp_path],
-        capture_output=True,
-        text=True,
-    )
+        [sys.executable, "-m", "tools.kill", "--examples", "100", "--kills", "64", "--folder", tmp_path],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
     assert told.returncode == 0, told.stdout[-2000:] + told.stderr[-2000:]
     found = json.loads(told.stdout.splitlines()[-1])
     assert found["kills"] >= 60
@@ -31,21 +30,20 @@ def test_sixty_deaths(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 def test_a_run_that_forgets_is_noticed(tmp_path):
     """The comparison can fail: a predictor whose state is not all in its checkpoint."""
-    code = f"""
+    code = """
 import os, sys
-sys.path.insert(0, {str(SCRIPT.parent)!r})
-import kill
+from tools import kill
 from venn.online import checkpoint
 whole = checkpoint.save
 main = os.getpid()
 def forgetful(path, thing):
     if os.getpid() == main:  # the undisturbed run, and the one that looks at what is left
         return whole(path, thing)
-    whole(path, {{**thing, "monitors": {{name: one.fresh() for name, one in thing["monitors"].items()}}}})
+    whole(path, {**thing, "monitors": {name: one.fresh() for name, one in thing["monitors"].items()}})
 checkpoint.save = forgetful
 sys.argv = ["kill.py", "--examples", "100", "--kills", "5", "--setups", "neighbours"]
 kill.main()
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert told.returncode != 0
     assert re.search(r"neighbours: \w+ differs after [1-9]\d* deaths", told.stderr)

@@ -185,7 +185,7 @@ def mean_bet(martingale):
     bets = np.empty(p.size)
     twin = copy.deepcopy(martingale)
     for i, q in enumerate(p.ravel()):
-        twin._memory[:] = martingale._memory
+        twin.restore(start)
         twin.update(float(q))
         bets[i] = math.exp(twin.log - martingale.log)
     assert martingale.state == start

@@ -161,7 +161,7 @@ def test_the_command(run, tmp_path):
         for option in (["--once"], []):
             none = CliRunner().invoke(cli.main, ["metrics", str(other), *option])
             assert none.exit_code == 1
-            assert none.output == f"Error: {other} must be a journal, as `venn run` writes it, and is none\n"
+            assert none.output == f"Error: {other} must be a journal, as `venn run` writes it, and is not\n"
     refused = CliRunner().invoke(cli.main, ["metrics", str(path), "--port", "65536"])
     assert refused.exit_code == 2
     assert "65536" in refused.output

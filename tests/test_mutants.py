@@ -6,10 +6,11 @@ import ast
 from collections import Counter
 
 import pytest
-from coverage_without_compiler import ROOT, sources
-from mutants import Runner, apply, mutants
 
 import venn.smoothing
+from tools import ROOT
+from tools.coverage_without_compiler import sources
+from tools.mutants import Runner, apply, mutants
 from venn.smoothing import Smoothing
 
 FILE = "venn/smoothing.py"

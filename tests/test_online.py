@@ -13,6 +13,7 @@ import venn
 from venn.online.panel import Panel
 from venn.online.replaying import replay
 from venn.prediction import Forecast, Multiprobability
+from venn.predictors import Predictor
 
 CLASSES = ("no", "yes", "maybe")
 
@@ -51,30 +52,16 @@ class CountingMachine:
 class UncheckedMachine(CountingMachine):
     check = None
 
-    def __getattribute__(self, name):
-        if name == "check":
-            raise AttributeError(name)
-        return super().__getattribute__(name)
 
-    def learn_one(self, x, y):
-        CountingMachine.check(self, x, y)
-        self.learned += 1
-        self.counts[self.classes.index(y)] += 1
-
-
-class Reader:
-    """A predictor that reads a machine's counts; learns how many examples it was told of."""
+class Reader(Predictor):
+    """A predictor that reads a machine's counts, and keeps the examples learned."""
 
     def __init__(self, machine, classes=None):
         self.machine = machine
         self.classes = tuple(classes or machine.classes)
         self.told = []
 
-    def learn_one(self, x, y):
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x, y):
+    def after_learning(self, x, y, noted=None):
         self.told.append((tuple(x), y))
 
 
@@ -95,10 +82,9 @@ class Frequencies(Reader):
         return Forecast(counts / counts.sum(), self.classes)
 
 
-class Uniform:
+class Uniform(Predictor):
     """A predictor without a machine."""
 
-    machine = None
     classes = CLASSES
 
     def __init__(self):
@@ -107,10 +93,7 @@ class Uniform:
     def predict_one(self, x):
         return Forecast(np.full(3, 1 / 3), self.classes)
 
-    def learn_one(self, x, y):
-        self.after_learning(x, y)
-
-    def after_learning(self, x, y):
+    def after_learning(self, x, y, noted=None):
         self.told += 1
 
 
@@ -190,18 +173,9 @@ def test_unknown_label_is_refused_before_anything_learns():
     assert panel["uniform"].told == 0
 
 
-def test_one_machine_without_check_learns_first():
-    bad = np.array([7.0, 7.0])
-    unchecked, checked = UncheckedMachine(refuses=[bad]), CountingMachine()
-    panel = Panel(checked=OneCategory(checked), unchecked=OneCategory(unchecked))
-    with pytest.raises(ValueError, match="x must not be"):
-        panel.learn_one(bad, "yes")
-    assert (unchecked.learned, checked.learned) == (0, 0)
-
-
-def test_two_machines_without_check_are_refused():
-    with pytest.raises(TypeError, match=r"must have check\(x, y\)"):
-        Panel(a=OneCategory(UncheckedMachine()), b=OneCategory(UncheckedMachine()))
+def test_a_machine_without_check_is_refused():
+    with pytest.raises(TypeError, match="b must read a machine with check and learn_one, got <"):
+        Panel(a=OneCategory(CountingMachine()), b=OneCategory(UncheckedMachine()))
 
 
 def test_panel_is_a_mapping():

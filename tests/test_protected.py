@@ -20,7 +20,7 @@ from venn.predictors.protected import BrierLoss, LogLoss, Protected
 LOSSES = {"log": (LogLoss, naive.log_loss), "brier": (BrierLoss, naive.brier_loss)}
 
 
-class Given:
+class Given(venn.predictors.Predictor):
     """A base without a machine that says what the object says: the object is the forecast."""
 
     machine = None
@@ -35,12 +35,9 @@ class Given:
     def predict_one(self, x):
         return venn.Forecast(np.asarray(x), self.classes)
 
-    def learn_one(self, x, y):
+    def after_learning(self, x, y, noted=None):
         self.predict_one(x)  # refuses what is no forecast
         self.learned.append(y)
-
-    def after_learning(self, x, y):
-        self.learn_one(x, y)
 
 
 def softened(p, power):
@@ -243,8 +240,8 @@ def test_weights_stay_finite(loss):
         assert np.isfinite(forecast).all()
         assert forecast.sum() == pytest.approx(1, abs=1e-12)
     assert math.isfinite(model.gain)
-    assert math.isfinite(model._log_passive)
-    assert np.isfinite(model._log_weights).all()
+    assert math.isfinite(model.state["passive"])
+    assert np.isfinite(model.state["weights"]).all()
 
 
 def test_memory_is_constant():
@@ -253,7 +250,7 @@ def test_memory_is_constant():
     sizes = []
     for p, y in zip(*stream("noise", 9, 400, 3), strict=True):
         model.learn_one(p, y)
-        sizes.append(len(pickle.dumps(model._log_weights)) + len(model.__dict__))
+        sizes.append(len(pickle.dumps(model.state["weights"])) + len(model.__dict__))
     assert len(set(sizes)) == 1
 
 
@@ -378,55 +375,19 @@ def test_a_machine_taught_by_hand_needs_the_forecast_first():
         Protected(venn.Scaler(squares(), venn.maps.Platt())),
         Protected(venn.Scaler(squares(), venn.maps.Platt())),
     )
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+    for x, label in zip(X, y, strict=True):
         whole.learn_one(x, label)
-        (parts.check if i % 2 else lambda x, y: parts.predict_one(x))(x, label)
+        noted = parts.note(x, label)
+        parts.predict_one(X[1])  # asking in between changes nothing
         parts.machine.learn_one(x, label)
-        parts.after_learning(x, label)
+        parts.after_learning(x, label, noted)
         assert parts.predict_one(X[0]).proba.tolist() == whole.predict_one(X[0]).proba.tolist()
-    parts.learn_one(X[0], "a")
-    for asked, found in ((None, "got none"), (X[1], "got one with another object")):
-        before = parts.gain
-        if asked is not None:
-            parts.predict_one(asked)
-        parts.machine.learn_one(X[2], "a")
-        with pytest.raises(RuntimeError, match=f"after_learning needs a call of check.*{found}"):
-            parts.after_learning(X[2], "a")
-        assert parts.gain == before
-    parts.predict_one(X[2])  # the base has been told: it goes on
-    parts.machine.learn_one(X[3], "a")
+    before = parts.gain
     parts.machine.learn_one(X[2], "a")
-    with pytest.raises(RuntimeError, match="got one before the machine learned 2 examples"):
+    with pytest.raises(RuntimeError, match=r"after_learning needs what note\(x, y\) returned .* got none"):
         parts.after_learning(X[2], "a")
-    parts.predict_one([0.0, 1.0])
-    parts.machine.learn_one([-0.0, 1.0], "a")
-    parts.after_learning([-0.0, 1.0], "a")  # the same object
-
-
-def test_objects_that_are_no_numbers_are_told_apart():
-    class Words:
-        """A machine of words."""
-
-        learned = 0
-        check = hypotheses = None
-
-        def learn_one(self, x, y):
-            self.learned += 1
-
-    base = Given()
-    base.machine = Words()
-    base.predict_one = lambda x: venn.Forecast([0.25, 0.75], (0, 1))
-    base.learn_one = lambda x, y: None
-    model = Protected(base)
-    panel = [{"word": word} for word in ("one", "other")]
-    model.learn_one(panel[0], 1)
-    gain = model.gain
-    assert gain != 0
-    model.predict_one(panel[0])
-    model.machine.learn_one(panel[1], 1)
-    with pytest.raises(RuntimeError, match="got one with another object"):
-        model.after_learning(panel[1], 1)
-    assert model.gain == gain
+    assert parts.gain == before
+    assert parts.predict_one(X[0]).proba.shape == (3,)  # the base has learned: it goes on
 
 
 def test_a_training_that_fails_still_counts_the_step():
@@ -491,7 +452,7 @@ def test_a_loss_of_ones_own():
 
 
 def everything(model):
-    return pickle.dumps([model.gain, model._log_passive, model._log_weights, model._n, model.machine])
+    return pickle.dumps([model.state, model.machine])
 
 
 @pytest.mark.parametrize("base", ["machine", "no machine"])
@@ -509,7 +470,7 @@ def test_a_refused_example_leaves_no_trace(base):
         with pytest.raises((ValueError, TypeError), match=says):
             model.learn_one(x, y)
         with pytest.raises((ValueError, TypeError)):
-            model.check(x, y)
+            model.note(x, y)
         assert everything(model) == before
         assert model.predict_one(good).proba.tolist() == said
 
@@ -557,7 +518,7 @@ def test_bad_parameters_are_refused():
 def test_objects_that_are_no_numbers_are_refused_by_the_base(x):
     model = Protected(venn.Scaler(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("no", "yes")), venn.maps.Platt()))
     model.learn_one([0.0, 1.0], "no")
-    for call in (model.predict_one, lambda x: model.learn_one(x, "yes"), lambda x: model.check(x, "yes")):
+    for call in (model.predict_one, lambda x: model.learn_one(x, "yes"), lambda x: model.note(x, "yes")):
         with pytest.raises((TypeError, ValueError), match="x must"):
             call(x)
     assert model.predict_one([0.0, 1.0]).classes == ("no", "yes")

@@ -223,7 +223,7 @@ def test_nothing_is_learned_from_a_refused_example(what):
     subject, twin = made(), made()
     for i in range(14):
         if i in (1, 7):
-            for refuses in (subject.learn_one, subject.check, subject.after_learning):
+            for refuses in (subject.learn_one, subject.note, subject.after_learning):
                 with pytest.raises((ValueError, TypeError), match="y must" if bad_label else "x must"):
                     refuses(x, y)
             if not bad_label:
@@ -231,7 +231,7 @@ def test_nothing_is_learned_from_a_refused_example(what):
                     subject.predict_one(x)
         assert subject.n == twin.n == i
         np.testing.assert_array_equal(subject.predict_one(X[i]).proba, twin.predict_one(X[i]).proba)
-        subject.check(X[i], labels_[i])
+        subject.note(X[i], labels_[i])
         subject.learn_one(X[i], labels_[i])
         twin.learn_one(X[i], labels_[i])
 

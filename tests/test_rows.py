@@ -75,7 +75,7 @@ def test_bad_rows(path, row, reason):
         ("a,b", "label must be one of the columns ['a', 'b'], got 'y'"),
         ("a,y", "id must be one of the columns ['a', 'y'], got 'key'"),
         ("key,a,a,y", "column names must be distinct, got 'a' twice"),
-        ("key,y", "features must be columns of ['key', 'y'] but label and id, got 'a'"),
+        ("key,y", "features must be columns of ['key', 'y'] other than label and id, got 'a'"),
         ('key,"y', "must be a row of CSV on one line"),
         (b"\xff", "must be UTF-8"),
     ],

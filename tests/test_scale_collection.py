@@ -143,7 +143,7 @@ def said_of(model, X):
         (da.zeros((6, 2), chunks=(3, 2)), da.zeros(6, chunks=((2, 4),)), "partition 0: y must hold a label"),
         (da.zeros((6, 2), chunks=(3, 2)), np.zeros(6), r"y must be a dask array \(n,\)"),
         (da.zeros(6, chunks=3), da.zeros(6, chunks=3), "X must be a two-dimensional dask array"),
-        (np.zeros((6, 2)), np.zeros(6), "y must be left out where X is an iterable"),
+        (np.zeros((6, 2)), np.zeros(6), "y must be left out if X is an iterable"),
         (np.zeros((6, 2)), None, "X must be a dask collection or an iterable"),
         (3, None, "X must be a dask collection or an iterable"),
         ([(np.zeros((1, 2)), ["no"]), (np.zeros((1, 2)), ["never"])], None, "partition 1: .*'never'"),
@@ -210,7 +210,7 @@ def test_predictors_that_cannot_be_calibrated_so():
         calibrate(SCORER, [rows(0)])
     with pytest.raises(TypeError, match="predictor must be an inductive predictor"):
         score_block(SCORER, *rows(0))
-    with pytest.raises(ValueError, match=r"must be by NoTraining\(\)"):
+    with pytest.raises(ValueError, match=r"schedule NoTraining\(\)"):
         calibrate(InductiveVenn(SCORER, schedule=venn.schedules.FixedCalibration(10)), [rows(0)])
 
 
@@ -251,7 +251,7 @@ def test_what_a_maker_raises_in_a_process(client, how):
 
 def test_a_block_that_cannot_be_sent_is_named(client):
     lock = threading.Lock()
-    with pytest.raises(TypeError, match=r"^partition 1: X must hold blocks that pickle takes, .*: cannot pickle"):
+    with pytest.raises(TypeError, match=r"^partition 1: X must hold blocks that can be pickled, .*: cannot pickle"):
         calibrate(MODELS["counts"](), [rows(0), lambda: lock], client=client)
 
 

@@ -429,7 +429,7 @@ def test_a_key_of_another_shard_is_refused(tmp_path):
     number = shards.of("shop-7")
     with (
         shards.own((number + 1) % 4) as shard,
-        pytest.raises(ValueError, match=f"got 'shop-7', which is of shard {number}"),
+        pytest.raises(ValueError, match=f"got 'shop-7' of shard {number}"),
     ):
         shard.ask("shop-7", [0.0])
     with shards.own(number) as shard:

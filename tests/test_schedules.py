@@ -78,7 +78,7 @@ def test_a_fold_that_fails_does_not_keep_the_others_from_learning():
     model = CrossVenn(Failing([0, 1]), folds=2, first=20)
     with pytest.raises(venn.machines.NotConverged):
         learned(model, np.arange(20.0)[:, None], [0, 1] * 10)
-    assert {part.n for part in model._parts} == {20}
+    assert {part.n for part in model.parts} == {20}
     assert model.predict_one([1.0]).upper < 1  # the fold that holds 13 out has its scorer
 
 
@@ -115,7 +115,7 @@ def test_a_bad_block_leaves_no_trace():
             with pytest.raises((ValueError, TypeError), match=message):
                 method(objects_, labels_)
     for x, label in (([0.0, np.nan], 0), ([0.0], 0), ([0.0, 1.0], 7), ("ab", 0), (None, 0)):
-        for method in (model.learn_one, model.after_learning, model.check):
+        for method in (model.learn_one, model.after_learning, model.note):
             with pytest.raises((ValueError, TypeError)):
                 method(x, label)
     assert state(model) == before

@@ -484,7 +484,7 @@ class PredictionSet(_Labelled):
         Raises
         ------
         ValueError, TypeError
-            `epsilon` is not that.
+            `epsilon` is not as described.
         """
         level = significance(epsilon)
         return tuple(label for label, p in zip(self.classes, self.p_values.tolist(), strict=True) if p > level)

@@ -89,7 +89,7 @@ class PriorShift(Parameters):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or is of another number of classes than `train`.
+        A parameter is not as described, or is of another number of classes than `train`.
 
     References
     ----------
@@ -180,7 +180,7 @@ class PriorShift(Parameters):
         Raises
         ------
         ValueError, TypeError
-            They are not that, or neither class can come.
+            They are not as described, or neither class can come.
 
         Examples
         --------
@@ -243,7 +243,7 @@ def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
     RuntimeError
         The maximum was not reached in 10 000 rounds.
 

@@ -37,7 +37,7 @@ class Smoothing(Saved):
     Raises
     ------
     ValueError, TypeError
-        The seed is not that.
+        The seed is not as described.
 
     Examples
     --------

@@ -5,14 +5,14 @@ from scipy import stats
 
 from benitez_pena.sets import ASIDE
 
-ROUNDING = 1e-12  # sums of weights closer to one half are one half
-CLIP = 1e-3  # half of what one of 500 resamples is: shares of resamples are often 0 or 1
+ROUNDING = 1e-12  # sums of weights closer to one half count as one half
+CLIP = 1e-3  # half the share of one of 500 resamples: shares of resamples are often 0 or 1
 LOSSES = ("MSE", "MSE of positives", "MSE of negatives", "log loss", "error")
 MSE, POSITIVES, NEGATIVES, LOG, ERROR = range(5)
 
 
 def losses(p, y):
-    """Return mean squared error, that of label 1, that of label 0, clipped log loss (nats), share of errors."""
+    """Return mean squared error, the same for label 1 and label 0, clipped log loss (nats), share of errors."""
     squares = (y - p) ** 2
     inside = np.clip(p, CLIP, 1 - CLIP)
     log = -np.log(np.where(y == 1, inside, 1 - inside)).mean()
@@ -24,7 +24,7 @@ def _mean(values):
 
 
 class Answers:
-    """Answers by task, as `study.run` returns them, read in several ways.
+    """Answers by task, as returned by `study.run`, with several summaries.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Answers:
         return [self._found[name, "fold", k] for k in range(self.study.folds_of(name))]
 
     def controls(self, name):
-        """Return what constrained machines answered on all splits of a set."""
+        """Return the answers of constrained machines on all splits of a set."""
         return [self._found[name, "control", k] for k in range(self.study.plan.splits)]
 
     def loss(self, name, method, loss):
@@ -61,7 +61,7 @@ class Answers:
         return float(np.nanmean(each))
 
     def infinite(self, name, method):
-        """Return in how many folds a method gives probability 0 to a label that comes."""
+        """Return in how many folds a method gives probability 0 to a label that occurs."""
         return sum(
             bool((np.where(fold["y"] == 1, p, 1 - p) == 0).any())
             for fold in self.folds(name)
@@ -69,12 +69,12 @@ class Answers:
         )
 
     def ranks(self, loss, among, names=None):
-        """Return the mean over sets of each method's rank, 1 the best; equal ones share their mean rank."""
+        """Return the mean over sets of each method's rank, 1 the best; ties share their mean rank."""
         values = [[self.loss(name, method, loss) for method in among] for name in names or self.data]
         return dict(zip(among, mean_ranks(values).tolist(), strict=True))
 
     def seconds(self, name, method):
-        """Return the seconds of the processor of a method on a set, over all folds."""
+        """Return the processor seconds of a method on a set, over all folds."""
         return sum(float(fold["methods"][method]["seconds"]) for fold in self.folds(name))
 
     def bounds(self, name, method):
@@ -87,8 +87,8 @@ class Answers:
     def controlled(self, name, way, share):
         """Return (sensitivity, MSE of positives, MSE of negatives) under Ctrl1, over all new objects of a set.
 
-        `way` is 0 for thresholds by out-of-bag votes and 1 for those by the new objects' own labels; `share` is the
-        place in `control.SHARES`.
+        `way` is 0 for thresholds by out-of-bag votes and 1 for thresholds by the new objects' own labels; `share` is
+        the position in `control.SHARES`.
         """
         p = np.concatenate([fold["resampled"]["controlled"][way, share] for fold in self.folds(name)])
         y = np.concatenate([fold["y"] for fold in self.folds(name)])
@@ -102,5 +102,5 @@ def reached(p, y):
 
 
 def mean_ranks(values):
-    """Return the mean rank (methods,) over rows of (sets, methods) losses, 1 the best; equal ones share theirs."""
+    """Return the mean rank (methods,) over rows of (sets, methods) losses, 1 the best; ties share their mean rank."""
     return stats.rankdata(np.round(values, 12), axis=1).mean(axis=0)

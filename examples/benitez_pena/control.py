@@ -11,24 +11,24 @@ from benitez_pena.machines import CS
 from venn.batch.bootstrap import BootstrapSVC, least_threshold
 from venn.batch.constrained import ClassWeightScan, ConstrainedSVC, Scip
 
-SHARES = tuple(np.round(np.arange(0.5, 1.001, 0.05), 2).tolist())  # wanted of Ctrl1
+SHARES = tuple(np.round(np.arange(0.5, 1.001, 0.05), 2).tolist())  # wanted sensitivities of Ctrl1
 OUTCOMES = ("optimal", "time limit", "heuristic", "Infeasible", "NotConverged")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is resampled, and what the constrained machines of Ctrl2 are asked.
+    """The settings of the resampling, and of the constrained machines of Ctrl2.
 
     Parameters
     ----------
     resamples : int
-        Of each training part, for the bootstrap and Ctrl1.
+        For each training part, for the bootstrap and Ctrl1.
     epsilon : float
-        Loss of accuracy at which a C still counts: the paper does not give it.
+        Loss of accuracy at which a C still counts: the paper does not state it.
     splits : int
         Random parts of each set for Ctrl2, 0 for none.
     largest, most_new : int
-        Examples that train and, beside them, objects that are asked about.
+        Numbers of training examples and, apart from them, of new objects.
     few : int
         Resamples of Ctrl2.
     Cs : tuple of float
@@ -36,7 +36,7 @@ class Plan:
     levels : tuple of float
         Wanted sensitivities of Ctrl2.
     seconds : float
-        For one problem.
+        Time limit for one problem.
     """
 
     resamples: int = published.RESAMPLES
@@ -50,37 +50,37 @@ class Plan:
     seconds: float = 5.0
 
     def of_resampling(self):
-        """Return what the resampled machines depend on."""
+        """Return the settings on which the resampled machines depend."""
         return {"resamples": self.resamples, "epsilon": self.epsilon, "Cs": CS, "shares": SHARES}
 
 
 class Bootstrap(BootstrapSVC):
-    """The estimator, which keeps what every positive example needs: one fit then serves all wanted sensitivities."""
+    """The estimator; it keeps what every positive example needs, so one fit serves all wanted sensitivities."""
 
     def _left_out(self, *given):
         self.medians_ = super()._left_out(*given)
         return self.medians_
 
     def moved(self, X, share):
-        """Return the threshold that gives the positive examples trained on their share, and probabilities by it."""
+        """Return the threshold for this share of the positive training examples, and probabilities with it."""
         threshold = least_threshold(self.medians_, share)
         return threshold, self.probabilities(X, threshold)[:, 1]
 
 
 def bootstrap(plan, seed, **given):
     """Return a bootstrap estimator that has learned nothing."""
-    # Sensitivity 0 moves no threshold, and asks for the votes of machines that an example was left out of.
+    # Sensitivity 0 moves no threshold, but needs the votes of machines that an example was left out of.
     settings = {"Cs": CS, "resamples": plan.resamples, "epsilon": plan.epsilon, "random_state": seed}
     return Bootstrap(**(settings | {"sensitivity": 0.0} | given))
 
 
 def resampled(fold, y_new, plan, seed):
-    """Return what the resampled machines of one fold answer.
+    """Return the answers of one fold's resampled machines.
 
-    `p` and `best` (m,) are probabilities of label 1, of the ensemble and of its most accurate C alone; `accuracies`
-    (11,) of each C out of bag, `Cs` those in the ensemble. Under Ctrl1, `controlled` (2, shares, m) are the
-    probabilities and `thresholds` (2, shares) how far the threshold moved: by out-of-bag votes of the training
-    part, and by the labels `y_new` of the new objects themselves, as it seems to be done in the paper.
+    `p` and `best` (m,) are probabilities of label 1, by the ensemble and by its most accurate C alone; `accuracies`
+    (11,) are those of each C out of bag, `Cs` are the C in the ensemble. Under Ctrl1, `controlled` (2, shares, m) are
+    the probabilities and `thresholds` (2, shares) how far the threshold moved: by out-of-bag votes of the training
+    part, and by the labels `y_new` of the new objects themselves, as the paper seems to do.
     """
     model = bootstrap(plan, seed).fit(fold.X, fold.y)
     C = CS[int(np.argmax(model.accuracies_))]
@@ -99,7 +99,7 @@ def resampled(fold, y_new, plan, seed):
 
 
 def solver(plan):
-    """Return SCIP, or the heuristic where it is not installed."""
+    """Return SCIP, or the heuristic if it is not installed."""
     try:
         Scip.module()
     except ImportError:
@@ -108,11 +108,11 @@ def solver(plan):
 
 
 def constrained(data, plan, seed):
-    """Return what both controls come to on a random part of a set, asked about objects beside it.
+    """Return the results of both controls on a random part of a set, for objects outside that part.
 
     `Ctrl1` and `Ctrl2` (levels, 3): share of new positives with a probability above one half, MSE of new positives and
-    of new negatives. `outcomes` (levels, 5): how many of Ctrl2's problems ended as `OUTCOMES` say. `trained` and `new`:
-    numbers of examples.
+    of new negatives. `outcomes` (levels, 5): number of Ctrl2's problems by outcome, as in `OUTCOMES`. `trained` and
+    `new`: numbers of examples.
     """
     size = min(plan.largest, 2 * len(data.y) // 3)
     ((rest, out),) = StratifiedShuffleSplit(1, train_size=size, random_state=seed).split(data.X, data.y)

@@ -1,4 +1,4 @@
-"""The figure: MSE of every method on every set, ours beside the paper's, and the curves under both controls."""
+"""The figure: MSE of every method on every set, ours next to the paper's, and the curves under both controls."""
 
 import numpy as np
 

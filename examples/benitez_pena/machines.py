@@ -12,7 +12,7 @@ TOLERANCE = 1e-6  # of the objective, relative
 
 
 def path(X, signs, Cs=CS):
-    """Return a fitted linear machine for each C, each solved from where the one before ended."""
+    """Return a fitted linear machine for each C; each solution starts from the one before."""
     design, fits = Design(X), []
     for C in Cs:
         fits.append(LinearSVM(C, TOLERANCE).fit(design, signs, start=fits[-1] if fits else None))
@@ -20,19 +20,19 @@ def path(X, signs, Cs=CS):
 
 
 def stratified(y, folds, seed):
-    """Return (training rows, rows left out) of at most `folds` folds, each with examples of both labels if it can."""
+    """Return (training rows, rows left out) of at most `folds` folds, each with examples of both labels if possible."""
     fewest = int(np.bincount(y, minlength=2).min())
     cut = StratifiedKFold(max(2, min(folds, fewest)), shuffle=True, random_state=seed)
     return list(cut.split(np.zeros((len(y), 1)), y))
 
 
 def svm_scores(fold, inner, seed):
-    """Return all scores that the methods read, of machines on one training part.
+    """Return all scores that the methods read, by machines on one training part.
 
-    `accuracies` (11,) of each C by inner cross-validation, `C` the smallest of the most accurate. By that C: `new`
-    (m,) scores of the new objects by the machine of the whole part; `cross` (n,) of its own examples by machines
-    trained without their `part` (n,), and `new_by_part` (parts, m) of the new objects by these; `held` (k,) rows that
-    one more machine was trained without, `held_scores` and `held_new` its scores.
+    `accuracies` (11,) of each C by inner cross-validation, `C` the smallest of the most accurate. With that C: `new`
+    (m,) scores of the new objects by the machine of the whole part; `cross` (n,) scores of its own examples by machines
+    trained without their `part` (n,), and `new_by_part` (parts, m) scores of the new objects by these; `held` (k,) rows
+    that one more machine was trained without, `held_scores` and `held_new` its scores.
     """
     X, y, new = fold.X, fold.y, fold.new
     signs = 2.0 * y - 1

@@ -1,4 +1,4 @@
-"""Every method of the study but the resampled one: probabilities of the new objects of one fold."""
+"""Every method of the study except the resampled ones: probabilities of the new objects of one fold."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,10 @@ PPSVM = tuple(f"PPSVM {radius}" for radius in published.RADII)
 PAPER = (*RESAMPLED, "best C, one machine", "Sollich", "Platt", *PPSVM)
 DEFAULT = "transductive Venn"  # of the engine
 OTHERS = ("isotonic", "inductive Venn-Abers", "cross Venn-Abers", DEFAULT, "transductive Venn-Abers")
-CONSTANT = "class frequency"  # what knows nothing of the objects: in no ranking
+CONSTANT = "class frequency"  # ignores the objects: in no ranking
 ALL = (*PAPER, *OTHERS, CONSTANT)
 BOUNDED = (DEFAULT, "transductive Venn-Abers", "inductive Venn-Abers")
-LARGEST_TRANSDUCTIVE = 5000  # training examples; more of them take the inductive predictor
+LARGEST_TRANSDUCTIVE = 5000  # training examples; with more, the inductive predictor is used
 
 
 def _bounded(p, lower, upper):
@@ -98,7 +98,7 @@ class CrossVennAbers:
 
 
 class _Scores:
-    """A classifier whose decision value is its object's one feature: scores as `venn.FrozenScorer` takes them."""
+    """A classifier whose decision value is its object's one feature: passes scores to `venn.FrozenScorer`."""
 
     classes_ = np.array([0, 1])
     n_features_in_ = 1
@@ -116,9 +116,9 @@ class _Scores:
 class TransductiveVenn:
     """The engine's default: Venn over quantile bins of exact deleted margins of a least-squares machine.
 
-    Its C is 1 / d, whatever the data: then nothing was chosen on the examples that are counted. Every new object is
-    predicted alone, from the training part. Too large a part takes the inductive predictor with the same taxonomy, on
-    the scores of the machine that was trained without the held-out part.
+    Its C is 1 / d, whatever the data: so nothing was chosen on the examples that are counted. Every new object is
+    predicted alone, from the training part. For too large a part the inductive predictor with the same taxonomy is
+    used, on the scores of the machine that was trained without the held-out part.
     """
 
     largest: int = LARGEST_TRANSDUCTIVE
@@ -137,7 +137,7 @@ class TransductiveVenn:
 
 @dataclass(frozen=True)
 class TransductiveVennAbers:
-    """Venn-Abers on exact deleted scores of the same least-squares machine; inductive where the part is too large."""
+    """Venn-Abers on exact deleted scores of the same least-squares machine; inductive if the part is too large."""
 
     largest: int = LARGEST_TRANSDUCTIVE
 
@@ -161,7 +161,7 @@ def _each_alone(model, fold):
 
 
 def methods():
-    """Return all methods by name but those of `RESAMPLED`."""
+    """Return all methods by name, except `RESAMPLED`."""
     known = {
         "best C, one machine": Sign(), "Sollich": BySollich(), "Platt": Scaled(venn.maps.Platt()),
         "isotonic": Scaled(venn.maps.Isotonic()), "inductive Venn-Abers": InductiveVennAbers(),
@@ -173,5 +173,5 @@ def methods():
 
 
 def ends(C):
-    """Return whether C is at an end of what was tried."""
+    """Return whether C is at an end of the values tried."""
     return C in (CS[0], CS[-1])

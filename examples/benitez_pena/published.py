@@ -1,4 +1,4 @@
-"""What Benitez-Pena, Blanquero, Carrizosa and Ramirez-Cobo (2020) print: their Tables 2, 3 and 4."""
+"""The results printed by Benitez-Pena, Blanquero, Carrizosa and Ramirez-Cobo (2020): their Tables 2, 3 and 4."""
 
 FOLDS, INNER_FOLDS, RESAMPLES = 10, 10, 500
 RADII = (0, 10, 20, 30)  # of Tao's machine
@@ -35,7 +35,7 @@ MSE = {
     "banknote": {"bootstrap": 0.017, "Sollich": 0.008, "Platt": 0.008, "PPSVM": (0.009, 0.145, 0.221, 0.238)},
 }
 
-# Table 4: the value of C of best accuracy alone; its other column repeats Table 3.
+# Table 4: the most accurate C alone; its other column repeats Table 3.
 BEST_C = {
     "wisconsin": 0.02, "colon": 0.2, "diabetes": 0.225, "leukemia": 0.0, "srbct": 0.0, "heart": 0.214,
     "adult": 0.152, "divorce": 0.0, "german": 0.28, "cervical": 0.047, "banknote": 0.0,
@@ -47,9 +47,9 @@ SAID_PLATT_BEST = ("diabetes", "heart", "adult", "german", "banknote")
 
 
 def mse(name, method):
-    """Return the paper's mean squared error on a set by a method of this study; None where it has none.
+    """Return the paper's mean squared error on a set by a method of this study; None if it has none.
 
-    A set that stands aside, such as "cervical, targets", is another reading of the one before its comma.
+    A set aside, such as "cervical, targets", is another version of the set named before the comma.
     """
     name = name.split(",")[0]
     if method.startswith("PPSVM"):

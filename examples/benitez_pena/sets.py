@@ -1,4 +1,4 @@
-"""The eleven data sets of the paper's Table 2, as they can be had today, and what is prepared on training folds."""
+"""The eleven data sets of the paper's Table 2, as available today, and their preparation on training folds."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,7 +12,7 @@ from benitez_pena import published
 from streams.catalogue import PUBLISHED
 from streams.schema import Numeric
 
-SEED = 2020  # of folds, resamples and everything else that is drawn
+SEED = 2020  # of folds, resamples and all other random draws
 TARGETS = ("Hinselmann", "Schiller", "Citology")  # of cervical cancer, beside the biopsy
 
 
@@ -25,9 +25,9 @@ class Source:
     stream : str
         Its name in `streams`.
     positive : tuple of str
-        Labels of the positive class: that of Table 2's count.
+        Labels of the positive class: the one with Table 2's count.
     said : str
-        How the set differs from what Table 2 says of it.
+        How the set differs from its description in Table 2.
     """
 
     stream: str
@@ -59,7 +59,7 @@ SOURCES = {
     "cervical, targets": Source("cervical", ("1",), "with the three other targets among the features"),
     "srbct, rule": Source("srbct", ("BL", "NB", "RMS"), "positive by the rule in the text: all but the largest class"),
 }
-ASIDE = ("cervical, targets", "srbct, rule")  # in no ranking: they say what two readings of the paper come to
+ASIDE = ("cervical, targets", "srbct, rule")  # in no ranking: two other readings of the paper
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Set:
 class Fold:
     """A training part (n, k), its labels (n,), and new objects (m, k), all prepared on the training part.
 
-    `features` is their number before a rotation to k dimensions: an object's mean squared length.
+    `features` is their number before a rotation to k dimensions: the mean squared length of an object.
     """
 
     X: np.ndarray
@@ -87,7 +87,7 @@ class Fold:
 
 
 def _cervical(with_targets):
-    """Return the stream with unknown values NaN: `streams.load` fills them with medians of all rows."""
+    """Return the stream with unknown values as NaN: `streams.load` fills them with medians of all rows."""
     known = next(one for one in PUBLISHED if one.name == "cervical")
     schema = {column: kind for column, kind in known.schema.items() if column not in TARGETS or not with_targets}
     unknown = -1.0  # no value is negative
@@ -120,16 +120,16 @@ def load(name):
 
 
 def splits(y, folds):
-    """Return (training rows, new rows) of each fold, with equal shares of both labels: the paper does not say."""
+    """Return (training rows, new rows) of each fold, with equal shares of both labels: the paper does not say how."""
     return list(StratifiedKFold(folds, shuffle=True, random_state=SEED).split(np.zeros((len(y), 1)), y))
 
 
 def prepared(X, y, rest, out):
     """Return the fold of training rows `rest` and new rows `out`.
 
-    Medians for unknown values, means and deviations are those of the training rows; columns that are constant there
+    Medians for unknown values, means and deviations come from the training rows; columns that are constant there
     are left out. The paper standardised all rows beforehand. With more columns than rows, all are rotated to as many
-    dimensions as there are rows: distances and inner products, all that linear machines read, stay as they are.
+    dimensions as there are rows: distances and inner products, all that linear machines use, do not change.
     """
     training, new = X[rest], X[out]
     if np.isnan(X).any():
@@ -148,5 +148,5 @@ def prepared(X, y, rest, out):
 
 
 def positives(name):
-    """Return the positive rows of Table 2; of a set that stands aside, those of the one it is a version of."""
+    """Return the positive rows of Table 2; for a set aside, those of the set that it is a version of."""
     return published.SIZES[name.split(",")[0]][2]

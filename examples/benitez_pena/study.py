@@ -16,22 +16,22 @@ LARGE = "adult"
 
 @dataclass(frozen=True)
 class Study:
-    """What is done.
+    """The settings of the study.
 
     Parameters
     ----------
     data : tuple of str
         Names of sets.
     folds, inner : int
-        Of the outer cross-validation, and of the inner one that chooses C.
+        Of the outer cross-validation, and of the inner cross-validation that chooses C.
     resamples : int
-        Of a training part, for sets of the usual size.
+        For a training part, for sets of the usual size.
     fewer : int
-        The same for `adult` and for sets that stand aside.
+        The same for `adult` and for sets aside.
     large_folds : int
-        How many folds of `adult` are taken: all of them, with all resamples, would take longer than the rest.
+        How many folds of `adult` are computed: all of them, with all resamples, would take longer than everything else.
     plan : control.Plan
-        What the constrained machines are asked.
+        The settings of the constrained machines.
     """
 
     data: tuple = tuple(sets.SOURCES)
@@ -47,7 +47,7 @@ class Study:
         return min(self.fewer, self.resamples) if name in (LARGE, *sets.ASIDE) else self.resamples
 
     def folds_of(self, name):
-        """Return how many of the folds of a set are taken."""
+        """Return how many of the folds of a set are computed."""
         return min(self.large_folds, self.folds) if name == LARGE else self.folds
 
     def tasks(self):
@@ -59,13 +59,13 @@ class Study:
 
 
 def one_fold(study, name, k, store):
-    """Return the labels of fold k and, by method, its probabilities, bounds and seconds; and what was resampled."""
+    """Return the labels of fold k and, by method, its probabilities, bounds and seconds; and results of resampling."""
     data = sets.load(name)
     rest, out = sets.splits(data.y, study.folds)[k]
     made = {}
 
     def fold():
-        # Asked for only where something must be computed.
+        # Called only if something must be computed.
         if not made:
             made["fold"] = sets.prepared(data.X, data.y, rest, out)
         return made["fold"]
@@ -95,7 +95,7 @@ def one_fold(study, name, k, store):
 
 
 def one_control(study, name, k, store):
-    """Return what the constrained machines answer on split k of a set."""
+    """Return the answers of the constrained machines on split k of a set."""
     data = sets.load(name)
     plan, seed = study.plan, sets.SEED + k
     key = {"data": data.fingerprint, "stage": "control", "plan": plan, "solver": control.solver(plan), "seed": seed}
@@ -111,13 +111,13 @@ def _work(study, folder, task):
 
 
 def run(study, folder, jobs=1, done=lambda task: None):
-    """Do what is not there yet; return all answers by task, and how many results were computed.
+    """Compute what is missing; return all answers by task, and how many results were computed.
 
     Parameters
     ----------
     study : Study
     folder : path
-        Of the results kept.
+        Where results are kept.
     jobs : int
         Processes.
     done : callable

@@ -1,4 +1,4 @@
-"""From the answers of the study to tables beside the paper's."""
+"""Tables of the study's answers next to the paper's."""
 
 import numpy as np
 
@@ -20,13 +20,13 @@ def table(head, rows):
 
 
 def number(value):
-    """Return a probability or a loss with three decimals and without its zero, as the paper's tables have it."""
+    """Return a probability or a loss with three decimals and without the leading zero, as in the paper's tables."""
     text = f"{value:.3f}"
     return text[1:] if text.startswith("0.") else text
 
 
 def beside(ours, theirs):
-    """Return our number, and theirs in brackets where there is one."""
+    """Return our number, and theirs in brackets if there is one."""
     return number(ours) if theirs is None else f"{number(ours)} ({number(theirs)})"
 
 
@@ -39,7 +39,7 @@ def _bold(texts, values):
 
 
 def sets_table(answers):
-    """Return the table of sets: what Table 2 says, what there is, the C chosen."""
+    """Return the table of sets: Table 2's description, the actual set, the chosen C."""
     rows = []
     for name in (*answers.data, *answers.aside):
         data = sets.load(name)
@@ -70,7 +70,7 @@ def sets_table(answers):
 
 
 def losses_table(answers, methods, loss, theirs=True):
-    """Return the table of a loss by set, beside the paper's MSE if asked for; the least of each row in bold."""
+    """Return the table of a loss by set, with the paper's MSE if wanted; the smallest of each row in bold."""
     rows = []
     for name in (*answers.data, *answers.aside):
         values = [answers.loss(name, method, loss) for method in methods]
@@ -97,7 +97,7 @@ def ranks_table(answers):
 
 
 def claims(answers):
-    """Return (what the paper says, its number of sets, ours, the sets here) for every ordering that is counted."""
+    """Return (the paper's claim, its number of sets, ours, the sets here) for every ordering that is counted."""
     ours = {m: {name: round(answers.loss(name, m, MSE), 3) for name in answers.data} for m in RANKED}
     theirs = {m: {name: published.mse(name, m) for name in answers.data} for m in PAPER}
     constant = {name: round(answers.loss(name, CONSTANT, MSE), 3) for name in answers.data}
@@ -142,7 +142,7 @@ def claims_table(answers):
 
 
 def bounds_table(answers):
-    """Return the table of Venn bounds: mean lower and upper probability of label 1 around its frequency."""
+    """Return the table of Venn bounds: mean lower and upper probability of label 1, with its frequency."""
     rows = []
     for name in answers.data:
         row = [name]
@@ -159,7 +159,7 @@ def bounds_table(answers):
 
 
 def control_table(answers, way):
-    """Return the table of Ctrl1: of new objects, the sensitivity and both MSEs at some wanted sensitivities."""
+    """Return the table of Ctrl1 for new objects: the sensitivity and both MSEs at some wanted sensitivities."""
     shown = [s for s, share in enumerate(SHARES) if round(100 * share) in (50, 70, 80, 90, 95, 100)]
     rows = []
     for name in (*answers.data, "mean"):
@@ -170,7 +170,7 @@ def control_table(answers, way):
 
 
 def constrained_table(answers):
-    """Return the table of Ctrl2 beside Ctrl1 on the same small parts: reached sensitivity and both MSEs."""
+    """Return the table of Ctrl2 and Ctrl1 on the same small parts: reached sensitivity and both MSEs."""
     levels = answers.study.plan.levels
     rows = []
     for name in (*answers.data, "mean"):
@@ -202,7 +202,7 @@ def outcomes_table(answers):
 
 
 def seconds_table(answers):
-    """Return the table of seconds of the processor, by set."""
+    """Return the table of processor seconds, by set."""
     parts = ("choice of C and scores", "bootstrap and Ctrl1", "PPSVM", "transductive", "other maps", "Ctrl2")
     rows = []
     for name in (*answers.data, *answers.aside):
@@ -221,7 +221,7 @@ def seconds_table(answers):
 
 
 def document(answers):
-    """Return all tables as lines of Markdown, without those of seconds."""
+    """Return all tables as lines of Markdown, except those of seconds."""
     study = answers.study
     plan = study.plan
     out = ["## Sets", "", *sets_table(answers), ""]

@@ -1,1 +1,1 @@
-"""The parts of `examples/covtype.py`: what is published, the protocol, the stream, tables, figure."""
+"""The parts of `examples/covtype.py`: published results, the protocol, the stream, tables, figure."""

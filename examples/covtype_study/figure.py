@@ -1,4 +1,4 @@
-"""The figure: what was claimed and what came, along the stream and by predicted class."""
+"""The figure: claims and results, along the stream and by predicted class."""
 
 import numpy as np
 

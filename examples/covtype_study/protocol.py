@@ -9,14 +9,14 @@ from covtype_study.published import PRIORS, TRAIN, VALIDATION
 from venn.batch.pairwise import PairwiseSVC
 from venn.priors import PriorShift
 
-CONTINUOUS = 10  # columns; the other 44 are 0 or 1 and stay as they are
+CONTINUOUS = 10  # columns; the other 44 are 0 or 1 and do not change
 CLASSES = 7
 BALANCED = (1 / CLASSES,) * CLASSES
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is done.
+    """The size of the study.
 
     Parameters
     ----------
@@ -25,15 +25,15 @@ class Size:
     test : int or None
         Test rows, drawn at random; None for all.
     Cs, gammas : tuple of float
-        What each pair chooses from.
+        The values that each pair chooses from.
     drawn_train, drawn_validation : int
-        Rows of each class that the scorer of the stream is trained and chosen on.
+        Rows of each class that train the stream's scorer, and that choose its parameters.
     stream : int or None
-        Rows of the stream; None for all that are not drawn.
+        Rows of the stream; None for all rows that are not drawn.
     segment : int
         Rows of one experiment of the test of validity.
     part : int
-        Rows scored between two looks at the clock.
+        Rows scored between two reports of progress.
     """
 
     train: int = TRAIN
@@ -62,7 +62,7 @@ class Parts:
 
 
 def published_parts(y, size, seed):
-    """Return the parts of the paper, which the file's order gives; of each a random part where less is wanted."""
+    """Return the parts of the paper, given by the file's order; a random subset of each if less is wanted."""
     rng = np.random.default_rng(seed)
     end, stop = CLASSES * TRAIN, CLASSES * (TRAIN + VALIDATION)
 
@@ -80,7 +80,7 @@ def drawn_parts(y, size, seed):
     rng = np.random.default_rng(seed)
     both = size.drawn_train + size.drawn_validation
     drawn = [rng.permutation(np.flatnonzero(y == k))[:both] for k in range(CLASSES)]
-    # An order of its own: what is left of the order by which they were drawn begins without rare classes.
+    # An order of its own: the remaining part of the first one begins without rare classes.
     rest = rng.permutation(np.setdiff1d(np.arange(len(y)), np.concatenate(drawn)))[: size.stream]
     train, validation = (
         np.concatenate([one[part] for one in drawn])
@@ -101,7 +101,7 @@ def shifts(y, parts):
 
 @dataclass(frozen=True)
 class Run:
-    """A machine's choices and its scores of the rows that neither trained nor chose it."""
+    """A machine's choices, and its scores of the rows that neither trained it nor chose its parameters."""
 
     C: np.ndarray
     gamma: np.ndarray
@@ -117,7 +117,7 @@ class Run:
 
 
 def done(name, X, y, parts, shift, size, jobs, store, step):
-    """Choose, train and score; what was done before is not done again.
+    """Choose, train and score; finished work is not done again.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What Cawley & Talbot publish: Forest Cover Type by 21 pairs of classes, without and with adjusted priors."""
+"""Results published by Cawley & Talbot: Forest Cover Type by 21 pairs of classes, with and without adjusted priors."""
 
 import numpy as np
 

@@ -13,15 +13,15 @@ from venn.monitors.sequences import BettingBound
 from venn.predictors.inductive import InductiveVenn
 from venn.priors import PriorShift
 
-KEEP = COUNTS.min() / COUNTS  # so that what is kept is balanced, and all of the rarest class is
+KEEP = COUNTS.min() / COUNTS  # so that the kept examples are balanced, with all of the rarest class
 BLOCK = 500  # rows whose labels come together
-FEWEST = 20  # calibration examples of a class from which its frequency is told
-LEVEL = 0.01  # of all bounds on departures of one way together
+FEWEST = 20  # fewest calibration examples of a class for a statement about it
+LEVEL = 0.01  # of all bounds on departures of one predictor together
 WAYS = ("weights", "no weights")
 
 
 class Scored:
-    """An estimator whose objects are their scores, computed before."""
+    """An estimator whose objects are scores computed earlier."""
 
     classes_ = np.arange(CLASSES)
 
@@ -36,14 +36,14 @@ def predictor(shift=None):
 
 
 def coins(y, seed):
-    """Return which of (n,) examples are kept; by numbers that have put nothing into order, whatever the seed."""
+    """Return which of (n,) examples are kept; by random numbers not used for any order, whatever the seed."""
     return np.random.default_rng((seed, 1)).random(len(y)) < KEEP[y]
 
 
 def replay(scores, y, kept, starts):
-    """Yield (rows, [said with weights, said without]) for each block, which is learned after.
+    """Yield (rows, [predictions with weights, without]) for each block, which is learned afterwards.
 
-    Of a block's labels, those of `kept` examples are learned. Whether one is kept, its class and a coin decide:
+    Of a block's labels, those of `kept` examples are learned. Whether one is kept depends on its class and a coin:
     dropped ones never come back. The two predictors learn the same examples.
     """
     both = [predictor(PriorShift.of_keeping(KEEP)), predictor()]
@@ -56,10 +56,10 @@ def replay(scores, y, kept, starts):
 
 
 def departures(block, y):
-    """Return (n, c + 1): 1{y = k} - P[y, k] by the row P[y] of the true label; last, the same for the predicted k.
+    """Return (n, c + 1): 1{y = k} - P[y, k] with the row P[y] of the true label; last, the same for the predicted k.
 
-    Their expectation is 0: that is what validity says. It is for the predicted class because that hangs on the object
-    alone, see `venn.prediction.CategoryClass`; of a class that is picked from the rows of P nothing would follow.
+    Validity says that their expectation is 0. It holds for the predicted class because that depends on the object
+    alone, see `venn.prediction.CategoryClass`; for a class picked from the rows of P nothing would follow.
     """
     each = np.arange(len(y))
     departed = np.eye(CLASSES)[y] - block.probabilities[each, y]
@@ -68,7 +68,7 @@ def departures(block, y):
 
 @dataclass(frozen=True)
 class Replayed:
-    """The stream: (n,) predicted classes, and for each of the two ways (n,) lower and upper probabilities of them."""
+    """The stream: (n,) predicted classes, and for both predictors (n,) lower and upper probabilities of them."""
 
     index: np.ndarray
     lower: np.ndarray
@@ -87,10 +87,10 @@ def replayed(scores, y, seed):
 
 
 def experiments(scores, y, seed, segment):
-    """Return (2, segments, c + 1) mean departures of segments of the stream, each begun with nothing known.
+    """Return (2, segments, c + 1) mean departures of segments of the stream, each starting from no examples.
 
-    Three quarters of a segment calibrate, as far as they are kept, and both ways are asked about the last quarter.
-    Given the segments before it, the rest of the stream is in random order still. So the mean departure of every
+    Three quarters of a segment calibrate, as far as they are kept, and both predictors predict the last quarter.
+    Given the segments before it, the rest of the stream is still in random order. So the mean departure of every
     segment has expectation 0 given the past, if each prediction is valid: any test for such a sequence is exact.
     """
     n, first = len(y) // segment, 3 * segment // 4
@@ -114,11 +114,11 @@ def bounds(means):
 
 
 def beginning(rows, scores, y):
-    """Compare the rows that the file begins with, chosen by its makers, with the others, class by class.
+    """Compare the first rows of the file, chosen by its makers, with the others, class by class.
 
-    Returns (c, 3): share recognised among the former, among the latter, p-value of a chi-squared test that x given the
+    Returns (c, 3): share recognised among the first, among the others, p-value of a chi-squared test that x given the
     class is the same in both. And (2, 3), for calibration by either: accuracy, lower and upper probability of the
-    predicted class, means over the second half of the others; None where a class has fewer than FEWEST to calibrate.
+    predicted class, means over the second half of the others; None if a class has fewer than FEWEST to calibrate.
     """
     right = scores.argmax(axis=1) == y
     early = rows < CLASSES * (TRAIN + VALIDATION)
@@ -132,7 +132,7 @@ def beginning(rows, scores, y):
     others = np.flatnonzero(~early)  # in random order
     pool, asked = others[: len(others) // 2], others[len(others) // 2 :]
     sizes = np.bincount(y[early], minlength=CLASSES)
-    # As many of each class from the others: half of its rows where there are not as many.
+    # As many of each class from the others; half of its rows if there are too few.
     drawn = np.concatenate([pool[y[pool] == k][: sizes[k]] for k in range(CLASSES)])
     if min(sizes.min(), np.bincount(y[drawn], minlength=CLASSES).min()) < FEWEST:
         return np.array(table), None

@@ -1,4 +1,4 @@
-"""What was found, as lines of markdown."""
+"""The results, as lines of Markdown."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def table(head, rows):
 
 
 def protocol_tables(runs, y):
-    """Accuracy and mean recall of each run, then its confusion matrix, beside the paper's."""
+    """Accuracy and mean recall of each run, then its confusion matrix, next to the paper's."""
     rows, matrices = [], []
     for name, run in runs.items():
         ours, (theirs, accuracy) = run.confusion(y), PAPER[name]
@@ -38,7 +38,7 @@ def protocol_tables(runs, y):
 
 
 def choice_table(runs, chosen=("standard", "adjusted")):
-    """What each pair chose, and its (weighted) errors on the validation examples, in percent."""
+    """The parameters chosen by each pair, and its (weighted) errors on the validation examples, in percent."""
     rows = []
     pairs = [(a, b) for a in range(len(NAMES)) for b in range(a + 1, len(NAMES))]
     for i, (a, b) in enumerate(pairs):
@@ -51,7 +51,7 @@ def choice_table(runs, chosen=("standard", "adjusted")):
 
 
 def stream_tables(replayed, y):
-    """What was claimed of the predicted class along the stream, all of it and by predicted class."""
+    """Claims about the predicted class along the stream, in all and by predicted class."""
     hits = replayed.index == y
     rows = []
     for label, own in [("all", np.ones(len(y), bool)), *((NAMES[k], replayed.index == k) for k in range(len(NAMES)))]:
@@ -75,7 +75,7 @@ def departure_table(found, segments, segment):
 
 
 def beginning_tables(found, claims):
-    """The rows that the file begins with against the others."""
+    """The first rows of the file against the others."""
     rows = [
         (name, f"{early:.3f}", f"{late:.3f}", f"{p:.1g}") for name, (early, late, p) in zip(NAMES, found, strict=True)
     ]

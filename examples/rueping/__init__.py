@@ -1,1 +1,1 @@
-"""The parts of `examples/rueping_2004.py`: data, machines, methods, what is kept, tables, figure."""
+"""The parts of `examples/rueping_2004.py`: data, machines, methods, kept results, tables, figure."""

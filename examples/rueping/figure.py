@@ -1,4 +1,4 @@
-"""The figure: mean ranks beside the paper's, and the cross-entropy of every method on every set."""
+"""The figure: mean ranks next to the paper's, and the cross-entropy of every method on every set."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def _cells(axes, losses, kernel, title):
     order = sorted(RANKED, key=ranks.__getitem__)
     rows = np.array([values[method] for method in order])
     best = rows.min(axis=0)
-    # Colour says how much is lost; a ratio would blow up where nearly nothing can be lost.
+    # Colour shows the loss itself; ratios would explode where losses are nearly 0.
     lost = np.where(np.isinf(rows), np.nan, rows - best)
     colours = colormaps["YlOrBr"].with_extremes(bad="#5b5b5b")
     image = axes.imshow(lost, cmap=colours, vmin=0, vmax=MOST, aspect="auto")

@@ -36,7 +36,7 @@ def svm(parameters, X, y):
 def klr(parameters, X, y):
     """Return the scores of kernel logistic regression: the logits of its probabilities.
 
-    A linear kernel leaves as many unknowns as features: scikit-learn's Newton method on these solves the same problem.
+    With a linear kernel there are as many unknowns as features: scikit-learn's Newton method on these solves the same.
     """
     if parameters.kernel == "linear":
         machine = LogisticRegression(C=parameters.C, solver="newton-cholesky", tol=1e-8, max_iter=1000)
@@ -53,13 +53,13 @@ def squares(parameters):
 
 
 def grid(kernel, d):
-    """Return all parameters that are tried, C the slower."""
+    """Return all parameters to try, C changing most slowly."""
     widths = [width / d for width in WIDTHS] if kernel == "rbf" else [0.0]
     return [Parameters(kernel, C, gamma) for C in PENALTIES[kernel] for gamma in widths]
 
 
 def at_ends(parameters, d):
-    """Return which of "C" and "gamma" is at an end of what was tried."""
+    """Return which of "C" and "gamma" is at an end of the values tried."""
     ends = {"C": (parameters.C, PENALTIES[parameters.kernel])}
     if parameters.gamma:
         ends["gamma"] = parameters.gamma, [width / d for width in WIDTHS]
@@ -67,7 +67,7 @@ def at_ends(parameters, d):
 
 
 def part(y, seed):
-    """Return the rows that parameters are chosen on: at most `LARGEST_CHOICE`, by chance."""
+    """Return the rows that parameters are chosen on: at most `LARGEST_CHOICE`, drawn at random."""
     return np.random.default_rng(seed).permutation(len(y))[:LARGEST_CHOICE]
 
 
@@ -89,9 +89,9 @@ def _left_out(tried, X, y):
 
 
 def choose(machine, kernel, data, seed, store):
-    """Return the parameters of most accuracy, that accuracy, and the seconds that the choice took.
+    """Return the most accurate parameters, their accuracy, and the seconds of the choice.
 
-    By cross-validation for "svm" and "klr", by leave-one-out in closed form for "squares". Of equal ones the first:
+    By cross-validation for "svm" and "klr", by leave-one-out in closed form for "squares". On a tie the first:
     the smallest C, then the smallest gamma.
     """
     tried = grid(kernel, data.X.shape[1])

@@ -15,7 +15,7 @@ INNER_FOLDS, HELD_OUT = 5, 1 / 3
 PAPER = ("KLR", "Platt", "Beta", "Beta-2", "Bin-10", "Bin-50", "Softmax", "01", "PP")
 DEFAULT = "transductive Venn-Abers"  # of the engine
 OTHERS = ("isotonic", "beta calibration", "temperature", "inductive Venn-Abers", "cross Venn-Abers", DEFAULT)
-ASIDE = ("Bin-10, rates", "Bin-50, rates")  # only to say how often they are infinite: in no ranking
+ASIDE = ("Bin-10, rates", "Bin-50, rates")  # in no ranking: only to count how often they are infinite
 ALL = (*PAPER, *OTHERS, *ASIDE)
 
 
@@ -45,7 +45,7 @@ class Logistic:
 class Scaled:
     """A map fitted to scores of a support vector machine, `source` "cross" or "train" as in `svm_scores`.
 
-    A map of several classes gets the columns -f and f, so that its memberships are those of softmax scaling.
+    A map of several classes receives the columns -f and f, so that its memberships are those of softmax scaling.
     """
 
     map: Any
@@ -122,12 +122,12 @@ def methods(source):
 
 
 def svm_scores(parameters, X, y, new, seed):
-    """Return all scores that the methods read, of support vector machines on one training part.
+    """Return all scores that the methods read, by support vector machines on one training part.
 
-    `new` (m,) are those of the new objects by the machine of the whole part, `train` (n,) its own examples'. `cross`
-    (n,) are scores of the same examples by machines trained without their fold, `fold` (n,); `new_by_fold` (folds, m)
-    the new objects' by these. `held` (k,) are rows that one more machine was trained without, and `held_scores` and
-    `held_new` its scores.
+    `new` (m,) are scores of the new objects by the machine of the whole part, `train` (n,) those of its own examples.
+    `cross` (n,) are scores of the same examples by machines trained without their fold, `fold` (n,); `new_by_fold`
+    (folds, m) scores of the new objects by these. `held` (k,) are rows that one more machine was trained without, and
+    `held_scores` and `held_new` its scores.
     """
     whole = machines.svm(parameters, X, y)
     fold, cross, new_by_fold = np.empty(len(y), np.int64), np.empty(len(y)), []

@@ -28,7 +28,7 @@ RESULTS = {
     },
 }
 
-# On how many sets "the row is better than the column" was rejected, by cross-entropy.
+# Number of sets on which "the row is better than the column" was rejected, by cross-entropy.
 TESTED = ("KLR", "Platt", "Beta-2", "PP", "Bin-10", "Softmax")
 REJECTIONS = {
     "linear": (

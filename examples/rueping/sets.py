@@ -43,8 +43,8 @@ def _covtype():
 
 
 def _digits():
-    # Of the ten digits' pairs, four have the paper's 776 = 389 + 387 rows in the original training file, the
-    # first 3823 rows: 1 and 4, 1 and 7, 3 and 4, 3 and 7. Which one it took is not said.
+    # Four pairs of the ten digits have the paper's 776 = 389 + 387 rows in the original training file, the first 3823
+    # rows: 1 and 4, 1 and 7, 3 and 4, 3 and 7. The paper does not say which pair it took.
     stream = streams.load("optdigits", scale=False)
     y = stream.y[:3823]
     rows = np.flatnonzero((y == 1) | (y == 7))
@@ -66,7 +66,7 @@ def read(name):
 
 
 def load(name, store):
-    """Return a set, from the store if it is there: of covtype the file alone takes ten seconds to read."""
+    """Return a set, from the store if it is there: covtype's file alone takes ten seconds to read."""
     kept = store.of(f"{name}-set", {"stage": "set", "name": name, "seed": SEED}, lambda: read(name))
     X, y = kept["X"], kept["y"]
     return Set(name, X, y, *kept["classes"].tolist(), fingerprint=digest(X, y))

@@ -19,7 +19,7 @@ CLIP = 1e-15  # for the cross-entropy that is called clipped
 
 @dataclass(frozen=True)
 class Study:
-    """What is done.
+    """The settings of the study.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Study:
     folds : int
         Of the outer cross-validation.
     source : {"cross", "train"}
-        Scores that the maps are fitted to: cross-fitted ones, or those of the machine's own training examples.
+        Scores that the maps are fitted to: cross-fitted ones, or scores of the machine's own training examples.
     """
 
     data: tuple = tuple(sets.PUBLISHED)
@@ -41,7 +41,7 @@ class Study:
 
 
 def losses(p, y):
-    """Return mean squared error, cross-entropy (natural logarithm), the clipped one, and the share of errors."""
+    """Return mean squared error, cross-entropy (natural logarithm), the same clipped, and the share of errors."""
     of_label, clipped = (np.where(y == 1, q, 1 - q) for q in (p, np.clip(p, CLIP, 1 - CLIP)))
     with np.errstate(divide="ignore"):
         entropy = -np.log(of_label)
@@ -55,7 +55,7 @@ def choices(data, kernel, store):
 
 def one_fold(study, data, kernel, k, store):
     """Return (*losses, seconds) of every method on fold k, and under "SVM" the seconds of its scores alone."""
-    # Folds have equal shares of both labels: the paper does not say.
+    # Folds have equal shares of both labels: the paper does not say how.
     rest, out = list(StratifiedKFold(study.folds, shuffle=True, random_state=sets.SEED).split(data.X, data.y))[k]
     chosen = {machine: parameters for machine, (parameters, *_) in choices(data, kernel, store).items()}
     X, y, new, seed = data.X[rest], data.y[rest], data.X[out], sets.SEED + k
@@ -87,13 +87,13 @@ def _work(study, folder, task):
 
 
 def run(study, folder, jobs=1, done=lambda task: None):
-    """Do what is not there yet; return the losses, those of each fold, and how many results were computed.
+    """Compute what is missing; return the losses of each fold, and how many results were computed.
 
     Parameters
     ----------
     study : Study
     folder : path
-        Of the results kept.
+        Where results are kept.
     jobs : int
         Processes.
     done : callable
@@ -107,7 +107,7 @@ def run(study, folder, jobs=1, done=lambda task: None):
     work, tasks, computed, found = partial(_work, study, folder), study.tasks(), 0, {}
     with ExitStack() as stack:
         if jobs > 1:
-            # The choices first, one process for each set and kernel: all folds ask for them.
+            # The choices first, one process for each set and kernel: all folds need them.
             pool = stack.enter_context(get_context("spawn").Pool(jobs))
             firsts = [task for task in tasks if task[2] == 0]
             rest = [task for task in tasks if task[2] > 0]

@@ -1,4 +1,4 @@
-"""From the losses of all folds to tables beside the paper's."""
+"""Tables of the losses of all folds, next to the paper's."""
 
 import numpy as np
 from scipy import stats
@@ -13,7 +13,7 @@ NAMES = {"linear": "Linear kernel", "rbf": "RBF kernel"}
 
 
 class Losses:
-    """Losses by (set, kernel, method), arrays (folds, 5), read in several ways."""
+    """Losses by (set, kernel, method), arrays (folds, 5), with several summaries."""
 
     def __init__(self, study, table):
         self.data, self.folds = study.data, study.folds
@@ -35,13 +35,13 @@ class Losses:
         return int(sum(np.isinf(self._table[name, kernel, method][:, ENTROPY]).sum() for name in self.data))
 
     def mean_ranks(self, kernel, loss, among):
-        """Return the mean over sets of each method's rank, 1 the best; equal ones all have the smallest."""
+        """Return the mean over sets of each method's rank, 1 the best; ties all have the smallest."""
         values = np.array([self.by_set(kernel, method, loss) for method in among])
         ranks = stats.rankdata(values.round(12), method="min", axis=0)
         return dict(zip(among, ranks.mean(axis=1).tolist(), strict=True))
 
     def worse(self, kernel, row, column):
-        """Return on which sets (sets,) "the row is better than the column" is rejected, by clipped cross-entropy."""
+        """Return on which sets (sets,) "the row is better than the column" is rejected, by clipped entropy."""
         return np.array([
             rejected(self._table[name, kernel, row][:, CLIPPED] - self._table[name, kernel, column][:, CLIPPED])
             for name in self.data
@@ -74,7 +74,7 @@ def _number(value, digits=4):
 
 
 def choices_table(data, choices):
-    """Return the table of sets and of parameters; `choices` by (set, kernel) of each machine's (see `machines`)."""
+    """Return the table of sets and of parameters; `choices` by (set, kernel) for each machine (see `machines`)."""
     rows = []
     for one in data:
         n, d = one.X.shape
@@ -110,7 +110,7 @@ def means_table(losses, kernel):
 
 
 def ranks_table(losses, kernel):
-    """Return the table of mean ranks, among the paper's nine methods and among all, beside the paper's."""
+    """Return the table of mean ranks, among the paper's nine methods and among all, next to the paper's."""
     found = [losses.mean_ranks(kernel, loss, among) for loss in (MSE, ENTROPY) for among in (PAPER, RANKED)]
     rows = []
     for method in RANKED:
@@ -186,7 +186,7 @@ def orderings_table(losses):
 
 
 def seconds_table(losses, choices):
-    """Return the table of seconds of the processor, by set and kernel."""
+    """Return the table of processor seconds, by set and kernel."""
     rows = []
     for name in losses.data:
         for kernel in NAMES:
@@ -201,7 +201,7 @@ def seconds_table(losses, choices):
 
 
 def document(losses, data, choices):
-    """Return all tables as lines of Markdown, without those of seconds."""
+    """Return all tables as lines of Markdown, except those of seconds."""
     sets_ = len(losses.data)
     out = ["## Sets and parameters", "", *choices_table(data, choices), ""]
     penalties = [", ".join(f"{C:g}" for C in machines.PENALTIES[kernel]) for kernel in NAMES]

@@ -1,4 +1,4 @@
-"""Adapters: what users of other libraries type."""
+"""Adapters: our predictors for users of scikit-learn and river, and river's models as our predictors."""
 
 import lazy_loader
 

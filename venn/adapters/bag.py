@@ -1,4 +1,4 @@
-"""For scikit-learn: classifiers that keep the bag of training examples and ask it about each object."""
+"""For scikit-learn: classifiers that keep the bag of training examples and predict each object from it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from venn.machines.one_vs_all import OneVsAllSVM
 
 
 def _objects(X: Any) -> Iterable[Any]:
-    """Return the rows of X, those of a sparse one as sparse arrays (1, d)."""
+    """Return the rows of X; those of a sparse X as sparse arrays (1, d)."""
     return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
 
 
 class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of classifiers over one predictor that learns one example after the other.
+    """Base of classifiers around one predictor that learns one example after the other.
 
     A subclass has the parameters `kernel`, `C` and `svm`, and `_predictor`.
     """
@@ -56,7 +56,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "predictor_"):
-            # joblib hands large arrays over as maps of a file that are read-only; a machine writes in its buffers.
+            # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
             self.predictor_ = deepcopy(self.predictor_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -76,9 +76,9 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TypeError, ValueError
-            A parameter, X, y or weights are not that. What was fitted before stays, here and below.
+            A parameter, X, y or weights are not as described. What was fitted before stays; the same below.
         NotConverged
-            The machine misses its tolerance: see there.
+            The machine misses its tolerance, as described there.
         """
         return self._learn(X, y, sample_weight, True, None)
 
@@ -91,7 +91,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             One example is X = [x].
         y : (n,) labels
         classes : sequence of at least two labels, optional
-            All that may ever come; asked for in the first call, unless there was a `fit`.
+            All labels that may ever come; required in the first call, unless there was a `fit`.
         sample_weight : (n,) whole numbers >= 0, optional
             An example of weight w is learned w times. With any weight other than 1 nothing is proved: see the class.
 
@@ -108,8 +108,8 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        A parameter that was set after the first call has no effect until the next `fit`. A batch of several examples is
-        learned on a copy, which takes the place of the machine when all is well.
+        A parameter that is set after the first call has no effect until the next `fit`. A batch of several examples is
+        learned on a copy, which replaces the machine if all goes well.
         """
         first = not hasattr(self, "classes_")
         if first and classes is None:
@@ -124,7 +124,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> None:
-        """Learn in place, but for `predictor_`, which is another one after more than one example."""
+        """Learn in place, except that more than one example puts another object in place of `predictor_`."""
         refuse_mixtures("y", y)  # before numpy makes strings of numbers
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
         check_classification_targets(y)
@@ -136,17 +136,17 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._start(y, classes)
         elif classes is not None and declared_classes(classes).tolist() != self.classes_.tolist():
             raise ValueError(
-                f"classes must be those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
+                f"classes must be the same as in the first call, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
             )
         labels = self.classes_[label_codes(self.classes_, y)].tolist()
-        if not anew and times.sum() > 1:  # a single example that is refused leaves no trace by itself
+        if not anew and times.sum() > 1:  # a single refused example leaves no trace anyway
             self.predictor_ = deepcopy(self.predictor_)
         for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
             for _ in range(w):
                 self.predictor_.learn_one(x, label)
 
     def _start(self, y: Any, classes: Any) -> None:
-        """Make the predictor, for the classes declared or, if none are, those of the examples."""
+        """Make the predictor for the declared classes or, without these, for the classes of the examples."""
         self.classes_ = declared_classes(y if classes is None else classes)
         if len(self.classes_) < 2:
             what = "y must hold" if classes is None else "classes must be"
@@ -161,7 +161,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.predictor_ = self._predictor(svm(kernel, self.C, self.classes_.tolist()))
 
     def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
-        """Return an array of what is read off the prediction of each object."""
+        """Return an array made by reading the prediction of each object."""
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         with turn(self):

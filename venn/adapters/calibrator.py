@@ -1,4 +1,4 @@
-"""For scikit-learn: Venn-Abers on the scores of any classifier."""
+"""For scikit-learn: Venn-Abers calibration of the scores of any classifier."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ try:
 except ImportError:  # scikit-learn < 1.6
 
     class FrozenEstimator:  # type: ignore[no-redef]
-        """Stands for what later versions have: nothing is one."""
+        """Stands in for the class of later versions: nothing is an instance."""
 
 
 try:
@@ -51,11 +51,11 @@ STEP = 2.0**-26  # scores that differ by less are ties: decision values relative
 
 
 class Responses(FrozenScorer):
-    """Scores of whatever objects a fitted estimator takes: rows of numbers, of a table, texts.
+    """Scores of any objects that a fitted estimator takes: rows of numbers or of a table, texts.
 
-    The estimator checks the objects itself. In a block its last bits may differ from those of a row alone, and
-    Venn-Abers goes by the order of scores: they are rounded, so that what should be a tie is one. Of probabilities
-    they are the log odds of each class against all others, so that it does not matter which class is called 0.
+    The estimator checks the objects itself. In a block the last bits of a score may differ from those of a row alone.
+    Venn-Abers uses the order of scores, so they are rounded to keep ties. From probabilities the scores are the log
+    odds of each class against all others, so that it does not matter which class is called 0.
     """
 
     def __init__(self, estimator: Any, classes: Sequence[Label] | None) -> None:
@@ -81,14 +81,14 @@ class Responses(FrozenScorer):
         return rounded
 
     def differences(self, scores: Floats, i: int, j: int) -> Floats:
-        """Return (n,) scores of class i against class j, of (n, c) rounded ones: of probabilities log p_i / p_j."""
+        """Return (n,) scores of class i against class j from (n, c) rounded ones; from probabilities log p_i / p_j."""
         if self._method == "predict_proba":
             logs = -np.logaddexp(0.0, -scores[:, [i, j]])  # of probabilities, from their log odds
             ratios: Floats = np.rint((logs[:, 0] - logs[:, 1]) / STEP) * STEP + 0.0
             return ratios
         with np.errstate(over="ignore"):
             difference: Floats = scores[:, i] - scores[:, j]
-        # Two finite scores may be too far apart for their difference.
+        # The difference of two finite scores may overflow.
         return np.clip(difference, -LARGEST, LARGEST)
 
     def _asked(self, block: Any) -> Floats:
@@ -99,41 +99,41 @@ class Responses(FrozenScorer):
 class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probabilities with bounds from any classifier of scikit-learn, by Venn-Abers.
 
-    The classifier scores; calibration examples, on which it was not trained, tell what the scores are worth: for each
-    class, p0 and p1 are the isotonic regressions of "is of this class" on the score, with the new object supposed not
-    of the class, and of it.
+    The classifier gives scores; calibration examples, on which it was not trained, show what the scores are worth. For
+    each class, p0 and p1 are isotonic regressions of "is of this class" on the score, where the new object is supposed
+    not to be, and to be, of the class.
 
-    - `cv` with several folds, as by default: in each fold one classifier is trained and the rest calibrates; pairs are
+    - `cv` with several folds (the default): in each fold one classifier is trained and the rest calibrates; pairs are
       merged over the folds (cross Venn-Abers).
     - one split, such as `ShuffleSplit(1)`: inductive Venn-Abers.
     - a fitted classifier, in a `FrozenEstimator` or with cv="prefit": inductive, and all examples calibrate.
 
-    `partial_fit` adds calibration examples to what is fitted, one or many; no classifier is trained again.
+    `partial_fit` adds one or many calibration examples after a fit; no classifier is trained again.
 
-    What is proved, where one split, drawn without a look at the examples, or a fitted classifier is calibrated by
-    examples exchangeable with the new one and of no weights: the end of the interval of class k that belongs to the
-    truth (the upper one if the label is k, else the lower one) is a perfectly calibrated probability of k. Not proved,
-    but heuristics that work well: the merge over several folds, stratified splits (an integer `cv` makes such), and
-    `predict_proba`.
+    What is proved, for one split drawn without looking at the examples, or for a fitted classifier, if the calibration
+    examples are exchangeable with the new one and have no weights: the end of the interval of class k that belongs to
+    the truth (the upper one if the label is k, else the lower one) is a perfectly calibrated probability of k. Not
+    proved, but heuristics that work well: the merge over several folds, stratified splits (which an integer `cv`
+    makes), and `predict_proba`.
 
     Parameters
     ----------
     estimator : classifier
-        With `decision_function` or `predict_proba`, of which the first is preferred: its scores do not run into 0 or 1.
-        Of probabilities the scores are log odds, log p_k less the log of the sum of the others.
-        Pipelines, searches and what takes texts or tables are fine. Not trained itself, but copies of it.
+        With `decision_function` or, second choice, `predict_proba`: decision values do not run into 0 or 1. From
+        probabilities the scores are log odds, log p_k minus the log of the sum of the others. Pipelines, searches and
+        estimators of texts or tables are fine. It is not trained itself; its copies are.
     cv : int, splitter, iterable of (training, calibration) indices, or "prefit", default 5
         As in `sklearn.model_selection.cross_val_score`. An example may calibrate in several folds, and counts in
-        each of them, or in none. Not looked at where the estimator is a `FrozenEstimator`, which is what to give where
-        scikit-learn makes clones, as `cross_val_score` does: with "prefit" a clone's estimator is not fitted.
+        each of them, or in none. Ignored if the estimator is a `FrozenEstimator`. Use that where scikit-learn makes
+        clones, as `cross_val_score` does: with "prefit" a clone's estimator is not fitted.
     merge : merge object, default LogMerge()
         Makes one probability of p0 and p1.
     multi_class : "ovr" or "ovo", default "ovr"
-        How `predict_proba` comes about for three classes or more. "ovr", one against the rest: the merged probability
-        of each class, divided by their sum. "ovo", one against one, as by `OneVsOneAbers`: each pair of classes is
-        calibrated on its own examples, by the difference of their scores, of probabilities by log p_i / p_j, and the
-        pairs are coupled. That is often sharper, for time and memory that grow as the square of the number of classes.
-        Intervals are those of each class against the rest either way, so a coupled probability may lie outside its own.
+        How `predict_proba` is computed for three classes or more. "ovr", one against the rest: the merged probability
+        of each class, divided by their sum. "ovo", one against one, as in `OneVsOneAbers`: each pair of classes is
+        calibrated on its own examples, by the difference of their scores (from probabilities: log p_i / p_j), and the
+        pairs are coupled. That is often sharper; time and memory grow as the square of the number of classes. Either
+        way intervals are those of each class against the rest, so a coupled probability may lie outside its interval.
 
     Attributes
     ----------
@@ -142,29 +142,29 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     n_calibration_ : int
         Number of examples that calibrate, in the first fold.
     n_features_in_ : int
-        Where the estimator says it.
+        If the estimator has it.
     feature_names_in_ : (d,) array of str
-        Where the estimator says them.
+        If the estimator has them.
 
     Notes
     -----
-    A class that is missing from the calibration set of a fold has small probabilities there, none of them 0 for as
-    long as p1 lasts; one that is missing from the training set has the smallest score of each row, or probability 0
-    before calibration. Columns never go missing.
+    A class that is missing from a fold's calibration set has small probabilities there, above 0 as long as p1 is. A
+    class that is missing from the training set has the smallest score of each row, or probability 0 before calibration.
+    Columns never go missing.
 
-    Venn-Abers counts: an example of weight w is w equal ones, so weights must be whole numbers, and one of weight 0 is
-    none, though a splitter or an iterable as `cv` splits it too. An estimator whose `fit` takes no `sample_weight`, as
-    that of a `Pipeline`, is trained on so many copies. With metadata routing enabled the estimator gets what it asked
-    for: weights that are to train only may come under a name of their own, by
+    Venn-Abers counts: an example of weight w is w equal ones, so weights must be whole numbers. An example of weight 0
+    does not count, but a splitter or an iterable as `cv` splits it too. An estimator whose `fit` takes no
+    `sample_weight`, such as a `Pipeline`, is trained on copies of the examples instead. With metadata routing enabled
+    the estimator receives what it requests: weights for training only may have a name of their own, by
     `estimator.set_fit_request(sample_weight="training_weight")`.
 
     A parameter that is set after `fit`, such as `merge`, has no effect until the next `fit`.
 
-    A splitter that wants groups gets them with metadata routing enabled only; without it `fit` hands everything to the
-    estimator, and the splits may be given themselves: `cv=list(GroupKFold(5).split(X, y, groups))`.
+    A splitter that needs groups receives them only with metadata routing enabled; without it `fit` passes everything to
+    the estimator, and you may give the splits themselves: `cv=list(GroupKFold(5).split(X, y, groups))`.
 
-    Scores are compared to about 8 digits. `decision_function` is the logarithm of the odds of `predict_proba`; what the
-    classifier itself says is `scores`. No probability is 0 or 1.
+    Scores are compared to about 8 digits. `decision_function` is the logarithm of the odds of `predict_proba`;
+    `scores` has the classifier's own scores. No probability is 0 or 1.
 
     With kernel="precomputed" use `ProbabilitySVC`.
 
@@ -184,7 +184,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     >>> bool(low < p < high)
     True
 
-    A classifier that is trained already, calibrated by what comes later:
+    A classifier that is trained already, calibrated by later examples:
 
     >>> model = VennAbersCalibrator(GaussianNB().fit(X[:200], y[:200]), cv="prefit")
     >>> for start in range(200, 500, 100):
@@ -222,7 +222,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
 
     def __copy__(self) -> Self:
         other: Self = twin(self)
-        if hasattr(self, "_answers"):  # `partial_fit` adds to them
+        if hasattr(self, "_answers"):  # copied, as `partial_fit` adds to them
             with turn(self._answers):
                 other._answers = deepcopy(self._answers)
         return other
@@ -240,7 +240,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         sample_weight : (n,) whole numbers >= 0, optional
         **fit_params
             For the `fit` of the estimator; those of length n are split as X is. With metadata routing enabled, for
-            whatever has asked for them.
+            every object that has requested them.
 
         Returns
         -------
@@ -250,23 +250,23 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         Raises
         ------
         TypeError, ValueError
-            A parameter, y or weights are not that; a fold is without examples that train or that calibrate, or has some
+            A parameter, y or weights are not as described; a fold has no examples to train, none to calibrate, or some
             that do both; a score is not finite; or the estimator refuses X. What was fitted before stays.
         """
         return self._become(X, y, None, sample_weight, fit_params)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add examples to the calibration sets, of all folds; train nothing.
+        """Add examples to the calibration sets of all folds; train nothing.
 
-        Only where there was no `fit` before and the estimator is not a fitted one, the first call is a `fit`.
+        The first call is a `fit` if there was none before and the estimator is not fitted.
 
         Parameters
         ----------
         X : (n, ...) objects that the estimator takes
-            None on which it was trained.
+            The estimator must not have been trained on any of them.
         y : (n,) labels
         classes : sequence of labels, optional
-            In the first call, where there was no `fit`: labels that may come beside those known by then.
+            In the first call, if there was no `fit`: labels that may come besides those known by then.
         sample_weight : (n,) whole numbers >= 0, optional
 
         Returns
@@ -277,14 +277,14 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         Raises
         ------
         TypeError, ValueError
-            A label is outside the classes, or as for `fit`. Nothing of the batch is taken in.
+            A label is outside the classes, or as for `fit`. Nothing of the batch is learned.
         """
-        with turn(self):  # of two threads one begins
+        with turn(self):  # one thread after the other
             if not hasattr(self, "classes_"):
                 return self._become(X, y, classes, sample_weight, {})
         if classes is not None and not set(declared_classes(classes).tolist()) <= set(self.classes_.tolist()):
             raise ValueError(
-                f"classes must be among those that it began with, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
+                f"classes must be among those of the first call, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
             )
         X, y, weights = self._examples(X, y, sample_weight)
         present = np.flatnonzero(weights > 0)
@@ -313,7 +313,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         return self
 
     def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
-        """Return objects, labels and weights, or say what is wrong with them; X is the estimator's to judge."""
+        """Return objects, labels and weights, or say what is wrong with them; the estimator checks X."""
         if y is None:
             raise ValueError("VennAbersCalibrator requires y to be passed, but the target y is None")
         if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 and isinstance(X[0], Real | np.bool_):
@@ -333,7 +333,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         """Return the one fold of a fitted estimator."""
         own = getattr(self.estimator, "classes_", None)
         names = None
-        if isinstance(own, np.ndarray) and own.ndim == 1:  # else the scorer says what is wrong
+        if isinstance(own, np.ndarray) and own.ndim == 1:  # otherwise the scorer raises the error
             self.classes_ = declared_classes(own, *given)
             names = self.classes_.tolist()
         scorer = Responses(self.estimator, names)
@@ -344,7 +344,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     def _trained(
         self, X: Any, y: Any, weights: Floats, given: Sequence[Any], weighted: bool, fit_params: dict[str, Any]
     ) -> list[Fold]:
-        """Return the folds, with copies of the estimator trained on all but those that calibrate."""
+        """Return the folds, with copies of the estimator trained on all examples but those that calibrate."""
         present = weights > 0
         self.classes_ = declared_classes(y[present], *given)
         if len(self.classes_) < 2:
@@ -363,7 +363,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         folds = []
         for training, calibration in disjoint_splits(self.cv, X, y, present, split_params):
             rows = training if copies is None else training.repeat(copies[training])
-            lone = (codes[rows] == codes[rows[0]]).all()  # which some estimators refuse
+            lone = (codes[rows] == codes[rows[0]]).all()  # some estimators refuse a single class
             model = DummyClassifier(strategy="most_frequent") if lone else clone(self.estimator)
             model.fit(_safe_indexing(X, rows), y[rows], **({} if lone else rows_of(fit_params, len(y), rows)))
             scorer = Responses(model, self.classes_.tolist())
@@ -375,7 +375,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
 
     @property
     def n_calibration_(self) -> int:
-        """Number of examples that calibrate, in the first fold, each as often as its weight says."""
+        """Number of examples that calibrate in the first fold, weights included."""
         return len(self._answers)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -391,8 +391,8 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
     def predict_interval(self, X: Any) -> Floats:
         """Return (n, c, 2): lower and upper probability of each class, p0 and p1, of n objects.
 
-        Of several folds p0 and p1 are merged each for itself, as the merge would merge pairs of equal numbers. For two
-        classes the probability lies between them; for more it is divided by a sum, and need not.
+        With several folds p0 and p1 are merged separately, as the merge would merge pairs of equal numbers. For two
+        classes the probability lies between them; for more it is divided by a sum, and may lie outside.
 
         Parameters
         ----------
@@ -402,9 +402,9 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         return self._answers.interval(X)
 
     def scores(self, X: Any) -> Floats:
-        """Return (n, c) scores by the classifier, before calibration; of several folds their mean.
+        """Return (n, c) scores by the classifier, before calibration; with several folds their mean.
 
-        Of two classes a single decision value f becomes -f and f; probabilities become log odds.
+        For two classes a single decision value f becomes -f and f; probabilities become log odds.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""For scikit-learn: checks that all estimators share."""
+"""For scikit-learn: checks shared by all estimators."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DATES = (date, timedelta, np.datetime64, np.timedelta64)  # pandas' own are subc
 
 
 def refuse_dates(X: Any) -> None:
-    """Raise where X holds dates or durations: cast to numbers, NaT would be one among them, and so would the unit."""
+    """Raise if X holds dates or durations: a cast would turn NaT into a number, and hide the unit."""
     if issparse(X):
         return
     try:
         types = list(X.dtypes) if hasattr(X, "dtypes") else [np.asarray(X).dtype]
     except (TypeError, ValueError):
-        return  # neither a table nor an array, which the checks that follow will say
+        return  # neither a table nor an array: later checks say so
     found = [str(t) for t in types if getattr(t, "kind", "") in ("m", "M") or getattr(t, "is_temporal", bool)()]
     if any(getattr(t, "kind", "") == "O" for t in types):
         found += [type(value).__name__ for value in np.asarray(X, object).flat if isinstance(value, DATES)]
@@ -36,7 +36,7 @@ def refuse_dates(X: Any) -> None:
 
 
 def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-    """Return X, and y if there is one, as scikit-learn's function of that name does; refuse what it would cast."""
+    """Return X, and y if given, as scikit-learn's function of that name does; refuse what it would cast."""
     refuse_dates(X)
     try:
         if hasattr(validation, "validate_data"):
@@ -65,7 +65,7 @@ def example_weights(sample_weight: Any, n: int) -> Floats:
 
 
 def refuse_fractions(w: Floats, advice: str) -> None:
-    """Raise where weights are not whole numbers, or too many: examples are counted."""
+    """Raise if weights are not whole numbers, or too many: examples are counted."""
     broken = w != np.floor(w)
     if broken.any():
         i = int(broken.argmax())
@@ -75,7 +75,7 @@ def refuse_fractions(w: Floats, advice: str) -> None:
 
 
 def refuse_mixtures(name: str, labels: Any) -> None:
-    """Raise where labels are not of one kind: they have no order, or numpy would make strings of numbers."""
+    """Raise if labels are not of one kind: they have no order, or numpy would turn numbers into strings."""
     if not isinstance(labels, list | tuple) and getattr(labels, "dtype", None) != np.dtype(object):
         return
     kinds = {}
@@ -121,13 +121,13 @@ def twin(estimator: Any) -> Any:
 
 
 def settled(p: Floats) -> Floats:
-    """Return (n, c) probabilities of which those that tie for the largest are equal to the last bit."""
+    """Return (n, c) probabilities; those that tie for the largest are made equal to the last bit."""
     most = p.max(axis=1, keepdims=True)
     return np.where(p >= most - TIE, most, p)
 
 
 def log_odds(p: Floats) -> Floats:
-    """Return what `decision_function` says of (n, c) probabilities in (0, 1): (n,) log(p1 / p0) for two classes.
+    """Return the `decision_function` for (n, c) probabilities in (0, 1): (n,) log(p1 / p0) for two classes.
 
     For more, (n, c) log(p_k / (1 - p_k)). The order is that of the probabilities: of two classes the sign is exact.
     """
@@ -138,9 +138,9 @@ def log_odds(p: Floats) -> Floats:
 
 
 def odds_of_each(p: Floats) -> Floats:
-    """Return (n, c) log p_k less the log of the sum of all others, finite: what is near 1 is told apart as near 0 is.
+    """Return (n, c) log p_k minus the log of the sum of all others, finite and as precise near 1 as near 0.
 
-    The sum is not 1 - p_k, of which nothing is left near 1. Probabilities below 2^-1022 count as that.
+    The sum is not computed as 1 - p_k, which loses all digits near 1. Probabilities below 2^-1022 count as that.
     """
     none = np.zeros((len(p), 1))
     before = np.cumsum(np.hstack([none, p[:, :-1]]), axis=1)
@@ -151,7 +151,7 @@ def odds_of_each(p: Floats) -> Floats:
 
 
 class FromProbabilities:
-    """Base of classifiers of which all answers follow from `predict_proba`."""
+    """Base of classifiers whose answers all follow from `predict_proba`."""
 
     classes_: Any
 
@@ -184,7 +184,7 @@ class FromProbabilities:
         return log_odds(self.predict_proba(X))
 
     def predict(self, X: Any) -> Any:
-        """Return (n,) labels: of each object the class of largest `predict_proba`, the first of equal ones.
+        """Return (n,) labels: for each object the class of largest `predict_proba`, the first of equal ones.
 
         Parameters
         ----------

@@ -22,56 +22,55 @@ from venn.taxonomies.base import Taxonomy
 class VennClassifier(FromProbabilities, KeepsTheBag):
     """Transductive Venn predictor over an exact support vector machine, for scikit-learn.
 
-    Each object that is asked about joins the training examples with every label in turn; the machine is solved
-    exactly, and row j of the multiprobability is the distribution of labels in the object's category under hypothesis
-    j. `predict_interval` has the least and the largest entry for each class, `predict_proba` the mean of the rows.
+    Each new object joins the training examples with every label in turn; the machine is solved exactly, and row j of
+    the multiprobability is the distribution of labels in the object's category under hypothesis j. `predict_interval`
+    returns the least and the largest entry for each class, `predict_proba` the mean of the rows.
 
-    What is proved, for examples and objects that are exchangeable, and a kernel chosen without a look at them: the row
+    What is proved, for exchangeable examples and objects, and a kernel chosen without looking at them: the row
     of the true label is perfectly calibrated, and each of its entries lies in the interval of its class. With
-    `rule=CategoryClass()`, which wants machines that delete exactly, such as `LeastSquaresSVM`, the interval of the
-    predicted label is that of its own chance of being right. The mean of the rows is a forecast that works well, and
-    no theorem.
+    `rule=CategoryClass()`, which needs a machine that deletes exactly, such as `LeastSquaresSVM`, the interval of the
+    predicted label holds for its own probability of being right. The mean of the rows is a forecast that works well,
+    without a theorem.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        By default `RBF(1 / d)` for d features: it looks at no example, so that it keeps the guarantee. Scale the
+        By default `RBF(1 / d)` for d features: it does not depend on the examples, so it keeps the guarantee. Scale the
         features beforehand, by numbers that are fixed before the data are seen: see Notes.
     C : float > 0, default 1
     svm : callable, optional
-        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
-        several times as fast and deletes exactly; `KernelLogisticRegression`; or a function of yours.
+        Makes a machine from a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
+        several times as fast and deletes exactly; `KernelLogisticRegression`; or your own function.
     taxonomy : Taxonomy, optional
         As in `TransductiveVenn`: by default `Deleted(AdaptiveMarginBins())`.
     rule : Rule, optional
-        Picks the predicted class; by default `RowMean()`, the class of largest `predict_proba`. By any other rule
-        `predict` may differ from that class, and `decision_function` with it.
+        Picks the predicted class; by default `RowMean()`, the class of largest `predict_proba`. With any other rule
+        `predict` may differ from that class, and from `decision_function`.
 
     Attributes
     ----------
     classes_ : (c,) array
         Labels in sorted order: the order of columns.
     predictor_ : TransductiveVenn
-        Which may be taken from here into a `Panel` or a `Monitor`'s loop.
+        May be taken from here into a `Panel` or a `Monitor`'s loop.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
 
     Notes
     -----
     No probability is 0 or 1, so that no log loss is infinite: the new example counts in its own category.
 
-    All examples stay, in memory that grows with the square of their number; a question costs about what learning
-    an example does. For more than some thousands use `VennAbersCalibrator` or `ProbabilitySVC`.
+    All examples are kept, in memory that grows with the square of their number; predicting one object costs about as
+    much as learning one example. For more than some thousands use `VennAbersCalibrator` or `ProbabilitySVC`.
 
-    Three things void the guarantee. An example learned w times is not exchangeable with the new one, so that weights
-    must be 1, or 0 where that was decided without a look at the examples. A scaler that was fitted to the training
-    examples, as in a pipeline, treats them and the new one unlike: scale by numbers known beforehand, such as the
-    ranges of the instruments. And where `fit` takes the classes from y, a new one may come, which has no row: the
-    guarantee holds up to the chance of a label outside `classes_`, and in full where `partial_fit` declared all that
-    can come.
+    Three things void the guarantee. An example learned w times is not exchangeable with the new one, so weights must be
+    1, or 0 if that was decided without looking at the examples. A scaler that was fitted to the training examples, as
+    in a pipeline, treats them and the new one differently: scale by numbers known beforehand, such as the ranges of the
+    instruments. And if `fit` takes the classes from y, a new class may come, which has no row: the guarantee holds up
+    to the probability of a label outside `classes_`, and in full if `partial_fit` declared all labels that can come.
 
-    No method but `fit` and `partial_fit` learns.
+    Only `fit` and `partial_fit` learn.
 
     References
     ----------
@@ -147,26 +146,26 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
 class ConformalClassifier(KeepsTheBag):
     """Transductive conformal predictor over an exact support vector machine, for scikit-learn.
 
-    Each object that is asked about joins the training examples with every label in turn; the p-value of a label is the
-    share of examples at least as strange as the object would be with it. A set has the labels of p-value above `alpha`.
+    Each new object joins the training examples with every label in turn; the p-value of a label is the share of
+    examples at least as strange as the object would be with it. A set has the labels of p-value above `alpha`.
 
-    What is proved, for examples and objects that are exchangeable: the set of an object misses its label with
-    probability alpha, by smoothed p-values exactly, by others at most. Objects that are asked about between two updates
-    share one bag, and equal ones also the random number that breaks ties: their errors are not independent. Errors are
-    independent where p-values are smoothed and each object is learned after it was asked about, before the next. There
-    is no `predict_proba`: p-values are no probabilities of the labels.
+    What is proved, for exchangeable examples and objects: the set of an object misses its label with probability alpha,
+    exactly with smoothed p-values, at most with others. Objects predicted between two updates share one bag, and equal
+    ones also the random number that breaks ties: their errors are not independent. Errors are independent if p-values
+    are smoothed and each object is learned after its prediction, before the next. There is no `predict_proba`: p-values
+    are not probabilities of the labels.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        By default `RBF(1 / d)` for d features: it looks at no example, so that it keeps the guarantee. Scale the
+        By default `RBF(1 / d)` for d features: it does not depend on the examples, so it keeps the guarantee. Scale the
         features beforehand, by numbers that are fixed before the data are seen: see Notes.
     C : float > 0, default 1
     svm : callable, optional
-        Makes a machine of a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
-        several times as fast and deletes exactly; `KernelLogisticRegression`; or a function of yours.
+        Makes a machine from a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
+        several times as fast and deletes exactly; `KernelLogisticRegression`; or your own function.
     measure : Measure, optional
-        Of nonconformity, as in `Conformal`: by default `Margin()`.
+        The nonconformity measure, as in `Conformal`: by default `Margin()`.
     alpha : float in [0, 1], default 0.1
         Significance level of `predict_set`.
     label_conditional : bool, default False
@@ -181,24 +180,23 @@ class ConformalClassifier(KeepsTheBag):
     classes_ : (c,) array
         Labels in sorted order: the order of columns.
     predictor_ : Conformal
-        Which may be taken from here into a `Panel` or a `Monitor`'s loop.
+        May be taken from here into a `Panel` or a `Monitor`'s loop.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
 
     Notes
     -----
-    All examples stay, in memory that grows with the square of their number; a question costs about what learning
-    an example does. For more than some thousands use `InductiveConformal`.
+    All examples are kept, in memory that grows with the square of their number; predicting one object costs about as
+    much as learning one example. For more than some thousands use `InductiveConformal`.
 
-    Three things void the guarantee. An example learned w times is not exchangeable with the new one, so that weights
-    must be 1, or 0 where that was decided without a look at the examples. A scaler that was fitted to the training
-    examples, as in a pipeline, treats them and the new one unlike: scale by numbers known beforehand, such as the
-    ranges of the instruments. And where `fit` takes the classes from y, a new one may come, which is in no set: the
-    guarantee holds up to the chance of a label outside `classes_`, and in full where `partial_fit` declared all that
-    can come.
+    Three things void the guarantee. An example learned w times is not exchangeable with the new one, so weights must be
+    1, or 0 if that was decided without looking at the examples. A scaler that was fitted to the training examples, as
+    in a pipeline, treats them and the new one differently: scale by numbers known beforehand, such as the ranges of the
+    instruments. And if `fit` takes the classes from y, a new class may come, which is in no set: the guarantee holds up
+    to the probability of a label outside `classes_`, and in full if `partial_fit` declared all labels that can come.
 
-    No method but `fit` and `partial_fit` learns.
+    Only `fit` and `partial_fit` learn.
 
     References
     ----------
@@ -259,18 +257,18 @@ class ConformalClassifier(KeepsTheBag):
         ----------
         X : (n, d) array, data frame or sparse matrix of finite numbers
         alpha : float in [0, 1], optional
-            In place of that of the classifier.
+            Used instead of the classifier's own.
 
         Raises
         ------
         TypeError, ValueError
-            `alpha` or X is not that.
+            `alpha` or X is not as described.
         """
         level = share("alpha", self.alpha if alpha is None else alpha)
         return self.predict_p(X) > level
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the p-values as scores: for two classes (n,), that of the second less that of the first, else (n, c).
+        """Return the p-values as scores: for two classes (n,), the second minus the first, else (n, c).
 
         Parameters
         ----------
@@ -280,7 +278,7 @@ class ConformalClassifier(KeepsTheBag):
         return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
 
     def predict(self, X: Any) -> Any:
-        """Return (n,) labels: of each object the class of largest p-value, the first of equal ones.
+        """Return (n,) labels: for each object the class of largest p-value, the first of equal ones.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Scorers trained on folds, and what becomes of held-out scores: one kind of answers for each kind of method."""
+"""Scorers trained on folds, and calibration by their held-out scores: one kind of answers for each kind of method."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.taxonomies import ByScores
 
-FINEST = 1e6  # steps in a unit of scores, at most: those of taxonomies
+FINEST = 1e6  # largest number of steps in a unit of scores, the same as for taxonomies
 
 
 class CrossVennAbers(Parameters):
     """Venn-Abers in every fold, merged over the folds: the method that `ProbabilitySVC` uses by default.
 
-    Each fold's SVM scores the new object, and that fold's calibration set answers with p0 and p1 for every class
-    against all others. `merge` makes one probability of all folds' pairs.
+    Each fold's SVM scores the new object, and that fold's calibration set gives p0 and p1 for every class
+    against all others. `merge` makes one probability from all folds' pairs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class CrossVennAbers(Parameters):
     Raises
     ------
     TypeError
-        `merge` is no merge object, or has no method 'merge_folds'.
+        `merge` is not a merge object, or has no method 'merge_folds'.
 
     References
     ----------
@@ -62,7 +62,7 @@ class CrossVennAbers(Parameters):
 
 
 def rows_of(options: dict[str, Any], n: int, rows: Integers) -> dict[str, Any]:
-    """Return the options, with these rows of those that have one for each of n examples."""
+    """Return the options, with only these rows of options that have one row for each of n examples."""
 
     def has_rows(value: Any) -> bool:
         return value is not None and not isinstance(value, str | dict) and np.ndim(value) > 0 and len(value) == n
@@ -73,9 +73,9 @@ def rows_of(options: dict[str, Any], n: int, rows: Integers) -> dict[str, Any]:
 def disjoint_splits(
     cv: Any, X: Any, y: Any, present: Any, options: dict[str, Any] | None = None
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Yield training and calibration indices of each fold, of examples that are present: with weight > 0.
+    """Yield training and calibration indices of each fold, among examples with weight > 0.
 
-    What is wrong with `cv` is said where it shows. `options` go to the splitter's `split`.
+    Errors of `cv` are raised where they appear. `options` are passed to the splitter's `split`.
     """
     every = np.arange(len(y))
     if cv is None or isinstance(cv, Integral):
@@ -100,10 +100,10 @@ def disjoint_splits(
 
 
 def _scale(X: Any, weights: Floats) -> float:
-    """Return gamma="scale" with each row as often as its weight says; `SVC` counts it once."""
+    """Return gamma="scale" with rows counted by weight; `SVC` counts each once."""
     share = weights / weights.sum()
     if issparse(X):
-        # A sparse matrix, unlike a sparse array, has np.matrix for means.
+        # A sparse matrix, unlike a sparse array, has np.matrix as means.
         square, mean = (float(share @ np.ravel(of.mean(axis=1))) for of in (X.multiply(X), X))
         variance = square - mean**2
     else:
@@ -115,7 +115,7 @@ def _scale(X: Any, weights: Floats) -> float:
 class Scorer:
     """SVMs of each class against all others, trained on some rows; for two classes one SVM.
 
-    A class that none or all of these rows belong to has the score -1 or 1 everywhere: the SVM of one class only.
+    If none or all of these rows belong to a class, its score is -1 or 1 everywhere: the SVM of a single class.
     """
 
     def __init__(self, svc: Any, X: Any, codes: Integers, c: int, weights: Floats | None, rows: Integers) -> None:
@@ -147,7 +147,7 @@ class Scorer:
         f = np.empty((len(self._machines), X.shape[0]))
         for row, machine in zip(f, self._machines, strict=True):
             row[:] = machine if isinstance(machine, float) else machine.decision_function(own)
-        # Free support vectors of one SVM score 1 or -1 but for its tolerance: in another fold they are to be ties.
+        # Free support vectors of one SVM score 1 or -1 up to its tolerance; in another fold these must be ties.
         f = np.rint(f * self._steps) / self._steps + 0.0
         scores: Floats = np.concatenate([-f, f]).T if self._classes == 2 else f.T
         return np.ascontiguousarray(scores)
@@ -163,7 +163,7 @@ class Fold(NamedTuple):
 
 
 class Answers(Protocol):
-    """What a method says of n objects, once it is calibrated."""
+    """What a calibrated method answers about n objects."""
 
     def scores(self, X: Any) -> Floats:
         """Return (n, c) scores."""
@@ -172,16 +172,16 @@ class Answers(Protocol):
         """Return (n, c) probabilities."""
 
     def interval(self, X: Any) -> Floats:
-        """Return (n, c, 2) lower and upper probabilities; not asked of maps."""
+        """Return (n, c, 2) lower and upper probabilities; never called for maps."""
 
 
 def _events(c: int) -> Sequence[int]:
-    """Return the classes that are told from all others; of two the second, which settles the first."""
+    """Return the classes that are separated from all others; for two classes the second, which settles the first."""
     return (1,) if c == 2 else range(c)
 
 
 def _of_classes(p: Floats) -> Floats:
-    """Return (n, c) probabilities from those (n, events) of each event: complement, or share of the sum."""
+    """Return (n, c) probabilities from those (n, events) of each event: the complement, or shares of the sum."""
     if p.shape[1] == 1:
         return np.column_stack([1 - p, p])
     total = p.sum(axis=1, keepdims=True)
@@ -190,7 +190,7 @@ def _of_classes(p: Floats) -> Floats:
 
 
 class Mapped:
-    """One map, fitted to the held-out scores of all folds, on the scores of an SVM trained on everything."""
+    """One map, fitted to the held-out scores of all folds, applied to the scores of an SVM trained on everything."""
 
     def __init__(self, score_map: ScoreMap, folds: Sequence[Fold], scorer: Scorer, c: int) -> None:
         self._scorer = scorer
@@ -212,12 +212,12 @@ class Mapped:
         return _of_classes(self._fitted(f[:, 1])[:, None]) if self._binary else self._fitted(f)
 
     def interval(self, X: Any) -> Floats:
-        """Raise: a map gives no bounds. Met where a Venn method was set after the fit."""
+        """Raise: a map gives no bounds. Called if a Venn method was set after the fit."""
         raise AttributeError("method was a map when fit was called, which gives no interval: call fit again")
 
 
 class _EveryFold:
-    """Base of answers that each fold gives by its own scorer."""
+    """Base of answers to which each fold contributes by its own scorer."""
 
     def __init__(self, folds: Sequence[Fold]) -> None:
         self._scorers = [fold.scorer for fold in folds]
@@ -229,13 +229,13 @@ class _EveryFold:
 
     @staticmethod
     def _counted(fold: Fold) -> tuple[Floats, Integers]:
-        """Return scores and codes, each example as often as its weight, a whole number, says."""
+        """Return scores and codes, each example repeated by its weight, a whole number."""
         times = fold.weights.astype(np.int64)
         return fold.scores.repeat(times, axis=0), fold.codes.repeat(times)
 
 
 class Abers(_EveryFold):
-    """Venn-Abers of each fold, class against all others; threads may ask while another one adds."""
+    """Venn-Abers of each fold, class against all others; threads may read while another one adds."""
 
     def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
         super().__init__(folds)
@@ -252,11 +252,11 @@ class Abers(_EveryFold):
         return len(self._calibrators[0][0])
 
     def _columns(self, scorer: Any, f: Floats) -> list[Floats]:
-        """Return (n,) scores for each calibrator, of (n, c) scores by the scorer."""
+        """Return (n,) scores for each calibrator from (n, c) scores by the scorer."""
         return [f[:, k] for k in self._events]
 
     def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
-        """Return scores and truth for each calibrator, of the examples of a fold."""
+        """Return scores and truth for each calibrator from the examples of a fold."""
         f, y = self._counted(fold)
         return [(column, y == k) for k, column in zip(self._events, self._columns(fold.scorer, f), strict=True)]
 
@@ -266,7 +266,7 @@ class Abers(_EveryFold):
             calibrator.insert_many(*examples)
 
     def add(self, X: Any, codes: Integers, weights: Floats) -> None:
-        """Take in examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
+        """Add examples that trained no scorer: they calibrate in every fold; all of them or, if refused, none."""
         folds = [Fold(scorer, scorer(X), codes, weights) for scorer in self._scorers]
         with turn(self):
             largest = max(len(calibrators[0]) for calibrators in self._calibrators)
@@ -279,7 +279,7 @@ class Abers(_EveryFold):
                 self._insert(calibrators, known)
 
     def _pairs(self, X: Any, some: slice) -> tuple[Floats, Floats]:
-        """Return p0 and p1, both (folds, n, calibrators), of some of the calibrators of each fold."""
+        """Return p0 and p1, both (folds, n, calibrators), by some of the calibrators of each fold."""
         asked = [self._columns(scorer, scorer(X))[some] for scorer in self._scorers]
         pairs = []
         with turn(self):
@@ -294,7 +294,7 @@ class Abers(_EveryFold):
         return np.column_stack([self._merge.merge_folds(p0[..., k], p1[..., k]) for k in range(p0.shape[2])])
 
     def _one(self, X: Any, some: slice) -> Floats:
-        """Return (n, calibrators) probabilities of some of the calibrators: each pair, of each fold, made one."""
+        """Return (n, calibrators) probabilities by some of the calibrators: each fold's pair made one probability."""
         p0, p1 = self._pairs(X, some)
         return self._merge.merge(p0[0], p1[0]) if len(p0) == 1 else self._merged(p0, p1)
 
@@ -312,18 +312,18 @@ class Abers(_EveryFold):
 
 
 class CoupledAbers(Abers):
-    """The same for three classes or more, but that probabilities are those of all pairs of classes, coupled."""
+    """The same for three classes or more, except that probabilities come from all pairs of classes, coupled."""
 
     def __init__(self, merge: Merge | None, folds: Sequence[Fold], c: int) -> None:
         self._rivals = [(i, j) for i in range(c) for j in range(i + 1, c)]
         super().__init__(merge, folds, c)
 
     def _columns(self, scorer: Any, f: Floats) -> list[Floats]:
-        """Return (n,) scores for each calibrator, of classes, then of pairs, of (n, c) scores by the scorer."""
+        """Return (n,) scores for each calibrator, of classes, then of pairs, from (n, c) scores by the scorer."""
         return super()._columns(scorer, f) + [scorer.differences(f, i, j) for i, j in self._rivals]
 
     def _known(self, fold: Fold) -> list[tuple[Floats, Bools]]:
-        """Return scores and truth for each calibrator: a pair knows the examples of its two classes."""
+        """Return scores and truth for each calibrator: a pair has only the examples of its two classes."""
         f, y = self._counted(fold)
         columns = self._columns(fold.scorer, f)
         known = [(column, y == k) for k, column in zip(self._events, columns, strict=False)]
@@ -356,7 +356,7 @@ class Categories(_EveryFold):
     def proba(self, X: Any) -> Floats:
         """Return (n, c) probabilities: means of the rows of the multiprobabilities."""
         block = self._block(X)
-        # Not the mean of the rows, which may tell equal counts apart in the last bit.
+        # Not the mean of the rows: equal counts may differ there in the last bit.
         p: Floats = (block.counts + 1 / len(block.classes)) / (block.sizes + 1)[:, None]
         return p
 

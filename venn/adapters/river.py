@@ -1,4 +1,4 @@
-"""For river: our predictors as its classifiers."""
+"""For river: our predictors as river classifiers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from venn.online.panel import Predictor
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
+from venn.predictors.learning import Predictor
 
 try:
     from river import base as base
@@ -26,50 +26,50 @@ CHANGING_FEATURES = {
 
 
 class RiverClassifier(base.Classifier):  # type: ignore[misc]
-    """A predictor as a classifier of river.
+    """One of our predictors as a classifier of river.
 
-    It passes river's estimator checks and stands in its pipelines and evaluations. A guarantee holds here as it does in
-    `replay`: no more and no less. A step before it that learns from the stream, such as river's `StandardScaler`,
-    treats old and new examples differently, and *voids it*: give it examples scaled beforehand instead. So does
-    whatever chooses which labels are revealed by looking at them.
+    It passes river's estimator checks and works in its pipelines and evaluations. Guarantees hold exactly as in
+    `replay`. A step before it that learns from the stream, such as river's `StandardScaler`, treats old and new
+    examples differently, and *voids them*: give it examples scaled beforehand instead. Choosing which labels are
+    revealed by looking at them voids them too.
 
     Parameters
     ----------
     predictor : Predictor, or function from classes to Predictor
-        A predictor's classes are declared, and other labels are refused. It is copied with what it has learned; it is
-        not taught itself, and a clone starts from it again. A function is called with a tuple of two or more classes
-        whenever a label comes that is not among them; the predictor that it makes learns all examples again, in order.
-        They are kept for this. (To be pickled it must not be a lambda.)
+        A predictor's classes are declared, and other labels are refused. It is copied with what it has learned; the
+        original is not taught, and a clone starts from it again. A function is called with a tuple of two or more
+        classes whenever a new label comes; the predictor that it makes learns all examples again, in order. They are
+        kept for this. (It must not be a lambda if it is to be pickled.)
     classes : sequence of labels, optional
-        Only with a function: classes known before any label comes.
+        Only with a function: classes known before the first label.
     features : sequence of names, optional
-        Which features make the object, in this order. By default those of the first example learned, by name.
+        The features that make the object, in this order. By default those of the first example learned, sorted by name.
     missing : finite number, optional
-        What a feature is that an example lacks. None: such an example is refused.
+        Value of features that an example lacks. None: such an example is refused.
     ignore_unknown : bool, default False
-        Whether features that are not among those above are left out. False: such an example is refused.
+        Whether features that are not among those above are ignored. False: such an example is refused.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that. By learning and predicting: `x` is no dict of finite numbers, features are missing or
-        unknown, the label is none of the declared classes. Nothing is learned then.
+        A parameter is not as described. When learning or predicting: `x` is not a dict of finite numbers, features are
+        missing or unknown, the label is not a declared class. Nothing is learned then.
 
     Notes
     -----
-    *Classes that come undeclared.* Think of the predictor whose classes are, at each step, the labels of all examples
-    so far and of the new one. These do not depend on the order of the examples (classes stand in an order of their
-    own), so what is proved of a predictor that treats all examples alike is proved of that one. It would have to know
-    whether a new class is coming; but the one here differs from it only where one comes. There the true label is not
-    even considered: it is in no set and has no row. So in a whole stream there is at most one more error for each class
-    that was not declared, and at single steps the guarantee holds up to the chance that a new class comes there.
-    Before two classes have come there is no predictor, and the one class has probability 1, which claims nothing: its
-    interval is [0, 1]. Learning again costs all steps so far, once for each class.
+    *Undeclared classes.* Think of the predictor whose classes are, at each step, the labels of all examples so far and
+    of the new one. These do not depend on the order of the examples (classes have an order of their own), so what is
+    proved of a predictor that treats all examples alike is proved of this one. It would have to know whether a new
+    class is coming; but our predictor differs from it only where one comes. There the true label is not even
+    considered: it is in no set and has no row. So in a whole stream there is at most one more error for each undeclared
+    class, and at single steps the guarantee holds up to the probability that a new class comes. Before two classes have
+    come there is no predictor, and the one class has probability 1, which claims nothing: its interval is [0, 1].
+    Learning again costs as much as all steps so far, once for each class.
 
-    *Labels.* `predict_one` gives the label that the predictor's rule picks, which need not be the most probable one. In
-    a sum of metrics, such as `LogLoss() + Accuracy()`, river takes the most probable one throughout.
+    *Labels.* `predict_one` returns the label that the predictor's rule picks, which need not be the most probable one.
+    In a sum of metrics, such as `LogLoss() + Accuracy()`, river takes the most probable one throughout.
 
-    *Missing features.* To fill in a constant treats all examples alike; whether it makes sense is another matter.
+    *Missing features.* Filling in a constant treats all examples alike; whether it makes sense is another question.
 
     Examples
     --------
@@ -166,13 +166,13 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
     def _checked(self, y: Any) -> Label:
         label = _label(y)
         same = next((known for known in self._known if known == label), label)
-        if isinstance(same, bool) != isinstance(label, bool):  # to a dict they are one
-            raise ValueError(f"y must be none that Python takes for the class {same!r}, got {y!r}")
+        if isinstance(same, bool) != isinstance(label, bool):  # equal as keys of a dict
+            raise ValueError(f"y must not be equal in Python to the class {same!r}, got {y!r}")
         return label
 
     def _learn(self, point: Floats, label: Label) -> None:
         if label not in self._known:
-            # Of those seen alone the order is by name: it must not tell which came first.
+            # Undeclared classes are ordered by name: the order must not show which came first.
             known = (*self._declared, *in_order({*self._known, label} - {*self._declared}))
             model = self._made(known) if len(known) > 1 else None
             if model is not None:
@@ -184,7 +184,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         self._examples.append((point, label))
 
     def predict_one(self, x: Mapping[Any, Any]) -> Label | None:
-        """Return the predicted label; None where no class is known.
+        """Return the predicted label; None if no class is known.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         return self._known[0] if self._known else None
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Label, float]:
-        """Return the point forecast: a probability for each class known.
+        """Return the point forecast: a probability for each known class.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
     # What river does not ask for ------------------------------------------------------------------------------------
 
     def prediction_one(self, x: Mapping[Any, Any]) -> Prediction | None:
-        """Return what the predictor says, for a `Monitor` or to be looked at; None where two classes are not known.
+        """Return the prediction, for a `Monitor` or to look at; None until two classes are known.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         return None if self._model is None else self._model.predict_one(point)
 
     def predict_interval_one(self, x: Mapping[Any, Any]) -> dict[Label, tuple[float, float]]:
-        """Return the lower and the upper probability of each class known.
+        """Return the lower and the upper probability of each known class.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         return dict(zip(prediction.classes, zip(*prediction.bounds.tolist(), strict=True), strict=True))
 
     def predict_set_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[Label, ...]:
-        """Return the labels of p-value above `epsilon`: all that are known, where two are not.
+        """Return the labels of p-value above `epsilon`; all known labels, if fewer than two are known.
 
         Parameters
         ----------
@@ -271,9 +271,9 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
     def _names_for(self, x: Any) -> tuple[Hashable, ...]:
         if not isinstance(x, Mapping):
             raise TypeError(
-                f"x must be a dict from feature to number, got a {type(x).__name__}: river.stream makes such of tables"
+                f"x must be a dict from feature to number, got a {type(x).__name__}: river.stream converts tables"
             )
-        # By name, so that the order in which a dict was filled makes no difference, not even in the last bit.
+        # By name, so that the order of a dict makes no difference, not even in the last bit.
         names = in_order(x) if self._names is None else self._names
         if not names:
             raise ValueError("x must have at least one feature, got none")
@@ -315,7 +315,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
 
 
 def in_order(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return names or labels of any types in an order that depends on nothing but them."""
+    """Return names or labels of any types in an order that depends on nothing else."""
     return tuple(sorted(names, key=lambda name: (str(name), type(name).__name__)))
 
 
@@ -330,7 +330,7 @@ def checked_names(names: Any) -> tuple[Hashable, ...]:
 
 
 def checked_labels(classes: Any) -> tuple[Label, ...]:
-    """Return labels that are known beforehand, one or more, or say what is wrong with them."""
+    """Return the labels known beforehand, one or more, or say what is wrong with them."""
     if isinstance(classes, str | bytes | Mapping | set | frozenset) or not isinstance(classes, Iterable):
         raise TypeError(f"classes must be a sequence of labels, in class order, got {classes!r}")
     labels = tuple(_label(label) for label in classes)

@@ -1,4 +1,4 @@
-"""From river: its classifiers as predictors of ours."""
+"""From river: its classifiers as our predictors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from venn.adapters.river import base, checked_names, finite
 from venn.labels import Classes, HasLabels
 from venn.prediction import Forecast, Label
+from venn.predictors.learning import Predictor
 
 NUMBER = int, float, np.number
 
 
-class FromRiver(HasLabels):
+class FromRiver(HasLabels, Predictor):
     """A classifier of river as a predictor, to stand in a `Panel`, to be watched by a `Monitor` or `Protected`.
 
     Its predictions are `Forecast`s: nothing is proved about them.
@@ -23,27 +24,28 @@ class FromRiver(HasLabels):
     Parameters
     ----------
     model : river.base.Classifier
-        A pipeline that ends in one too. It learns; it is not copied. `save` cannot keep it, pickle can.
+        May be a pipeline that ends in a classifier. It learns and is not copied. `save` cannot keep it, pickle can.
     classes : sequence of two or more labels
-        In class order. A model for two classes only is told False for the first and True for the second, as river's
+        In class order. A model for two classes only receives False for the first and True for the second, as river's
         binary models take any other label for one of these.
     features : sequence of distinct names, optional
-        Names of the values of an object, for the dicts that river wants. By default x0, x1, ... Objects that are
-        dicts go to the model as they are, once their numbers are found finite.
+        Names of the values of an object, for the dicts that river needs. By default x0, x1, ... Objects that are
+        dicts go to the model unchanged, after a check that their numbers are finite.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that. By learning and predicting: the label is none of the classes, an object has another
-        number of values, or the model gives no distribution over the classes.
+        A parameter is not as described. When learning or predicting: the label is not one of the classes, an object
+        has another number of values, or the model returns no distribution over the classes.
 
     Notes
     -----
-    A model that knows no class yet says nothing; the forecast is then uniform. Classes that it has not seen have
-    probability 0: log loss is infinite when one of them comes, as it is for the model itself.
+    While a model knows no class, the forecast is uniform. Classes that it has not seen have probability 0: log loss is
+    infinite when one of them comes, as for the model itself.
 
-    A dict may hold text or None, which river has models for. The first value of a kind in a feature, text after
-    numbers say, is first learned by a copy of the model: what that cannot learn is refused, and nothing is learned.
+    A dict may hold text or None, which some models of river accept. When a feature has a value of a new kind (text
+    after numbers, say), a copy of the model learns the example first: if that fails, it is refused, and nothing is
+    learned.
 
     Examples
     --------
@@ -59,8 +61,6 @@ class FromRiver(HasLabels):
     >>> venn.predictors.Protected(predictor).predict_one([1.15]).label
     'yes'
     """
-
-    machine = None
 
     def __init__(self, model: Any, classes: Sequence[Label], features: Sequence[Hashable] | None = None) -> None:
         if isinstance(model, type) or not isinstance(model, base.Classifier):
@@ -99,7 +99,7 @@ class FromRiver(HasLabels):
         return dict(zip(names, values.tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Forecast:
-        """Return what the model says; leaves no trace.
+        """Return the model's forecast; leaves no trace.
 
         Parameters
         ----------
@@ -113,20 +113,20 @@ class FromRiver(HasLabels):
             return Forecast(np.full(len(self.classes), 1 / len(self.classes)), self.classes)
         proba = np.array([said.get(key, 0.0) for key in self._keys], np.float64)
         total = float(proba.sum())
-        # Written so that NaN fails. A sum is off by roundings only, or by a label that is none of the classes.
+        # Written so that NaN fails. A sum differs from 1 by rounding only, or by a label outside the classes.
         if not abs(total - 1) <= 1e-6:
             raise ValueError(f"model must give a distribution over {list(self._keys)!r}, got {said!r}")
         return Forecast(proba / total, self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise before the model is told, and learn nothing."""
-        self._checked(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the model will learn, or raise what learning would raise."""
+        return self._checked(x, y)
 
     def _checked(self, x: Any, y: Label) -> tuple[dict[Any, Any], Label, set[tuple[Hashable, type]]]:
         """Return what the model is told, and which kinds of value are new to it."""
         row, key = self._row(x), self._keys[self.space.encode(y)]
         new = {(name, float if isinstance(value, NUMBER) else type(value)) for name, value in row.items()} - self._read
-        # A pipeline that fails at one value has learned those before it; of numbers alone none does.
+        # A pipeline that fails at one value has learned those before it; none fails at numbers alone.
         if new and any(kind is not float for _, kind in new | self._read):
             try:
                 copy.deepcopy(self.model).learn_one(row, key)
@@ -134,12 +134,10 @@ class FromRiver(HasLabels):
                 raise ValueError(f"x must be such as the model can learn, got {x!r}: {error}") from error
         return row, key, new
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example."""
-        row, key, new = self._checked(x, y)
+        row, key, new = noted or self._checked(x, y)
         self.model.learn_one(row, key)
         self._read |= new
         if self._names is None and not isinstance(x, Mapping):
             self._names = tuple(row)
-
-    after_learning = learn_one

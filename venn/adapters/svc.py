@@ -28,7 +28,7 @@ from venn.taxonomies import ByScores
 
 
 def _is_map(method: Any) -> bool:
-    """Whether the method is a map, and no Venn predictor; or say what is wrong with it."""
+    """Whether the method is a map rather than a Venn predictor; or say what is wrong with it."""
     if method is None or isinstance(method, CrossVennAbers | ByScores):
         return False
     if not isinstance(method, type) and callable(getattr(method, "fit", None)):
@@ -55,24 +55,24 @@ def _gives_intervals(estimator: ProbabilitySVC) -> bool:
 class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classifier with calibrated probabilities and Venn bounds, for scikit-learn.
 
-    What to use for `SVC(probability=True)`, which scikit-learn deprecated in version 1.9. Scores come from
+    A replacement for `SVC(probability=True)`, which scikit-learn deprecated in version 1.9. Scores come from
     scikit-learn's `SVC`, one for each class against all others (for two classes, one), cross-fitted: those that
-    calibrate come from SVMs that were not trained on the example. What `method` makes of them:
+    calibrate come from SVMs that were not trained on the example. `method` turns them into probabilities:
 
     - `CrossVennAbers()`: every fold's SVM scores the new object and its calibration set gives p0 and p1 for each
       class; these are merged over the folds, and for more than two classes divided by their sum.
     - a taxonomy on scores, such as `Argmax()` or `AdaptiveMarginBins()`: every fold counts the classes in the
-      category of the new object, and the counts are averaged, as by `CrossVenn`.
+      category of the new object, and the counts are averaged, as in `CrossVenn`.
     - a map, such as `Platt()`, `Isotonic()` or `Temperature()`: one map, fitted to the held-out scores of all
       folds, is applied to the scores of an SVM trained on all examples, as in Platt (1999). Binary maps go
       class by class and are divided by their sum.
 
-    What is proved: with one split drawn without a look at the examples, as by `ShuffleSplit(1)`, the two Venn
-    methods are the inductive predictors, and valid if the examples are exchangeable and have no weights, and those
+    What is proved: with one split drawn without looking at the examples, as by `ShuffleSplit(1)`, the two Venn
+    methods are the inductive predictors. They are valid if the examples are exchangeable and have no weights, and those
     that train are of all classes. For Venn-Abers, the end of the interval of class k that belongs to the truth (the
     upper one if the label is k, else the lower one) is a perfectly calibrated probability of k; for a taxonomy, the
-    row of the true label of the multiprobability is. Not proved, but heuristics that work well: the merge over
-    several folds, stratified splits (an integer `cv` makes such), the point forecast of any method, and all maps.
+    row of the true label of the multiprobability is calibrated. Not proved, but heuristics that work well: the merge
+    over several folds, stratified splits (which an integer `cv` makes), the point forecast of any method, and all maps.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         As in `sklearn.svm.SVC`. Each SVM computes gamma="scale" from the examples it is trained on, here with their
         weights. With kernel="precomputed", X holds kernel values.
     tol : float, default 1e-5
-        As in `SVC`, where it is 1e-3. Calibration goes by the order of scores: they are rounded to steps of about
-        10 tol (at least 1e-6, at most 1), so that what differs by the solver's tolerance alone is a tie.
+        As in `SVC`, where it is 1e-3. Calibration uses the order of scores: they are rounded to steps of about
+        10 tol (at least 1e-6, at most 1), so that scores that differ only by the solver's tolerance are ties.
     method : object, optional
-        `CrossVennAbers()`, which is the default, a taxonomy on scores, or a map.
+        `CrossVennAbers()`, the default, a taxonomy on scores, or a map.
     cv : int, splitter or iterable of (training, calibration) indices, default 5
-        As in `sklearn.model_selection.cross_val_score`; for a splitter that needs groups give what its `split`
-        yields, as a list. An example may calibrate in several folds, and counts in each of them, or in none.
+        As in `sklearn.model_selection.cross_val_score`; for a splitter that needs groups pass the list of what its
+        `split` yields. An example may calibrate in several folds, and counts in each of them, or in none.
 
     Attributes
     ----------
@@ -94,24 +94,23 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Labels in sorted order: the order of columns.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
     n_iter_ : int
         Largest number of steps that a solver took.
 
     Notes
     -----
-    `predict` gives the class of largest `predict_proba`: the two never disagree, as those of
-    `SVC(probability=True)` may (scikit-learn issue 13211). There is no `decision_function`, for it would have to
-    order objects as the probabilities do: `svm_scores` has the scores.
+    `predict` returns the class of largest `predict_proba`: the two never disagree, unlike those of
+    `SVC(probability=True)` (scikit-learn issue 13211). There is no `decision_function`, as it would have to
+    order objects as the probabilities do: `svm_scores` returns the scores.
 
-    An example with weight w counts as w equal examples, in the SVM and in the calibration; one with weight 0 as
-    none, though a splitter or an iterable as `cv`, unlike an integer, splits them too. Venn methods count, so they
-    refuse weights that are not whole numbers. There is no `class_weight`: it would give the probabilities of a
-    population with other rates of the classes, which is for `sample_weight` to say; the costs of errors
-    belong in the decision.
+    An example with weight w counts as w equal examples, in the SVM and in the calibration. One with weight 0 does not
+    count, but a splitter or an iterable as `cv`, unlike an integer, splits it too. Venn methods count, so they refuse
+    weights that are not whole numbers. There is no `class_weight`: it would give the probabilities of a population with
+    other class frequencies, which `sample_weight` can express; the costs of errors belong in the decision.
 
-    Every fold of a Venn method allows for one more example of any class, which keeps its probabilities from the
-    extremes: on nearly separable data maps have the lower log loss, on noisy data Venn-Abers may well have.
+    Every fold of a Venn method allows for one more example of any class, which keeps its probabilities away from 0 and
+    1: on nearly separable data maps have lower log loss, on noisy data Venn-Abers may.
 
     In a fold whose training set lacks a class, its score is -1 everywhere. An integer `cv` needs a class with
     at least that many examples, and scikit-learn warns if the smallest has fewer.
@@ -179,7 +178,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (n, n) kernel values with kernel="precomputed".
         y : (n,) labels of at least two classes
         sample_weight : (n,) numbers >= 0, optional
-            Whole numbers for Venn methods, which keep so many copies of an example's scores.
+            Whole numbers for Venn methods, which repeat an example's scores that often.
 
         Returns
         -------
@@ -189,10 +188,10 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TypeError, ValueError
-            A parameter, X, y or weights are not that, or a fold is without examples that train or that calibrate,
-            or has some that do both. What was fitted before stays.
+            A parameter, X, y or weights are not as described; or a fold has no examples to train, none to calibrate, or
+            some that do both. What was fitted before stays.
         NotConverged
-            By a map, where it says so.
+            From a map that says so.
         """
         fitted = copy(self)  # a refused fit leaves no trace
         fitted._fit(X, y, sample_weight)
@@ -213,7 +212,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y must hold at least 2 classes of examples with weight > 0, got {c} class")
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square matrix for kernel='precomputed', got shape {X.shape}")
-        codes = classes.searchsorted(y)  # of examples with weight > 0; others are not looked at
+        codes = classes.searchsorted(y)  # of examples with weight > 0; others are ignored
         given = None if sample_weight is None else weights
 
         def scorer(rows: Integers) -> Scorer:
@@ -307,9 +306,9 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_interval(self, X: Any) -> Floats:
         """Return (n, c, 2): lower and upper probability of each class, of n objects. Venn methods only.
 
-        With one fold, the interval of the inductive predictor. With several: by Venn-Abers, the ends p0 and p1 are
-        merged over the folds each for itself, as the merge would merge pairs of equal numbers; for two classes
-        the probability lies between them (for more it is divided by a sum, and need not). By a taxonomy,
+        With one fold, the interval of the inductive predictor. With several: for Venn-Abers, the ends p0 and p1 are
+        merged over the folds separately, as the merge would merge pairs of equal numbers; for two classes
+        the probability lies between them (for more it is divided by a sum, and may lie outside). For a taxonomy,
         [m_k, m_k + 1] / (m + 1) with mean counts m_k and their sum m, which contains the probability.
 
         Parameters
@@ -325,10 +324,10 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._answers.interval(X)
 
     def svm_scores(self, X: Any) -> Floats:
-        """Return (n, c) scores: decision values of each class against all others, rounded as `tol` says.
+        """Return (n, c) scores: decision values of each class against all others, rounded according to `tol`.
 
-        For two classes the columns are -f and f. By a map they are those of the SVM trained on all examples, by
-        Venn methods the mean over the folds' SVMs.
+        For two classes the columns are -f and f. With a map they come from the SVM trained on all examples, with
+        Venn methods they are the mean over the folds' SVMs.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""For scikit-learn: threads that share an estimator take turns."""
+"""For scikit-learn: threads that share an estimator wait for each other."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import threading
 from typing import Any
 from weakref import WeakKeyDictionary
 
-# The locks are kept apart from the estimators, which are pickled and copied. A forked child starts without: the threads
-# of its parent that hold some are not there to let go.
+# Locks are kept outside the estimators, which are pickled and copied. A forked child starts without any: its parent's
+# threads, which may hold some, do not exist there to release them.
 _turns: WeakKeyDictionary[Any, threading.RLock] = WeakKeyDictionary()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_turns.clear)
 
 
 def turn(estimator: Any) -> threading.RLock:
-    """Return the lock of an estimator, for what learns or asks: questions are solved in buffers that all share."""
+    """Return the lock of an estimator, to hold while it learns or predicts: both use shared buffers."""
     return _turns.setdefault(estimator, threading.RLock())

@@ -1,4 +1,4 @@
-"""Probabilities of two classes as votes of linear support vector machines on resamples."""
+"""Probabilities of two classes by votes of linear support vector machines on resamples."""
 
 from __future__ import annotations
 
@@ -21,41 +21,42 @@ from venn.prediction import Floats, Integers
 
 CS = tuple(2.0**k for k in range(-6, 5))
 CHUNK = 2_000_000  # scores at a time
-ROUNDING = 1e-12  # sums of votes closer to 1/2 are 1/2; scores closer to the threshold, as a share, are on it
+ROUNDING = 1e-12  # sums of votes closer to 1/2 count as 1/2; scores relatively closer to the threshold count as on it
 
 
 class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probabilities of two classes by the bootstrap of linear support vector machines, for scikit-learn.
 
     Algorithm 1 of the reference. For each C a machine is trained on each of `resamples` samples of the examples with
-    replacement, the same ones for each C, and its accuracy is that on the examples left out. The probability of the
-    first class by C is the share of machines with a score below 0. Those by the values of C whose mean accuracy is
-    within `epsilon` of the largest are averaged with weights in proportion to the squared accuracy.
+    replacement, the same for each C; its accuracy is measured on the examples left out. For one C, the probability of
+    the first class is the share of machines with a score below 0. The values of C whose mean accuracy is within
+    `epsilon` of the largest are combined: their probabilities are averaged with weights proportional to the squared
+    accuracy.
 
-    It is a heuristic: nothing is proved of these probabilities. They say how sure the resamples are of the decision,
-    not how often the label is so: with many examples they go to 0 and 1, and are not calibrated then.
+    It is a heuristic: nothing is proved about these probabilities. They say how stable the decision is over resamples,
+    not how often the label is right: with many examples they go to 0 and 1, and are then not calibrated.
 
     Parameters
     ----------
     Cs : sequence of floats > 0
-        By default 2^-6, ..., 2^4. These are C of 1/2 |w|^2 + C sum xi; that of the reference, w'w + C sum xi, is twice
+        By default 2^-6, ..., 2^4. These are C in 1/2 |w|^2 + C sum xi; in the reference, w'w + C sum xi, C is twice
         as large: its grid 2^-5, ..., 2^5 is the default.
     resamples : int >= 1, default 500
     epsilon : float >= 0, default 0.02
-        The reference does not give its own. With 0 only the best C is left, or those which are equally good.
+        The reference does not state its own. With 0 only the best C remains, or several if equally good.
     base : estimator, optional
-        Of a parameter C, with `fit` and `decision_function`, such as `ConstrainedSVC` (Ctrl2 of the reference), fitted
-        to each resample: with the multiplicities as `sample_weight`, or to copies of examples if it takes no weights.
-        By default a linear support vector machine, in its own implementation.
+        With a parameter C, `fit` and `decision_function`, such as `ConstrainedSVC` (Ctrl2 of the reference). It is
+        fitted to each resample: with the multiplicities as `sample_weight`, or to copies of examples if it takes no
+        weights. By default our own linear support vector machine.
     sensitivity : float in [0, 1], optional
-        Ctrl1 of the reference: a score counts as negative below -a, where a >= 0 is least so that this share of the
-        positive examples has a probability above 1/2. Those are the positive examples trained on, each with the votes
-        of the machines it was left out of. By default a = 0. See also `controlled`.
+        Ctrl1 of the reference: a score counts as negative below -a, where a >= 0 is the least number for which this
+        share of the positive training examples has a probability above 1/2, each by the votes of the machines it was
+        left out of. By default a = 0. See also `controlled`.
     random_state : int, RandomState or None
     jobs : int >= 1, default 1
-        Threads. The answers are the same bit for bit.
+        Threads. The answers do not depend on it, to the last bit.
     progress : callable, optional
-        Called with the numbers of resamples done and of all.
+        Called with the number of resamples done and the total.
 
     Attributes
     ----------
@@ -68,16 +69,16 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threshold_ : float
         The number a.
     outcomes_ : Counter
-        Number of fits by outcome: "optimal", or by `base` its `status_` if it has one, else "fitted"; or the name of
-        the error that was raised: such a fit has no vote.
+        Number of fits by outcome: "optimal", or for `base` its `status_` if it has one, else "fitted"; or the name of
+        the error raised: such a fit has no vote.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
 
     Notes
     -----
     Resamples of one class are drawn again. A resample that leaves no example out has no accuracy. A score of 0 counts
-    as positive. A fit ends when its objective is at most 1e-6 of it above the least.
+    as positive. A fit ends when its objective exceeds the least one by a relative 1e-6 at most.
 
     References
     ----------
@@ -143,7 +144,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TypeError, ValueError
-            A parameter, X or y are not that; or no resample leaves an example out. What was fitted before stays.
+            A parameter, X or y are not as described; or no resample leaves an example out. What was fitted before
+            stays.
         NotConverged
             The solver does not reach its tolerance.
         RuntimeError
@@ -192,7 +194,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X must have examples that some resample leaves out, got {len(X)} and none of them")
         scorers: Any = Linear(X, signs, Cs) if self.base is None else Fitted(X, y, self.base, Cs)
         found: list[list[Any]] = [[] for _ in Cs]
-        # Of each C, resamples that have a scorer; and accuracies.
+        # For each C: resamples that have a scorer, and accuracies.
         where: list[list[int]] = [[] for _ in Cs]
         accuracies: list[list[float]] = [[] for _ in Cs]
         outcomes: Counter[str] = Counter()
@@ -236,7 +238,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _left_out(
         self, scorers: Any, codes: Integers, draws: list[Draw], found: list[list[Any]], where: list[list[int]]
     ) -> Floats:
-        """Return medians of the scores of positive examples trained on, by machines that they were left out of."""
+        """Return medians of the scores of positive training examples, by machines that they were left out of."""
         some = np.flatnonzero(codes == 1)
         weights = self.weights_[self.weights_ > 0]
         room = max(1, CHUNK // sum(len(own) for own in found))
@@ -261,7 +263,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return checked
 
     def _scores(self, X: Floats) -> Iterator[tuple[slice, list[Floats]]]:
-        """Yield parts of the objects, and of each the (m, B) scores by each C that counts."""
+        """Yield parts of the objects, each with its (m, B) scores by each C that counts."""
         room = max(1, CHUNK // sum(len(own) for own in self._packed))
         for first in range(0, len(X), room):
             part = slice(first, first + room)
@@ -269,9 +271,9 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             yield part, [read(own) for own in self._packed]
 
     def controlled(self, X: Any, y: Any, sensitivity: float) -> BootstrapSVC:
-        """Return a copy whose threshold gives positive examples at hand their wanted share of probabilities above 1/2.
+        """Return a copy whose threshold gives the wanted share of these positive examples a probability above 1/2.
 
-        The reference seems to take those that it then evaluates. That is optimistic: use examples kept for it.
+        The reference seems to use the examples that it then evaluates. That is optimistic: use separate examples.
 
         Parameters
         ----------
@@ -303,7 +305,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def probabilities(self, X: Any, threshold: float) -> Floats:
         """Return (n, 2) probabilities if a score counts as negative below -threshold; `predict_proba` has its own.
 
-        That of `classes_[1]` does not fall as the threshold rises; with 0 it is that of Algorithm 1.
+        The probability of `classes_[1]` does not fall as the threshold rises; with 0 it is that of Algorithm 1.
 
         Parameters
         ----------
@@ -337,7 +339,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def accuracy_weights(accuracies: Floats, epsilon: float) -> Floats:
-    """Return weights in proportion to squares of accuracies within `epsilon` of the largest; others, and NaN, have 0.
+    """Return weights proportional to squared accuracies within `epsilon` of the largest; others, and NaN, get 0.
 
     >>> accuracy_weights(np.array([0.6, 0.8, np.nan, 0.5]), 0.25).round(2)
     array([0.36, 0.64, 0.  , 0.  ])
@@ -349,16 +351,16 @@ def accuracy_weights(accuracies: Floats, epsilon: float) -> Floats:
 
 
 def shares(counted: Any) -> Floats:
-    """Return (m, B) shares, by row, of the entries that are counted: equal, and 0 for the others."""
+    """Return (m, B) shares: in each row equal for the entries that are counted, and 0 for the others."""
     many = counted.sum(axis=1, keepdims=True)
     found: Floats = counted / np.maximum(many, 1)
     return found
 
 
 def lower_medians(scores: Floats, votes: Floats) -> Floats:
-    """Return (m,) least scores, by row, up to which at least half of the votes lie; NaN without votes.
+    """Return (m,) least scores, by row, that have at least half of the votes up to them; NaN without votes.
 
-    The votes below t are less than half of all where t is at most that score, and only there.
+    The votes below t are less than half of all if t is at most that score, and only then.
 
     >>> lower_medians(np.array([[3.0, 1.0, 2.0, 4.0]]), np.ones((1, 4)))
     array([2.])
@@ -371,7 +373,8 @@ def lower_medians(scores: Floats, votes: Floats) -> Floats:
 
 
 def least_threshold(medians: Floats, wanted: float) -> float:
-    """Return the least a >= 0 so that the share `wanted` of these medians is at least -a; a little more, for rounding.
+    """Return the least a >= 0 for which the share `wanted` of these medians is at least -a; slightly more, for
+    rounding.
 
     >>> round(least_threshold(np.array([-0.5, -0.1, 0.3, 2.0]), 0.75), 9)
     0.1

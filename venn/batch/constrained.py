@@ -1,4 +1,4 @@
-"""A linear support vector machine whose rates of correct classification are constrained."""
+"""A linear support vector machine with constraints on its rates of correct classification."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ __all__ = ["Attained", "ClassWeightScan", "ConstrainedSVC", "Infeasible", "Scip"
 
 
 class Attained(NamedTuple):
-    """A share of the weight of the examples trained on, by two readings of "correct"."""
+    """A share of the weight of the training examples, by two meanings of "correct"."""
 
-    outside: float  #: on the right side and outside the margin, y f(x) >= 1 - 1e-6: what the constraints are about
-    right: float  #: on the right side: what `predict` says
+    outside: float  #: on the right side and outside the margin, y f(x) >= 1 - 1e-6, as the constraints require
+    right: float  #: on the right side, as `predict` requires
 
 
 class ConstrainedSVC(TwoClassLinear):
-    """Linear support vector machine with least sensitivity, specificity or accuracy, for scikit-learn.
+    """Linear support vector machine with lower bounds on sensitivity, specificity or accuracy, for scikit-learn.
 
-    Minimises 1/2 |w|^2 + C sum_i xi_i so that of the positive examples trained on at least the share `sensitivity`
-    lies on the right side and outside the margin, y_i f(x_i) >= 1, where the loss xi_i = max(0, 1 - y_i f(x_i)) is 0;
-    of the negative ones the share `specificity`; of all the share `accuracy`. That is stricter than to be classified
-    correctly. It is a mixed-integer quadratic program: `Scip()` solves it, in seconds for 100 examples;
-    `ClassWeightScan()` is a heuristic.
+    Minimises 1/2 |w|^2 + C sum_i xi_i under constraints: of the positive training examples at least the share
+    `sensitivity` lies on the right side and outside the margin, y_i f(x_i) >= 1, where the loss
+    xi_i = max(0, 1 - y_i f(x_i)) is 0; of the negative ones the share `specificity`; of all the share `accuracy`. That
+    is stricter than correct classification. It is a mixed-integer quadratic program: `Scip()` solves it, in seconds for
+    100 examples; `ClassWeightScan()` is a heuristic.
 
-    The shares hold on the examples trained on, by construction, and are checked on the hyperplane itself. Of new
-    examples nothing is proved. There is no `predict_proba`, for the scores have no probabilities of their own:
+    The shares hold on the training examples, by construction, and are checked on the hyperplane itself. Nothing is
+    proved about new examples. There is no `predict_proba`, as the scores have no probabilities of their own:
     bootstrap them, as the reference does, or calibrate them.
 
     Parameters
     ----------
     C : float > 0, default 1
-        Of the usual objective. That of the reference, w'w + C sum_i xi_i, has C twice as large.
+        In the usual objective. In the reference's, w'w + C sum_i xi_i, C is twice as large.
     sensitivity, specificity, accuracy : float in [0, 1], optional
         By default no constraint.
     positive : label, optional
         By default the second of `classes_`.
     solver : Scip, ClassWeightScan or an object with the same method, optional
-        By default `Scip()` where `pyscipopt` is installed, else `ClassWeightScan()` with a warning if its answer may
+        By default `Scip()` if `pyscipopt` is installed, else `ClassWeightScan()`, with a warning if its answer may
         not be the optimum.
 
     Attributes
@@ -68,8 +68,8 @@ class ConstrainedSVC(TwoClassLinear):
         Of `decision_function`: coef_ . x + intercept_.
     intercept_ : (1,) array
     status_ : str
-        "optimal"; "time limit", the best hyperplane found in time; "heuristic", of which nothing is proved but
-        that it meets the constraints.
+        "optimal"; "time limit", the best hyperplane found in time; "heuristic", which meets the constraints, but
+        nothing else is proved.
     objective_ : float
     bound_ : float
         No hyperplane that meets the constraints has a lower objective; 0 for a heuristic.
@@ -77,21 +77,21 @@ class ConstrainedSVC(TwoClassLinear):
         (objective_ - bound_) / objective_, 1 for a heuristic.
     bound_active_ : bool
         False: the bound M of `Scip` on the losses changes nothing. True: a better hyperplane may have a loss above M,
-        of which a RuntimeWarning is given: raise M.
+        and a RuntimeWarning is given: raise M.
     sensitivity_, specificity_, accuracy_ : Attained
-        Shares `outside` the margin and on the `right` side, of the examples trained on.
+        Shares of the training examples `outside` the margin and on the `right` side.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
 
     Raises
     ------
     Infeasible, a ValueError
-        By `fit`: there is no such hyperplane.
+        From `fit`: there is no such hyperplane.
     NotConverged
-        By `fit`: none was found, in time or by the heuristic.
+        From `fit`: none was found, in time or by the heuristic.
     ImportError
-        By `fit`: `Scip()` without `pyscipopt`.
+        From `fit`: `Scip()` without `pyscipopt`.
 
     References
     ----------
@@ -134,7 +134,7 @@ class ConstrainedSVC(TwoClassLinear):
         solver = self._solver()
         objects, signs, weights = merged(examples)
         centre = objects.mean(axis=0)
-        # Neither a shift, as the bias is free, nor a rotation changes the machine: no more columns than rows are left.
+        # A shift (the bias is free) or a rotation does not change the machine: keep at most as many columns as rows.
         inside, basis = objects - centre, None
         if inside.shape[1] > len(inside):
             basis, triangle = np.linalg.qr(inside.T)
@@ -164,7 +164,7 @@ class ConstrainedSVC(TwoClassLinear):
         return Scip()
 
     def _report(self, problem: Problem, found: Found, counted: dict[str, Floats]) -> None:
-        """Set the attributes that say how good the hyperplane is, measured on it."""
+        """Set the attributes that describe how good the hyperplane is, measured on it."""
         margins = problem.margins(found.plane)
         outside = margins >= 1 - TOLERANCE
         right = (margins > 0) | ((margins == 0) & (problem.signs > 0))

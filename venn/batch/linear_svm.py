@@ -1,4 +1,4 @@
-"""Linear support vector machines of the hinge loss, fitted at once: weights and levels by example, large data."""
+"""Linear support vector machines with hinge loss, fitted at once: weights and levels by example, large data."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from venn.machines.machine import NotConverged
 from venn.parameters import positive
 from venn.prediction import Floats, Integers
 
-WIDTH = 2.0  # of the first zone from nothing, in units of the largest level
-WARM = 1.0  # the same, from a start
+WIDTH = 2.0  # of the first zone without a start, in units of the largest level
+WARM = 1.0  # the same, with a start
 SHRINK = 0.5
 SPARSE = 0.25  # share of entries that differ from their column's middle, below which rows are compressed
 
 
 class Start(NamedTuple):
-    """What a solver begins with, and ends with, in the coordinates of a `Design`."""
+    """Where a solver begins and ends, in the coordinates of a `Design`."""
 
     u: Floats  #: coefficients, the bias last
-    shares: Floats  #: (n,) as those of `LinearFit`
+    shares: Floats  #: (n,) as in `LinearFit`
 
 
 class Solution(NamedTuple):
-    """A solution in the coordinates of a `Design`, with objective and gap as those of `LinearFit`."""
+    """A solution in the coordinates of a `Design`, with objective and gap as in `LinearFit`."""
 
     start: Start
     objective: float
@@ -40,7 +40,7 @@ class LinearFit(NamedTuple):
     coef: Floats  #: (d,)
     bias: float
     objective: float  #: 1/2 |w|^2 + C sum of the weighted losses
-    gap: float  #: by how much the objective may be above its least value, at most; proved up to rounding
+    gap: float  #: bound on how much the objective exceeds its least value; proved up to rounding
     shares: Floats  #: (n,) multipliers as shares of C weight, in [0, 1]; 0 for examples of weight 0
 
     def scores(self, X: ArrayLike) -> Floats:
@@ -54,10 +54,10 @@ class LinearFit(NamedTuple):
 
 
 class Design:
-    """Objects as the solver takes them; made once for all fits on the same objects.
+    """Objects in the solver's form; made once for all fits to the same objects.
 
-    A linear machine sees neither a rotation nor, as its bias is free, a shift: more features than objects are
-    rotated away, and columns of which most entries are equal, such as those of dummies, are shifted so that these
+    A rotation does not change a linear machine, nor, as its bias is free, does a shift: if there are more features than
+    objects, the rest is rotated away, and columns with mostly equal entries, such as dummies, are shifted so that these
     are 0.
 
     Parameters
@@ -67,7 +67,7 @@ class Design:
     Raises
     ------
     ValueError
-        X is not that.
+        X is not as described.
     """
 
     def __init__(self, X: ArrayLike) -> None:
@@ -104,7 +104,7 @@ class Design:
         return int(self.rows.dense.shape[1]) + 1
 
     def inside(self, coef: Floats, bias: float) -> Floats:
-        """Return a scorer as the solver has it."""
+        """Return a scorer in the solver's coordinates."""
         own = coef if self.basis is None else coef @ self.basis
         return np.append(own, bias + self.shift @ coef)
 
@@ -119,7 +119,7 @@ class Design:
         return shifted if self.basis is None else shifted @ self.basis
 
     def forget(self) -> None:
-        """Let the objects go: `inside`, `outside` and `moved` work without, but nothing can be fitted any more."""
+        """Release the objects: `inside`, `outside` and `moved` still work, but nothing can be fitted any more."""
         self.n = 0
         self.rows = Rows(self.rows.dense[:0].copy(), np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
 
@@ -155,25 +155,25 @@ class LinearSVM:
     """Linear support vector machine with weights and levels.
 
     Minimises 1/2 |w|^2 + C sum_i weight_i max(0, level_i - sign_i (w . x_i + b)), the bias b free. The coefficients are
-    unique; where the bias is not, it is the middle of its interval. The solution depends on the examples, their
-    weights and levels alone, not on the start, up to the tolerance.
+    unique; if the bias is not, it is the middle of its interval. The solution depends only on the examples, their
+    weights and levels, not on the start, up to the tolerance.
 
-    Examples of one sign only have w = 0 and every bias from one on: the first of these, their largest level, or minus
-    that for sign -1, which is a score of +1 or -1 for levels 1.
+    For examples of one sign only, w = 0 and every bias beyond some bound is optimal. The bias is that bound: the
+    largest level for sign +1, minus that for -1, a score of +1 or -1 for levels 1.
 
     Parameters
     ----------
     C : float > 0
     tolerance : float in (0, 1), default 1e-12
-        Largest gap between the objective and a proved lower bound of the least one, as a share of the objective; a
-        gap of 1e-14 of C sum_i weight_i |level_i|, which is rounding, will always do. Where almost all examples have
-        no loss and C is large, that is the larger one: see `LinearFit.gap`.
+        Largest gap between the objective and a proved lower bound of the least one, relative to the objective. A
+        gap of 1e-14 of C sum_i weight_i |level_i|, which is rounding, is always enough. If almost all examples have
+        no loss and C is large, the second is larger: see `LinearFit.gap`.
 
     Notes
     -----
-    The hinge is smoothed in a zone about its kink, and multipliers undo what that does: the proximal method on the
-    dual, each round by Newton's method, whose matrix only the examples in the zone make. Near the solution a round
-    is one step. A step costs d^3 / 6 and one pass over the examples near their kinks, d^2 for those in the zone.
+    The hinge is smoothed in a zone around its kink, and multipliers correct for this: the proximal method on the
+    dual, each round by Newton's method, whose matrix depends only on the examples in the zone. Near the solution a
+    round is one step. A step costs d^3 / 6 and one pass over the examples near their kinks, d^2 for those in the zone.
 
     References
     ----------
@@ -209,16 +209,16 @@ class LinearSVM:
         X : (n, d) array of finite numbers, or a Design
         signs : (n,) +1 or -1
         weights : (n,) finite numbers >= 0, optional
-            By default 1 each. An example of weight 0 is none.
+            By default 1 each. An example of weight 0 does not count.
         levels : (n,) finite numbers, optional
             By default 1 each.
         start : LinearFit, optional
-            Of similar examples; it helps if it is of as many.
+            A fit to similar examples; it helps if there are equally many.
 
         Raises
         ------
         TypeError, ValueError
-            An argument is not that, or all weights are 0.
+            An argument is not as described, or all weights are 0.
         NotConverged
             Rounding does not allow the tolerance, as with features, weights or levels of very different scale.
         """
@@ -254,7 +254,7 @@ class LinearSVM:
         start: Start | None,
         room: Room,
     ) -> Solution:
-        """Return the solution in the design's own coordinates, of checked arguments."""
+        """Return the solution in the design's own coordinates, for checked arguments."""
         n = design.n
         weight = np.ones(n) if weights is None else weights
         level = np.ones(n) if levels is None else levels
@@ -270,7 +270,7 @@ class LinearSVM:
         objective, gap, *_ = fit(
             design.rows, chosen, signs, self.C * weight, level, u, shares, width, SHRINK, self.tolerance, room
         )
-        if not math.isfinite(gap) and start is not None:  # from too far away
+        if not math.isfinite(gap) and start is not None:  # the start is too far away
             return self.solved(design, signs, weights, levels, None, room)
         if not math.isfinite(gap):
             raise NotConverged(

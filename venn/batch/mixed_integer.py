@@ -1,4 +1,4 @@
-"""Linear support vector machines with constraints on how many examples are correct: a mixed-integer program."""
+"""Linear support vector machines with constraints on the number of correct examples: a mixed-integer program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, integer, positive
 from venn.prediction import Floats
 
-TOLERANCE = 1e-6  # by which a margin may fall short and count as reached
+TOLERANCE = 1e-6  # a margin may fall short by this much and count as reached
 POWERS = tuple(2.0**k for k in range(11))
 OPTIMAL, TIME_LIMIT, HEURISTIC = "optimal", "time limit", "heuristic"
 
@@ -23,11 +23,11 @@ class Infeasible(ValueError):
 
 
 class Requirement(NamedTuple):
-    """So much weight must lie on the right side, outside the margin: sum of `counted` over these >= `least`."""
+    """A least weight on the right side, outside the margin: the sum of `counted` over these examples >= `least`."""
 
     name: str
     share: float
-    counted: Floats  #: (n,) weights of the examples that it is about, 0 for others
+    counted: Floats  #: (n,) weights of the examples that count, 0 for others
     least: float
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
         return f
 
     def objective(self, plane: Plane) -> float:
-        """Return what is minimised."""
+        """Return the objective of a hyperplane."""
         slack = np.maximum(0.0, 1.0 - self.margins(plane))
         return float(0.5 * plane.coef @ plane.coef + self.C * self.weights @ slack)
 
@@ -67,9 +67,9 @@ class Problem(NamedTuple):
         return Plane(fit.coef, fit.bias)
 
     def with_correct(self, correct: Any) -> Plane | None:
-        """Return the SVM in which examples `correct` (n,) must reach the margin; None where it is not found.
+        """Return the SVM in which examples `correct` (n,) must reach the margin; None if it is not found.
 
-        The hinge loss is an exact penalty: with large enough weights these have no loss at all.
+        The hinge loss is an exact penalty: with large enough weights these examples have no loss at all.
         """
         for factor in 10.0 ** np.arange(1, 8):
             try:
@@ -90,11 +90,11 @@ class Plane(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a solver found: a hyperplane that meets all requirements, and what is known of it."""
+    """A solver's result: a hyperplane that meets all requirements, and how good it is."""
 
     plane: Plane
     status: str  #: "optimal", "time limit" or "heuristic"
-    bound: float  #: no hyperplane that meets the requirements has a lower objective; 0 where nothing is proved
+    bound: float  #: no hyperplane that meets the requirements has a lower objective; 0 if nothing is proved
     bound_active: bool = False  #: False proves that the bound M on the losses changes nothing, True leaves it open
 
 
@@ -119,13 +119,13 @@ def named(requirements: Sequence[Requirement]) -> str:
 
 
 class ClassWeightScan(Parameters):
-    """A heuristic: scan weights of the two classes for SVMs that meet the constraints, and take the best of them.
+    """A heuristic: scans weights of the two classes for SVMs that meet the constraints, and takes the best of them.
 
-    For each weight of a class that a constraint is about (both for the accuracy; the other's is 1), a plain SVM. Its
-    examples beyond what the constraints need are let go, those of smallest margin first, and the others are held
-    outside the margin. Of the results that meet the constraints, and the constant scores 1 and -1, the one of least
-    objective is returned: that of the constrained problem, which has no weights of classes. Nothing is proved of its
-    distance from the optimum, except where the plain SVM meets the constraints by itself: then it is the optimum.
+    For each weight of a constrained class (of both for the accuracy; the other weight is 1) it trains a plain SVM. The
+    examples beyond what the constraints need are released, those of smallest margin first; the others must stay outside
+    the margin. Among the results that meet the constraints, and the constant scores 1 and -1, it returns the one of
+    least objective, that of the constrained problem without class weights. Nothing is proved of its distance from the
+    optimum, except if the plain SVM meets the constraints: then it is the optimum.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class ClassWeightScan(Parameters):
             raise ValueError(f"weights must hold at least one number > 0, got {weights!r}")
 
     def solve(self, problem: Problem) -> Found:
-        """Return the best that was found.
+        """Return the best hyperplane found.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class ClassWeightScan(Parameters):
         return Found(best, HEURISTIC, 0.0)
 
     def best(self, problem: Problem) -> Plane | None:
-        """Return the best hyperplane that meets the requirements, None where none does."""
+        """Return the best hyperplane that meets the requirements, None if none does."""
         d = problem.objects.shape[1]
         candidates = [Plane(np.zeros(d), side) for side in (1.0, -1.0)]
         about = [
@@ -183,7 +183,7 @@ class ClassWeightScan(Parameters):
         return min(good, key=problem.objective, default=None)
 
     def _needed(self, problem: Problem, plane: Plane) -> Any:
-        """Return (n,) which examples must be outside the margin: of each requirement those of largest margin."""
+        """Return (n,) which examples must be outside the margin: for each requirement those of largest margin."""
         margins = problem.margins(plane)
         order = np.argsort(-margins, kind="stable")
         needed = np.zeros(len(order), np.bool_)
@@ -195,15 +195,15 @@ class ClassWeightScan(Parameters):
 
 
 class Scip(Parameters):
-    """The mixed-integer quadratic program, solved by SCIP through `pyscipopt`, to the optimum if there is time.
+    """Solves the mixed-integer quadratic program by SCIP, through `pyscipopt`: to the optimum if there is time.
 
-    Minimises t / 2 + C sum_i weight_i xi_i so that t >= |w|^2, sign_i (w . x_i + b) >= 1 - xi_i, xi_i <= M and
-    xi_i = 0 where the binary zeta_i is 1, for which M (1 - zeta_i) >= xi_i >= 0 is another way to write it, and so
-    that enough of the weight has zeta_i = 1.
+    Minimises t / 2 + C sum_i weight_i xi_i so that t >= |w|^2, sign_i (w . x_i + b) >= 1 - xi_i, 0 <= xi_i <= M,
+    xi_i = 0 where the binary zeta_i is 1 (in other words, xi_i <= M (1 - zeta_i)), and enough of the weight has
+    zeta_i = 1.
 
-    Exact shortcuts: where the plain SVM meets the constraints, it is the solution. Where `ClassWeightScan` finds
-    a hyperplane, SCIP starts with it, and its objective bounds t and the xi_i. What SCIP finds is solved again
-    as the SVM in which the examples of zeta_i = 1 have to reach the margin: SCIP's tolerance of 1e-6 in the objective
+    Exact shortcuts: if the plain SVM meets the constraints, it is the solution. If `ClassWeightScan` finds
+    a hyperplane, SCIP starts with it, and its objective bounds t and the xi_i. SCIP's result is solved again
+    as the SVM in which the examples with zeta_i = 1 must reach the margin: SCIP's tolerance of 1e-6 in the objective
     allows errors of 1e-3 in w. With one constraint on overlapping classes it took 0.2 seconds for 30 examples, 0.8 for
     60 and 2 for 100 (medians); two constraints, and proofs that there is no such hyperplane, take longer.
 
@@ -228,7 +228,7 @@ class Scip(Parameters):
         self.seed = integer("seed", seed, 0)
 
     def solve(self, problem: Problem) -> Found:
-        """Return the optimum, or the best there is when the time is up.
+        """Return the optimum, or the best found when the time is up.
 
         Raises
         ------
@@ -263,7 +263,7 @@ class Scip(Parameters):
             w, b, zeta = (np.array([model.getVal(each) for each in some]) for some in variables)
             own = Plane(w, float(b[0]))
             held = problem.with_correct(zeta > 0.5)
-            # The bound M is not in that problem: where it matters, SCIP's own point is the answer.
+            # That problem has no bound M: if the bound matters, SCIP's own point is the answer.
             if held is None or not self._within(problem, held):
                 held = _lifted(problem, own, zeta > 0.5)
             planes.append(held)
@@ -276,7 +276,7 @@ class Scip(Parameters):
         best = min(planes, key=problem.objective)
         value = problem.objective(best)
         bound = max(0.0, min(float(model.getDualbound()), value))
-        # A loss of M or more alone would cost more than this hyperplane does: then no better one has it.
+        # A single loss of M or more would cost more than this hyperplane: then no better one has it.
         active = value >= problem.C * problem.weights.min() * self.M
         return Found(best, OPTIMAL if status == "optimal" else TIME_LIMIT, bound, active)
 
@@ -338,7 +338,7 @@ class Scip(Parameters):
 
 
 def _lifted(problem: Problem, plane: Plane, correct: Any) -> Plane:
-    """Return the hyperplane scaled so that the correct examples reach the margin, where that is by a little."""
+    """Return the hyperplane scaled so that the correct examples reach the margin, if little is missing."""
     short = problem.margins(plane)[correct].min(initial=1.0)
     factor = 1.0 / short if 0.9 < short < 1 else 1.0
     return Plane(plane.coef * factor, plane.bias * factor)

@@ -1,4 +1,4 @@
-"""A support vector machine for each pair of classes, with parameters and weights of its own."""
+"""A support vector machine for each pair of classes, with its own parameters and weights."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ class Pair(NamedTuple):
 
     gamma: float
     C: float
-    error: float  #: share of the validation examples that it gets wrong, weighted; NaN without validation
+    error: float  #: weighted share of wrong validation examples; NaN without validation
     support: Integers  #: rows of X
     coefficients: Floats
     bias: float
 
 
 class Group(NamedTuple):
-    """Machines of one gamma: they share the kernel values at the examples that support any of them."""
+    """Machines with one gamma: they share the kernel values at the support vectors of any of them."""
 
     gamma: float
-    columns: Any  #: (u,) uint64, which of all that support
+    columns: Any  #: (u,) uint64, which of all support vectors
     pairs: Integers  #: (p,)
     coefficients: Floats  #: (u, p)
 
 
 def squared_distances(A: Floats, B: Floats) -> Floats:
-    """Return (n, m) squared Euclidean distances of rows, none below 0."""
+    """Return (n, m) squared Euclidean distances of rows, never below 0."""
     distances: Floats = A @ B.T
     distances *= -2
     distances += (A * A).sum(axis=1)[:, None]
@@ -64,17 +64,17 @@ def candidates(name: str, values: Any) -> tuple[float, ...]:
 
 
 class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One-against-one RBF support vector classifier whose pairs have parameters and weights of their own.
+    """One-against-one RBF support vector classifier whose pairs have their own parameters and weights.
 
-    For each two classes, one machine learns their examples alone. Where `gamma` or `C` name several values, each pair
-    takes those of fewest errors on the validation examples of its two classes; of equal ones the smaller C, then the
+    For each two classes, one machine learns their examples alone. If `gamma` or `C` have several values, each pair
+    takes the values with fewest errors on the validation examples of its two classes; on a tie the smaller C, then the
     smaller gamma: the smoother function. scikit-learn's `SVC` has one gamma and one C for all pairs, and one weight for
     a class in all of them; with one value of each and no shift the two are the same machine.
 
-    With a `shift`, an example of class a counts as `shift.pair(a, b)[0]` ones in the machine of a and b, and in its
-    validation errors: mean 1 over the pair's training examples, so that C means the same in all pairs.
+    With a `shift`, an example of class a counts as `shift.pair(a, b)[0]` examples in the machine of a and b, and in its
+    validation errors. The mean is 1 over the pair's training examples, so that C means the same in all pairs.
 
-    The predicted class is that of most votes, ties by the sum of its margins, then the first.
+    The predicted class has the most votes; ties go to the larger sum of margins, then to the first class.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     gamma : "scale", float > 0, or a sequence of such, default "scale"
         k(x, x') = exp(-gamma |x - x'|^2). "scale" is 1 / (d * variance of all numbers in X).
     shift : PriorShift, optional
-        From the class frequencies of training to those in use, with costs if there are any; in the order of `classes_`.
+        From the class frequencies of training to those in use, with any costs; in the order of `classes_`.
     tol : float > 0, default 1e-3
         Of the solver, as in `SVC`.
     n_jobs : int, optional
-        Threads that fit pairs or score blocks of rows, as joblib counts them; 1 by default.
+        Threads that fit pairs or score blocks of rows, counted as in joblib; 1 by default.
 
     Attributes
     ----------
@@ -98,21 +98,21 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     C_, gamma_ : (m,) float64
         Of each machine.
     errors_ : (m,) float64
-        Weighted share of validation examples that each gets wrong; NaN without validation.
+        Weighted share of wrong validation examples of each machine; NaN without validation.
     n_support_ : (m,) int64
         Number of support vectors of each machine.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
 
     Notes
     -----
     The solver is scikit-learn's, on kernel values that the candidates of a pair share: (n_a + n_b)^2 numbers in memory
-    for each thread. Objects are scored in blocks: inner products with all that support any machine once, kernel
-    values once for all machines of a gamma, sums by one matrix product. A row in a block has the decision values it has
-    alone as far as the last bits do.
+    for each thread. Objects are scored in blocks: inner products with all support vectors once, kernel values once for
+    all machines of a gamma, sums by one matrix product. A row in a block has the same decision values as alone, up to
+    the last bits.
 
-    No gain of weights in accuracy is proved: that a weight is so many copies is; see `PriorShift`.
+    No gain in accuracy by weights is proved; that a weight acts as so many copies is: see `PriorShift`.
 
     References
     ----------
@@ -155,9 +155,9 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, d) array or data frame of finite numbers
         y : (n,) labels of at least two classes
         sample_weight : (n,) numbers >= 0, optional
-            An example of weight w counts as w ones, times its weight by class; one of weight 0 as none.
+            An example of weight w counts as w examples, times its weight by class; one of weight 0 does not count.
         validation : pair (X, y), optional
-            Examples of every class that train nothing. Needed where there is something to choose.
+            Examples of every class, not used for training. Needed if there is something to choose.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TypeError, ValueError
-            A parameter or argument is not that. What was fitted before stays.
+            A parameter or argument is not as described. What was fitted before stays.
         """
         fitted = copy(self)  # a refused fit leaves no trace
         fitted._fit(X, y, sample_weight, validation)
@@ -243,7 +243,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, classes.searchsorted(y)
 
     def _take(self, X: Floats, signs: Any, pairs: list[Pair]) -> None:
-        """Keep the machines: the support vectors of any, and the coefficients by gamma."""
+        """Keep the machines: all their support vectors, and the coefficients by gamma."""
         support = np.unique(np.concatenate([pair.support for pair in pairs]))
         self._support = X[support]
         self._norms = (self._support * self._support).sum(axis=1)
@@ -264,17 +264,17 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_support_ = np.array([len(pair.support) for pair in pairs])
 
     def _parallel(self, work: Any, tasks: list[Any]) -> list[Any]:
-        """Return what the work makes of each task, in order, in threads if wanted."""
+        """Return the results of the work on each task, in order, in threads if wanted."""
         if effective_n_jobs(self.n_jobs) == 1 or len(tasks) == 1:
             return [work(*task) for task in tasks]
-        with threadpool_limits(1):  # the threads are here; those of a matrix product would wait for each other
+        with threadpool_limits(1):  # we have threads already; those of a matrix product would wait for each other
             done: list[Any] = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(work)(*task) for task in tasks)
         return done
 
     # ------------------------------------------------------------------ scoring
 
     def pair_decisions(self, X: Any) -> Floats:
-        """Return (n, m) decision values of the machines of n objects: > 0 is for the first class of the pair.
+        """Return (n, m) decision values of the machines for n objects: > 0 for the first class of the pair.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         widest = max(len(self._support), max(len(group.columns) for group in self._groups))
         size = max(16, NUMBERS // widest)
         jobs = effective_n_jobs(self.n_jobs)
-        share = -(-len(X) // jobs)  # a part for each thread, which allocates once
+        share = -(-len(X) // jobs)  # one part for each thread, which then allocates once
         parts = [(X[i : i + share], values[i : i + share], size) for i in range(0, len(X), share)]
         self._parallel(self._decide, parts)
         return values
@@ -307,9 +307,9 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             values += self._bias
 
     def decision_function(self, X: Any) -> Floats:
-        """Return (n, c) votes of n objects, plus a part below 1/3 of the summed margins s: s / (3 (|s| + 1)).
+        """Return (n, c) votes for n objects, plus a part below 1/3 from the summed margins s: s / (3 (|s| + 1)).
 
-        Of two classes (n,): the decision value, > 0 for the second class.
+        For two classes (n,): the decision value, > 0 for the second class.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return votes
 
     def predict(self, X: Any) -> Any:
-        """Return (n,) labels: the class of most votes, of equal ones that of larger summed margins, then the first.
+        """Return (n,) labels: the class of most votes; on a tie that of larger summed margins, then the first.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def machines(problem: Any, test: Any, Cs: tuple[float, ...], gammas: tuple[float, ...], tol: float) -> Iterator[Pair]:
-    """Yield the machine of a pair by each gamma and C, squared distances and kernels shared."""
+    """Yield the machine of a pair for each gamma and C, with shared squared distances and kernels."""
     X, signs, weights = problem
     distances = squared_distances(X, X)
     np.fill_diagonal(distances, 0.0)
@@ -347,7 +347,7 @@ def machines(problem: Any, test: Any, Cs: tuple[float, ...], gammas: tuple[float
             support, coefficients, bias = svm.support_.astype(np.int64), svm.dual_coef_[0], float(svm.intercept_[0])
             error = np.nan
             if across is not None:
-                # Whole counts first: equal ones are equal errors, to the last bit. No vote is an error.
+                # Whole counts first, so that equal counts are equal errors to the last bit. No vote is an error.
                 wrong = test[1] * (across[:, support] @ coefficients + bias) <= LEAST
                 sizes = np.array([(test[1] == sign).sum() for sign in (1, -1)])
                 counts = np.array([(wrong & (test[1] == sign)).sum() for sign in (1, -1)])

@@ -21,26 +21,25 @@ class PosteriorSVC(TwoClassLinear):
 
     Labels are replaced by estimates of probabilities: t_i = 2 P_i - 1, where P_i is the share of the positive class
     among the training examples within `radius` of x_i, itself included. The machine minimises
-    1/2 |w|^2 + C sum_i xi_i so that t_i f(x_i) >= t_i^2 - xi_i and xi_i >= 0: it wants f(x_i) to be at least as far
+    1/2 |w|^2 + C sum_i xi_i so that t_i f(x_i) >= t_i^2 - xi_i and xi_i >= 0: f(x_i) should be at least as far
     from 0 as t_i, on the same side. That is an SVM in which example i has the label sign t_i, the weight |t_i| and
-    the level |t_i| in place of the margin 1, and an example with t_i = 0 drops out. The probability of the
+    the level |t_i| in place of the margin 1; an example with t_i = 0 drops out. The probability of the
     positive class is (1 + f(x)) / 2, clipped to [0, 1].
 
-    A heuristic: no probability that it gives is guaranteed. As they are 0 and 1 beyond the margin, one error there
+    It is a heuristic: no probability is guaranteed. As they are 0 and 1 beyond the margin, one error there
     has infinite log loss.
 
     With `radius` 0 labels are hard, t_i = 1 or -1, also of equal objects with different labels, and this is the plain
-    linear SVM. What is known of the reference: its abstract (soft labels, weighted samples, a soft margin by nu). The
-    constraint with the square of the target, the probability by (1 + f) / 2, the shares by a window around x_i
-    and the margin 1 in place of one found by nu follow accounts by others, as the reference itself was not at hand. In
-    what unit Benitez-Pena et al. (2020) give their radii 0, 10, 20 and 30 is not known:
-    here it is Euclidean distance in the features as they come.
+    linear SVM. Of the reference only the abstract was at hand (soft labels, weighted samples, a soft margin by nu).
+    These parts follow accounts by others: the constraint with the square of the target, the probability (1 + f) / 2,
+    the shares in a window around x_i, and the margin 1 instead of one found by nu. Benitez-Pena et al. (2020) do not
+    say in what unit their radii 0, 10, 20 and 30 are: here it is Euclidean distance in the features as given.
 
     Parameters
     ----------
     C : float > 0, default 1
     radius : float >= 0, default 0
-        Distances that are equal to it up to rounding count as within.
+        Distances equal to it up to rounding count as within.
     positive : label, optional
         By default the second of `classes_`.
 
@@ -54,7 +53,7 @@ class PosteriorSVC(TwoClassLinear):
     intercept_ : (1,) array
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
 
     Notes
     -----
@@ -95,7 +94,7 @@ class PosteriorSVC(TwoClassLinear):
         return fit.coef, fit.bias
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return (n, 2) probabilities of the classes of n objects; each row sums to 1.
+        """Return (n, 2) probabilities of the classes for n objects; each row sums to 1.
 
         Parameters
         ----------
@@ -106,8 +105,8 @@ class PosteriorSVC(TwoClassLinear):
 
 
 def balance_within(radius: float, objects: Floats, signs: Floats, weights: Floats) -> Floats:
-    """Return (n,) means of the signs of the examples within a radius of each, by weight."""
-    centred = objects - objects.mean(axis=0)  # distances stay, and lose fewer digits
+    """Return (n,) weighted means of the signs of the examples within a radius of each."""
+    centred = objects - objects.mean(axis=0)  # distances do not change, and lose fewer digits
     norms = np.einsum("ij,ij->i", centred, centred)
     either = np.column_stack([weights * (signs > 0), weights * (signs < 0)])
     means = np.empty(len(objects))

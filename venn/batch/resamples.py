@@ -13,18 +13,18 @@ from venn._compiled.linear_svm import project
 from venn.batch.linear_svm import Design, LinearSVM, Start
 from venn.prediction import Floats, Integers
 
-TOLERANCE = 1e-6  # of the objective: votes differ from those of exact fits on 1 score of 10 000 or so
+TOLERANCE = 1e-6  # of the objective: about 1 vote in 10 000 differs from an exact fit's
 
 
 class Draw(NamedTuple):
-    """A resample, as multiplicities of the examples; `out` are those of none."""
+    """A resample, as multiplicities of the examples; `out` are the examples left out."""
 
     counts: Integers  #: (n,)
     out: Integers
 
 
 def resampled(codes: Integers, resamples: int, random: Any) -> Iterator[Draw]:
-    """Yield resamples in which both classes are."""
+    """Yield resamples that contain both classes."""
     n = len(codes)
     for _ in range(resamples):
         while True:
@@ -35,13 +35,13 @@ def resampled(codes: Integers, resamples: int, random: Any) -> Iterator[Draw]:
 
 
 class Linear:
-    """Scorers w . x + b of all values of C and resamples, over the objects trained on."""
+    """Scorers w . x + b for all values of C and resamples, trained on these objects."""
 
     def __init__(self, X: Floats, y: Floats, Cs: Sequence[float]) -> None:
         self.design = Design(X)
         self.signs = y
         self.machines = [LinearSVM(C, TOLERANCE) for C in Cs]
-        # Resamples differ little from the whole: their fits start from its own, for each C.
+        # Resamples differ little from the whole set: for each C their fits start from its fit.
         self.starts: list[Start] = []
         room = self.design.room()
         for machine in self.machines:
@@ -49,7 +49,7 @@ class Linear:
             self.starts.append(machine.solved(self.design, y, None, None, last, room).start)
 
     def fit(self, draw: Draw) -> tuple[list[Any], list[str]]:
-        """Return the scorers of each C, and what to say of each fit."""
+        """Return the scorers of each C, and the outcome of each fit."""
         room, weights = self.design.room(), draw.counts.astype(np.float64)
         found = [
             machine.solved(self.design, self.signs, weights, None, start, room).start.u
@@ -58,13 +58,13 @@ class Linear:
         return found, ["optimal"] * len(found)
 
     def own_scores(self, scorer: Floats, some: Integers) -> Floats:
-        """Return scores of some of the objects trained on."""
+        """Return scores of some of the training objects."""
         out = np.empty(self.design.n)
         project(self.design.rows, some, scorer, out)
         return out[some]
 
     def packed(self, scorers: list[list[Any]]) -> list[Any]:
-        """Return what `scores` takes, from scorers by C and resample."""
+        """Return the argument of `scores`, from scorers by C and resample."""
         self.starts, self.signs = [], np.zeros(0)  # not needed any more
         self.design.forget()
         return [np.array(own) for own in scorers]
@@ -81,7 +81,7 @@ class Linear:
 
 
 class Fitted:
-    """Scorers that are fitted estimators."""
+    """The same with fitted estimators as scorers."""
 
     def __init__(self, X: Floats, y: Any, base: Any, Cs: Sequence[float]) -> None:
         self.X, self.y = X, y
@@ -89,7 +89,7 @@ class Fitted:
         self.weighted = has_fit_parameter(base, "sample_weight")
 
     def fit(self, draw: Draw) -> tuple[list[Any], list[str]]:
-        """Return the scorers of each C, None where a fit failed, and what to say of each fit."""
+        """Return the scorers of each C, None if a fit failed, and the outcome of each fit."""
         found: list[Any] = []
         outcomes = []
         for base in self.bases:
@@ -111,12 +111,12 @@ class Fitted:
         return found, outcomes
 
     def own_scores(self, scorer: Any, some: Integers) -> Floats:
-        """Return scores of some of the objects trained on."""
+        """Return scores of some of the training objects."""
         scores: Floats = np.asarray(scorer.decision_function(self.X[some]), np.float64)
         return scores
 
     def packed(self, scorers: list[list[Any]]) -> list[Any]:
-        """Return what `scores` takes, from scorers by C and resample."""
+        """Return the argument of `scores`, from scorers by C and resample."""
         self.X, self.y = np.zeros((0, 0)), np.zeros(0)  # not needed any more
         return scorers
 

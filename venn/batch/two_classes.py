@@ -1,4 +1,4 @@
-"""What linear classifiers of two classes have in common."""
+"""The base of linear classifiers of two classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from venn.prediction import Floats, Label
 
 
 class Signed(NamedTuple):
-    """Examples of two classes that have weight.
+    """Examples of two classes with weight > 0.
 
     `objects` (n, d), `signs` (n,) +1 for the positive class and -1, `weights` (n,) > 0.
     """
@@ -40,7 +40,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     intercept_ : (1,) array
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        If X had names.
     """
 
     positive: Label | None = None
@@ -54,7 +54,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _train(self, examples: Signed) -> tuple[Floats, float]:
-        """Return coefficients and bias, and set what else there is to say of the fit."""
+        """Return coefficients and bias, and set further attributes of the fit."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TwoClassLinear:
@@ -65,7 +65,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n, d) array or data frame of finite numbers
         y : (n,) labels of two classes
         sample_weight : (n,) numbers >= 0, optional
-            An example of weight w counts as w equal ones, one of weight 0 as none.
+            An example of weight w counts as w equal ones, one of weight 0 does not count.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TypeError, ValueError
-            A parameter, X, y or weights are not that. What was fitted before stays, here and below.
+            A parameter, X, y or weights are not as described. What was fitted before stays; the same below.
         NotConverged
             The solver does not reach its tolerance.
         """
@@ -104,7 +104,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.positive_ = names[1] if self.positive is None else self.positive
         signs = np.where(y[present] == classes[names.index(self.positive_)], 1.0, -1.0)
         coef, bias = self._train(Signed(X[present], signs, weights[present]))
-        side = 1.0 if names.index(self.positive_) == 1 else -1.0  # scikit-learn's scores are those of classes_[1]
+        side = 1.0 if names.index(self.positive_) == 1 else -1.0  # scikit-learn's scores are for classes_[1]
         self.coef_, self.intercept_ = side * coef[None], np.array([side * bias])
 
     def decision_function(self, X: Any) -> Floats:

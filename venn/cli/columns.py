@@ -1,4 +1,4 @@
-"""What commands are told of the columns of a CSV file, and what they say when a file holds something else."""
+"""Options that describe the columns of a CSV file, and the advice when the file does not match them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ KINDS: dict[str, tuple[Kind, str]] = {
     "label": (TEXT, "Column of the label, when DATA is a CSV file."),
     "nominal": (
         VALUES,
-        "A column of words in it; where values are given no other may occur, else empty fields and ? are values, too.",
+        "A column of words; only the given values may occur; without them empty fields and ? are values, too.",
     ),
-    "ordinal": (VALUES, "A column of words in it that have an order, from low to high."),
-    "skip": (COLUMNS, "A column of it to leave out."),
+    "ordinal": (VALUES, "A column of words with an order, from low to high."),
+    "skip": (COLUMNS, "A column to leave out."),
     "fill": (
         FILLS,
-        f"A column of numbers in it, and what missing ones become: empty fields and {', '.join(FILLED[1:])}.",
+        f"A column of numbers, and what replaces missing ones: empty fields and {', '.join(FILLED[1:])}.",
     ),
-    "delimiter": (DELIMITER, "What stands between its fields, or tab.  [default: ,]"),
+    "delimiter": (DELIMITER, "Separator of fields, or tab.  [default: ,]"),
 }
 KEYS = tuple(KINDS)
 
 
 def of_columns(command: Command) -> Command:
-    """Give a command the options that say what the columns of a CSV file are; `Columns.typed` takes them."""
+    """Add the options that describe the columns of a CSV file to a command; `Columns.typed` reads them."""
     for key, (kind, text) in reversed(KINDS.items()):
         metavar = {"label": "COLUMN", "ordinal": "COLUMN=A,B"}.get(key, kind.metavar)
         if kind.repeated:
@@ -50,9 +50,9 @@ def of_columns(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class Columns:
-    """What is told of a CSV file: nothing at all of a named data set.
+    """The description of a CSV file's columns: empty for a named data set.
 
-    `places` says how the reader knows a key that is not the option of its name.
+    `places` says how the reader knows a key whose name is not its option's.
     """
 
     label: str | None = None
@@ -83,7 +83,7 @@ class Columns:
 
     @classmethod
     def typed(cls, options: Mapping[str, Any]) -> Columns:
-        """Return what the options on a command line say."""
+        """Return the description given on a command line."""
         given = {key: options[key] for key in KEYS if options[key] not in (None, ())}
         return cls(**{key: of_option(KINDS[key][0], f"--{key}", texts) for key, texts in given.items()})
 
@@ -92,7 +92,7 @@ class Columns:
         return self.places.get(key, f"--{key}")
 
     def given(self) -> list[str]:
-        """Return the keys of which something is told."""
+        """Return the keys that were given."""
         return [key for key in KEYS if getattr(self, key) is not None]
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
@@ -101,7 +101,7 @@ class Columns:
         Raises
         ------
         click.ClickException
-            The file is another one than was told. Where options would help, the last line has them.
+            The file does not match the description. If options would help, the last line has them.
         """
         delimiter = self.delimiter or ","
         try:
@@ -125,7 +125,7 @@ class Columns:
         except BadColumns as error:
             raise click.ClickException(self._advice(data, error)) from None
         except Refused as error:
-            raise click.ClickException(f"{error.what}: --fill must give it a number, or --skip leave it out") from None
+            raise click.ClickException(f"{error.what}: give a number with --fill, or use --skip") from None
 
     def _schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {}
@@ -138,7 +138,7 @@ class Columns:
         return schema
 
     def _advice(self, data: str, error: BadColumns) -> str:
-        """Return a line for each bad column and, as the last one, the options that would read the others."""
+        """Return a line for each bad column and, last, the options that would read the others."""
         lines, options = [], []
         for trouble in error.troubles:
             line = f"{data}, row {trouble.row}, column {trouble.column!r} {trouble.what}"
@@ -154,7 +154,7 @@ class Columns:
         return "\n".join(lines + ([f"try: {' '.join(options)}"] if options else []))
 
     def _by_hand(self, trouble: Trouble, rows: int) -> str:
-        """Return what to do where more options do not help: empty where they do."""
+        """Return what to do if more options do not help: empty if they do."""
         column = trouble.column
         if trouble.kind is None:
             return "drop the row"
@@ -169,7 +169,7 @@ class Columns:
 
 
 def _option(trouble: Trouble, rows: int) -> str:
-    """Return the option with which a column that holds no numbers alone can be read."""
+    """Return the option that reads a column that does not hold only numbers."""
     column, strange = trouble.column, trouble.strange
     if all(map(_is_missing, strange)):
         numbers = trouble.values > len(strange)
@@ -185,6 +185,6 @@ def _is_missing(text: str) -> bool:
 
 
 def _holds_commas(trouble: Trouble) -> bool:
-    """Whether a column would hold numbers, if they had no comma."""
+    """Whether a column would hold numbers without its commas."""
     numbers = [text for text in trouble.strange if not _is_missing(text)]
     return bool(numbers) and all(WITH_COMMA.fullmatch(text) for text in numbers)

@@ -39,13 +39,13 @@ RESULTS = Path("runs", "compare")
     type=click.Path(file_okay=False, path_type=Path),
     default=RESULTS,
     metavar="FOLDER",
-    help=f"For the results; what is done there is not done again.  [default: {RESULTS}]",
+    help=f"Folder of results; finished ones are not computed again.  [default: {RESULTS}]",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     metavar="INTEGER",
-    help="Processes of this machine that do the replays.  [default: one replay after the other]",
+    help="Processes of this machine for the replays.  [default: one replay after the other]",
 )
 @click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler to send the replays to, as tcp://10.0.0.1:8786.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, a row for each replay and predictor.")
@@ -62,8 +62,8 @@ def compare(
     """Replay each DATA in several orders; print the means of each predictor over them.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label. Each replay is kept
-    as soon as it is done, and the same command again goes on where it was interrupted. On a cluster the workers must
-    have Dask, the data sets, and CSV files under the same path.
+    as soon as it is done; after an interruption the same command continues. On a cluster the workers must have Dask,
+    the data sets, and CSV files under the same path.
     """
     from venn.scale.task import Task
     from venn.scale.tasks import replays
@@ -75,7 +75,7 @@ def compare(
     chosen = Learning.typed(options)
     with one_line_errors():
         if cluster is None:
-            for one in data:  # better refused now than by each replay
+            for one in data:  # better an error now than in each replay
                 chosen.open(one, None)
         with writing("--out", out):
             out.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def compare(
                 workers=0 if cluster is None and workers is None else workers,
                 progress=chosen.progress,
             )
-        except ImportError as error:  # which says what brings Dask
+        except ImportError as error:  # its message says how to install Dask
             raise click.ClickException(str(error)) from error
     failed = [row for row in rows if row["error"] is not None]
     if as_json:
@@ -125,7 +125,7 @@ def opened(
 ) -> tuple[streams.Stream, Panel]:
     """Return the stream and the panel of one replay.
 
-    `content` and `version` tell the results of other files and programs apart.
+    `content` and `version` distinguish the results of other files and programs.
     """
     if content != _content(data):
         raise ValueError(f"{data} must be the same file everywhere, and is another one here")
@@ -149,7 +149,7 @@ def _content(data: str) -> str | None:
 
 
 def _titles(data: Sequence[str]) -> Sequence[str]:
-    """Return what the table calls the data sets: files by their stems, or as they were given where two are the same."""
+    """Return the names of the data sets in the table: file stems, or the names given if two stems are the same."""
     stems = [Path(one).stem if Path(one).suffix else one for one in data]
     return stems if len(set(stems)) == len(stems) else data
 

@@ -1,4 +1,4 @@
-"""What a run is told: tables of a TOML file and options of the command line, of one declaration and one check."""
+"""The configuration of a run: a TOML file and the command line's options, declared once and checked alike."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ABOVE_0 = Meta(gt=0, le=MOST)
 
 
 class Kind(NamedTuple):
-    """What a value must be, how an option's text becomes one, and how it is checked."""
+    """A kind of value: what it must be, how an option's text is read, and how the value is checked."""
 
     must: str  #: after "must be"
     check: Callable[[Any], Any]  #: returns the clean value, or raises ValueError
     read: Callable[[Any], Any] = str  #: may raise ValueError, too
     metavar: str = "TEXT"
-    typed: str = ""  #: after "must be", of an option, where that is another thing
-    repeated: bool = False  #: the option; `read` takes all its texts
+    typed: str = ""  #: the same for an option, where it differs
+    repeated: bool = False  #: an option that may be repeated; `read` takes all its texts
 
 
 def _require(condition: bool) -> None:
@@ -130,7 +130,7 @@ def _read_number(text: str) -> Any:
 
 
 def _by_column(texts: Iterable[str], pair: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
-    """Read the texts of a repeated option by column; `pair` makes column and value of one, or raises ValueError."""
+    """Read the texts of a repeated option by column; `pair` turns one into column and value, or raises ValueError."""
     found: dict[str, Any] = {}
     for text in texts:
         try:
@@ -209,23 +209,23 @@ LEVEL = number("between 0 and 1, both excluded", Meta(gt=0, lt=1))
 
 
 def declare(kind: Kind, help: str, default: Any = None, option: str | None = "") -> Any:
-    """Declare a key; `option` names its option, by default like the key, None for none."""
+    """Declare a key; `option` names its option: by default the key itself, None if it has none."""
     return field(default=default, metadata={"kind": kind, "help": help, "option": option})
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """How the loop goes."""
+    """How the loop runs."""
 
     out: str = declare(FILE, "Where predictions go as JSON lines, appended; - is stdout.  [default: -]", "-")
-    batch: int = declare(whole(1, 100_000), "Messages of a transaction, at most.  [default: 128]", 128)
+    batch: int = declare(whole(1, 100_000), "Largest number of messages in a transaction.  [default: 128]", 128)
     linger: float = declare(
         number("from 0.01 to 60", Meta(ge=0.01, le=60)),
         "Seconds that a message waits for its transaction, about, at most.  [default: 0.2]", 0.2,
     )  # fmt: skip
     skip_bad: bool = declare(FLAG, "Count and skip messages that cannot be read.", False)
     skip_lost: bool = declare(FLAG, "Go on where messages were lost before they were read.", False)
-    progress: bool = declare(FLAG, "Tell on stderr how the run goes.  [default: yes]", True)
+    progress: bool = declare(FLAG, "Show progress on stderr.  [default: yes]", True)
     quiet: bool = declare(FLAG, "Say nothing on stderr but errors.", False)
     metrics_port: int | None = declare(whole(1, 65535), "Serve metrics to Prometheus at this port.")
     metrics_host: str = declare(TEXT, "Address of the metrics.  [default: 127.0.0.1]", "127.0.0.1")
@@ -233,11 +233,11 @@ class RunTable:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """Where messages come from, and what they look like."""
+    """Where messages come from, and their form."""
 
     url: str | None = declare(TEXT, "Where messages come from, see above.", option="source")
-    name: str | None = declare(TEXT, "Name of the source in the journal.  [default: made of its address]")
-    new: bool = declare(FLAG, "Let a journal that has read other sources go on with this one.", False, "new-source")
+    name: str | None = declare(TEXT, "Name of the source in the journal.  [default: made from its address]")
+    new: bool = declare(FLAG, "Let a journal that has read other sources continue with this one.", False, "new-source")
     classes: tuple[str | int | bool, ...] | None = declare(LABELS, "The labels; integers where all look like integers.")
     features: tuple[str, ...] | None = declare(TEXTS, "Names of an object's values, in order.")
     nominal: Mapping[str, tuple[str, ...] | None] | None = declare(VALUES, "A nominal feature, repeatable.")
@@ -246,15 +246,15 @@ class SourceTable:
     label: str | None = declare(TEXT, "Column of the label in CSV.")
     id: str | None = declare(TEXT, "Column of the id in CSV.")
     skip: tuple[str, ...] | None = declare(COLUMNS, "A column to leave out of a CSV file given by name, repeatable.")
-    fill: Mapping[str, float | str] | None = declare(FILLS, "What missing numbers of such a file become, repeatable.")
-    delimiter: str | None = declare(DELIMITER, "Between the fields of CSV, or tab.  [default: ,]")
+    fill: Mapping[str, float | str] | None = declare(FILLS, "What replaces missing numbers in such a file, repeatable.")
+    delimiter: str | None = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]")
     end: bool = declare(FLAG, "Stop at the end of the file.", False)
-    group: str | None = declare(TEXT, "Group for which a Kafka broker is told how far the run is.")
+    group: str | None = declare(TEXT, "Group under which a Kafka broker receives the run's position.")
     kafka: Mapping[str, str | int | float | bool] | None = declare(SETTINGS, "", option=None)
-    delay: int | None = declare(whole(0), "Questions from one of a data set to its answer.  [default: 0]")
+    delay: int | None = declare(whole(0), "Questions between a data set's question and its answer.  [default: 0]")
     missing: float | None = declare(SHARE, "Share of a data set's answers that never come.  [default: 0]")
     shuffle: int | None = declare(whole(0), "Seed of a data set's order.  [default: its own order]")
-    steps: int | None = declare(whole(1), "Examples of a data set, at most.")
+    steps: int | None = declare(whole(1), "Largest number of examples of a data set.")
 
 
 @dataclass(frozen=True)
@@ -269,32 +269,32 @@ class MachineTable:
     """What the predictors read."""
 
     kernel: str = declare(choice(*KERNELS), "[default: rbf]", "rbf")
-    gamma: float | None = declare(POSITIVE, "Of the rbf and poly kernels.  [default: 1 / encoded features]")
-    degree: int | None = declare(whole(1, 100), "Of the poly kernel.  [default: 3]")
-    coef0: float | None = declare(NOT_NEGATIVE, "Of the poly kernel.  [default: 1]")
+    gamma: float | None = declare(POSITIVE, "For the rbf and poly kernels.  [default: 1 / encoded features]")
+    degree: int | None = declare(whole(1, 100), "For the poly kernel.  [default: 3]")
+    coef0: float | None = declare(NOT_NEGATIVE, "For the poly kernel.  [default: 1]")
     C: float | None = declare(POSITIVE, "Penalty of the machines.  [default: 10]")
-    window: int | None = declare(whole(1, 1_000_000), "Examples that a machine holds, the latest.  [default: all]")
+    window: int | None = declare(whole(1, 1_000_000), "Number of latest examples that a machine holds.  [default: all]")
 
 
 @dataclass(frozen=True)
 class MonitorTable:
     """When an alarm rings, and what it does."""
 
-    level: float = declare(LEVEL, "Chance of a false alarm ever, for each predictor.  [default: 0.01]", 0.01)
+    level: float = declare(LEVEL, "Chance that a predictor ever has a false alarm.  [default: 0.01]", 0.01)
     run_length: float = declare(
         number("> 1", Meta(gt=1, le=MOST)),
         "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
     restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)
-    keep: int | None = declare(whole(0), "Latest examples that --restart-on-alarm does not forget.  [default: 0]")
+    keep: int | None = declare(whole(0), "Number of latest examples that --restart-on-alarm keeps.  [default: 0]")
 
 
 @dataclass(frozen=True)
 class JournalTable:
     """What is kept."""
 
-    path: str | None = declare(FILE, "The journal; a run that it holds goes on.", option="journal")
-    durable: bool = declare(FLAG, "Let each transaction reach the disk: safe from loss of power, slower.", False)
+    path: str | None = declare(FILE, "The journal; a run that it holds is continued.", option="journal")
+    durable: bool = declare(FLAG, "Write each transaction to disk at once: safe from power loss, slower.", False)
     every: int = declare(whole(1), "Events from one checkpoint to the next.  [default: 1000]", 1000)
     patience: int | None = declare(whole(1), "Give up a question when so many later ones have been asked.")
     patience_seconds: float | None = declare(POSITIVE, "Give up a question after so many seconds.")
@@ -302,7 +302,7 @@ class JournalTable:
 
 @dataclass(frozen=True)
 class Config:
-    """All that a run is told; `origin` says by whom, for errors."""
+    """The whole configuration of a run; `origin` says where each value comes from, for errors."""
 
     run: RunTable
     source: SourceTable
@@ -317,7 +317,7 @@ class Config:
         return self.origin.get((table, key)) or f"--{option_of(key_field(table, key))}"
 
     def given(self, table: str) -> list[str]:
-        """Return the keys of a table that somebody gave."""
+        """Return the keys of a table that were given."""
         return [key for place, key in self.origin if place == table]
 
 
@@ -349,12 +349,12 @@ def options() -> list[tuple[str, Field[Any]]]:
 
 
 def parameter(table: str, one: Field[Any]) -> str:
-    """Return the name under which click hands over the value of a key's option."""
+    """Return the name under which click passes the value of a key's option."""
     return f"{table}_{one.name}"
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """Return the tables of a file; whatever is wrong with it is one line."""
+    """Return the tables of a file; any error in it is one line."""
     try:
         return tomllib.loads(Path(path).read_bytes().decode())
     except OSError as error:
@@ -368,21 +368,21 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Config:
-    """Check what a file says and what the command line says, which goes first.
+    """Merge and check a file's tables and the command line's options, which take precedence.
 
     Parameters
     ----------
     file : mapping
         Tables, as `read_toml` returns them.
     path : str
-        Of the file, for errors.
+        The file's path, for errors.
     given : mapping
-        Values of the options on the command line, by `parameter`; text, or bool of a flag.
+        Values of the options on the command line, by `parameter`; text, or bool for a flag.
 
     Raises
     ------
     click.ClickException
-        An unknown table or key, or a value that is not what it must be: names it, the requirement and the value.
+        An unknown table or key, or a wrong value: the message names it, the requirement and the value.
     """
     for table, value in file.items():
         if table not in TABLES:
@@ -417,12 +417,12 @@ def merge(file: Mapping[str, Any], path: str, given: Mapping[str, Any]) -> Confi
 
 
 def of_option(kind: Kind, where: str, given: Any) -> Any:
-    """Return the value that an option's text or texts show; `where` names the option.
+    """Return the value written in an option's text or texts; `where` names the option.
 
     Raises
     ------
     click.UsageError
-        They do not show one.
+        The texts do not show such a value.
     """
 
     def read(texts: Any) -> Any:
@@ -442,9 +442,9 @@ def _checked(
 
 
 def _near(table: str) -> str:
-    """Return what may be meant by an unknown table: another one, or a key of one."""
+    """Return a hint at what an unknown table may mean: another table, or a key of one."""
     homes = [name for name, declared in TABLES.items() if table in {one.name for one in fields(declared)}]
-    return f"; the key {table} belongs into [{' or ['.join(homes)}]" if homes else did_you_mean(table, TABLES)
+    return f"; the key {table} belongs in [{' or ['.join(homes)}]" if homes else did_you_mean(table, TABLES)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong, in one line for the terminal."""
+"""Errors as one line for the terminal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import click
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return a question that names what may be meant, if anything is near."""
+    """Return a question that suggests similar names, if there are any."""
     near = difflib.get_close_matches(name, list(names), n=3)
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn what our own checks raise into one line for the terminal, exit code 1."""
+    """Turn the errors of our own checks into one line for the terminal, exit code 1."""
     try:
         yield
     except MemoryError:
@@ -32,7 +32,7 @@ def one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def writing(option: str, path: object) -> Iterator[None]:
-    """Say of a place that cannot be written which option names it."""
+    """If a place cannot be written, say which option names it."""
     try:
         yield
     except OSError as error:
@@ -43,7 +43,7 @@ def writing(option: str, path: object) -> Iterator[None]:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[None]:
-    """Say of a port that is taken which one, and what to do."""
+    """If a port is taken, name it, and say what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish that is granted between two steps."""
+"""Ctrl-C as a request that is honoured between two steps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-INTERRUPTED = 130  # exit code, as of every program that SIGINT ends
+INTERRUPTED = 130  # exit code of every program ended by SIGINT
 
 
 class Interrupt:
-    """While it is entered, the first Ctrl-C is remembered in `pressed`; the next one raises KeyboardInterrupt.
+    """While it is entered, the first Ctrl-C only sets `pressed`; the next one raises KeyboardInterrupt.
 
-    So no step is left half done, and none is lost in compiled code, where Python may swallow the exception. Signals
-    reach the main thread only: in another one nothing changes. Where Ctrl-C is ignored, as by a job in the background
-    of a script, it stays so.
+    So no step is left half done, and no Ctrl-C is lost in compiled code, where Python may swallow the exception.
+    Signals reach the main thread only: in other threads nothing changes. If Ctrl-C is ignored, as in a background job
+    of a script, it remains ignored.
 
     Examples
     --------
@@ -48,16 +48,16 @@ class Interrupt:
 
 
 class Ending(Interrupt):
-    """The same for Ctrl-C and SIGTERM; a second Ctrl-C ends the process on the spot, as a kill would.
+    """The same for Ctrl-C and SIGTERM; a second Ctrl-C ends the process immediately, like a kill.
 
-    For who can be killed at any moment, and would rather be than be left half way.
+    For programs that can be killed at any moment without harm.
 
     Attributes
     ----------
     pressed : bool
-        Whether either came.
+        Whether either of them came.
     terminated : bool
-        Whether SIGTERM did.
+        Whether SIGTERM came.
 
     Examples
     --------

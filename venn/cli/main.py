@@ -8,14 +8,14 @@ import click
 
 from venn import __version__
 
-COMMANDS = {  # name: the module it stands in; asking for a version or for one command imports no other
+COMMANDS = {  # name: its module; a command, or --version, imports no other module
     "replay": "replay", "compare": "compare", "monitor": "monitor", "run": "run", "report": "report",
     "metrics": "serve",
 }  # fmt: skip
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported when they are needed."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*COMMANDS, *self.commands])

@@ -1,4 +1,4 @@
-"""``venn monitor``: watch predictors on a stream, live, and hear when what they claim stops being true."""
+"""``venn monitor``: watch predictors on a stream, live, and see when their claims stop being true."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from venn.show.terminal import DRAWING, shows_progress
 if TYPE_CHECKING:
     from venn.show.live import Live
 
-MOST_TRANSDUCTIVE = 6000  # examples; beyond it memory grows past half a gigabyte and steps past some milliseconds
+MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
 BLOCK = 64  # steps of a record between two looks at the clock
-NAP = 0.1  # seconds; the longest sleep, and the most that is made up for
+NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
 OF_JOURNALS = ("data", "as_json", "serve", "at", "host")
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
@@ -51,10 +51,10 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
 )
 @read_by(None, f"{','.join(FEW)}; beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}")
-@click.option("--speed", type=positive, metavar="NUMBER", help="Examples a second.  [default: as fast as it goes]")
+@click.option("--speed", type=positive, metavar="NUMBER", help="Examples a second.  [default: as fast as possible]")
 @click.option(
     "--level", type=float, default=0.01, callback=_level, metavar="NUMBER",
-    help="Chance of a false alarm ever, for each predictor.  [default: 0.01]",
+    help="Chance that a predictor ever has a false alarm.  [default: 0.01]",
 )  # fmt: skip
 @click.option(
     "--run-length", type=click.FloatRange(min=1, min_open=True), default=100_000, metavar="NUMBER",
@@ -62,18 +62,18 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
 )  # fmt: skip
 @click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
-    help="Latest examples whose means are shown; nothing is forgotten.  [default: 1000]",
+    help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
 )  # fmt: skip
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="For the record, the figures and the last snapshots.  [default: nothing is written]",
+    help="Folder for the record, the figures and the last snapshots.  [default: nothing is written]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the last snapshots as one JSON object, and no view.")
+@click.option("--json", "as_json", is_flag=True, help="Print only the last snapshots, as one JSON object.")
 @click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
-@click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Of the page.  [default: {PAGE}]")
-@click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Of the page.  [default: {LOOPBACK}]")
+@click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Port of the page.  [default: {PAGE}]")
+@click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Address of the page.  [default: {LOOPBACK}]")
 def monitor(
     data: str,
     shuffle: int | None,
@@ -91,10 +91,10 @@ def monitor(
 ) -> None:
     """Watch predictors on DATA or FILE: accuracy inside its band, evidence against their claims, alarms.
 
-    DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record that `venn replay` wrote, or
-    a CSV file, which needs --label. A journal may also be shown in the browser, with --serve. In a terminal the view is
-    live; elsewhere each alarm is one line, and a summary comes last. Ctrl-C ends the watch: what was seen until then is
-    shown, and written with --out.
+    DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
+    a CSV file, which needs --label. --serve shows a journal in the browser. In a terminal the view is live; elsewhere
+    each alarm is one line, and a summary comes last. Ctrl-C ends the watch: what was seen until then is shown, and
+    written with --out.
     """
     chosen = Learning.typed(options)
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
@@ -135,7 +135,7 @@ def monitor(
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
             with writing("--out", out):
-                out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
+                out.mkdir(parents=True, exist_ok=True)  # better an error now than after an hour
         interrupted = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
         if interrupted:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
@@ -159,19 +159,19 @@ def monitor(
 
 
 def _holds_record(data: str) -> bool:
-    """Whether DATA is a file that can only be meant as a record; a damaged one may be no zip archive any more."""
+    """Whether DATA can only be meant as a record; a damaged one may no longer be a zip archive."""
     return Path(data).is_file() and (Path(data).suffix == ".npz" or zipfile.is_zipfile(data))
 
 
 def _refuse(allowed: tuple[str, ...], what: str) -> None:
-    """Refuse options that say what is learned, and how: that has been done."""
+    """Refuse options for learning: the predictions exist already."""
     for option in _given():
         if option.name not in allowed:
             raise click.UsageError(f"{option.opts[0]} does not go with {what}")
 
 
 def _refuse_page() -> None:
-    """Refuse options of a page where there is none."""
+    """Refuse options of a page when there is none."""
     for option in _given():
         if option.name in ("at", "host"):
             raise click.UsageError(f"{option.opts[0]} belongs to --serve")
@@ -199,7 +199,7 @@ def _watch(
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         if shown is not None:
-            from venn.show.live import Live  # takes a while: only where there is a view
+            from venn.show.live import Live  # takes a while: only if there is a view
 
             view = stack.enter_context(Live(*shown, tuple(monitors)))
         for _ in steps:
@@ -234,9 +234,9 @@ def _recorded(record: Record, monitors: dict[str, Monitor], total: int, one_by_o
 
 
 class Pace:
-    """Waits between two examples, at most so many a second; None: as many as there may be.
+    """Limits the number of examples a second; None: no limit.
 
-    What a slow step has lost, such as the first one, which compiles, is not made up for by a rush after it.
+    Time lost in a slow step, such as the first one, which compiles, is not caught up afterwards.
     """
 
     def __init__(self, speed: float | None) -> None:
@@ -248,4 +248,4 @@ class Pace:
         if self._gap:
             self._due = max(self._due + self._gap, perf_counter() - NAP)
             while not interrupt.pressed and (ahead := self._due - perf_counter()) > 0:
-                sleep(min(ahead, NAP))  # a sleep goes on after a signal
+                sleep(min(ahead, NAP))  # a sleep continues after a signal

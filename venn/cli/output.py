@@ -1,4 +1,4 @@
-"""Predictions as JSON lines, written after the transaction that holds them; what a death cut off comes afterwards."""
+"""Predictions as JSON lines, written after their transaction; lines lost when a process dies are written later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STDOUT = "-"
 
 
 def prediction_line(event: int, id: int | str, predictions: Mapping[str, Prediction]) -> str:
-    """Return what is said of one question, as JSON on one line.
+    """Return the predictions for one question, as JSON on one line.
 
     Examples
     --------
@@ -37,17 +37,17 @@ def prediction_line(event: int, id: int | str, predictions: Mapping[str, Predict
 
 
 class Output:
-    """Where predictions go.
+    """Writes predictions to a file or stdout.
 
-    Each transaction of the journal holds what had been written before it. So after a death it is known which lines may
-    be missing, those of the last transaction at most. In a file they are compared with what is there and only the
-    missing bytes are written: every prediction stands in it once. Of what went to stdout nobody knows how much arrived:
-    there the last lines may come twice, the same to the byte, with the same `event`.
+    Each transaction of the journal records what had been written before it. So after a death it is known which lines
+    may be missing: those of the last transaction at most. In a file they are compared with what is there and only the
+    missing bytes are written: every prediction is in it once. Nobody knows how much of stdout arrived: there the last
+    lines may come twice, the same to the byte, with the same `event`.
 
     Parameters
     ----------
     to : str
-        "-" for stdout, or the path of a file, to which is appended. It may be renamed while the run goes on.
+        "-" for stdout, or the path of a file, which is appended to. It may be renamed during the run.
     durable : bool
         Let lines reach the disk before they count as written.
     """
@@ -55,23 +55,23 @@ class Output:
     def __init__(self, to: str, durable: bool = False) -> None:
         self.path = None if to == STDOUT else Path(to).absolute()
         self._durable = durable
-        self._event = 0  # the last one of which all is written
+        self._event = 0  # the last event that is written completely
         self._size: int | None = None  # of the file after that
         self._noted: dict[str, Any] | None = None
 
     def catch_up(self, online: Online, journal: Journal) -> int:
-        """Write what a death has cut off; return how many lines that were.
+        """Write the lines that a death has cut off; return how many.
 
         Raises
         ------
         click.ClickException, OSError
-            The file cannot be opened, or not be written.
+            The file cannot be opened or written.
         """
         known = online.position(KEY)
         self._noted = known
         if not isinstance(known, dict):
             self._event = journal.last_event()
-            self._write([])  # better refused now than after the first transaction
+            self._write([])  # better an error now than after the first transaction
             return 0
         self._event, self._size = known["event"], known["size"]
         lines, last = [], self._event
@@ -86,7 +86,7 @@ class Output:
         return written
 
     def note(self, online: Online) -> None:
-        """Write into the open transaction what had been written before it."""
+        """Record in the open transaction what had been written before it."""
         path = None if self.path is None else str(self.path)
         now = {"path": path, "event": self._event, "size": self._size}
         if now != self._noted:
@@ -99,7 +99,7 @@ class Output:
         self._event = event
 
     def _write(self, lines: list[str], size: int | None = None) -> int:
-        """Write lines, those at the end of a file that had `size` bytes before them only once; return how many."""
+        """Write lines; those at the end of a file that had `size` bytes before them only once; return how many."""
         content = "".join(f"{line}\n" for line in lines).encode()
         if self.path is None:
             if content:
@@ -107,7 +107,7 @@ class Output:
                 sys.stdout.buffer.write(content)
                 sys.stdout.buffer.flush()
             return len(lines)
-        # Opened each time: whoever renames the file, to put it by, gets a new one.
+        # Opened each time: after a renaming, as by logrotate, there is a new file.
         with writing("--out", self.path):
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
         try:
@@ -126,15 +126,15 @@ class Output:
 
 
 def _missing(handle: int, size: int, content: bytes) -> bytes:
-    """Return what of `content`, which belongs after `size` bytes of a file, is not there."""
+    """Return the part of `content`, which belongs after `size` bytes of a file, that is not there."""
     there = os.fstat(handle).st_size
     if size <= there:
         tail = _read(handle, size, min(there - size, len(content)))
         if content.startswith(tail) and there - size <= len(content):
             return content[len(tail) :]
-        if tail == content:  # and something after it: predictions that the journal has lost with the power
+        if tail == content:  # and something after it: predictions that the journal lost in a power failure
             content = b""
-    # A file put by and begun anew, or somebody else's lines: nobody knows what is missing, so all comes again.
+    # A new file after a renaming, or foreign lines: nobody knows what is missing, so all is written again.
     ended = there == 0 or _read(handle, there - 1, 1) == b"\n"
     return content if ended else b"\n" + content
 

@@ -1,4 +1,4 @@
-"""Where messages come from: what SOURCE names, opened with the settings that go with it."""
+"""Sources of messages: opens what SOURCE names, with its settings."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
 
 class Place(NamedTuple):
-    """A source and what is known of it beforehand."""
+    """A source and what is known about it beforehand."""
 
     source: Reader
     live: bool
     classes: tuple[Any, ...]
-    width: int | None  #: number of encoded features, where it is declared
+    width: int | None  #: number of encoded features, if it is declared
     data: str  #: name of the data set, if it is one
     handlers: Handlers
 
 
 class Handlers:
-    """Who is told of bad and lost messages: a source is opened before there is somebody to tell."""
+    """Passes bad and lost messages on: a source is opened before the object that handles them exists."""
 
     def __init__(self) -> None:
         self.bad: ErrorHandler = _raise
@@ -53,12 +53,12 @@ def _raise(error: Exception) -> object:
 
 
 def open_place(config: Config) -> Place:
-    """Return the source that a configuration names; nothing is read of a live one.
+    """Return the source that a configuration names; a live one is not read yet.
 
     Raises
     ------
     click.ClickException
-        There is none, or settings do not go with it.
+        There is no such source, or settings do not belong to it.
     """
     given = config.source
     where = config.where("source", "url")
@@ -75,7 +75,7 @@ def open_place(config: Config) -> Place:
         return _data(config, given.url)
     if given.classes is None:
         raise click.UsageError(
-            f"{config.where('source', 'classes')} must be declared for a source that has not come yet, such as no,yes"
+            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes"
         )
     if kind in ("jsonl", "csv") and not (rest if colon else given.url):
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
@@ -102,7 +102,7 @@ def open_place(config: Config) -> Place:
 
 
 def _name(url: str, kind: str) -> str:
-    """Return what may be shown of a source: no password."""
+    """Return a name of the source that may be shown: without a password."""
     return url if kind in ("data", "jsonl", "csv") else f"a source of the kind {kind}"
 
 
@@ -150,7 +150,7 @@ def _form(config: Config) -> streams.Form:
 
 
 def _width(given: SourceTable) -> int | None:
-    """Return the number of encoded features, None where it is not declared."""
+    """Return the number of encoded features, None if it is not declared."""
     if given.scaling is not None and given.features is None:
         return len(given.scaling["mean"])
     if given.features is None:

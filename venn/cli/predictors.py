@@ -1,4 +1,4 @@
-"""What the names of predictors stand for, and a panel of them."""
+"""The predictors behind their names, and a panel of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import Temperature
 from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
 from venn.maps.steps import Binning, Isotonic
-from venn.online.panel import Panel, Predictor
+from venn.online.panel import Panel
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.learning import Predictor
 from venn.predictors.scaling import Scaler
 from venn.predictors.transductive import TransductiveVenn
 from venn.predictors.transductive_abers import TransductiveVennAbers
@@ -57,13 +58,13 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
         lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
     ),
 }
-# What is shown unless asked otherwise: one of a kind.
+# Shown by default: one of each kind.
 USUAL = "abers,deleted,venn,platt,binning,isotonic,conformal"
-# What watches a stream unless asked otherwise: where all examples are kept, and where too many come for that.
+# Watch a stream by default: when all examples are kept, and when there are too many for that.
 FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
-# gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the
-# width and print no value: these are ours.
+# gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but
+# print no value: these are ours.
 SETTINGS = {
     "squares": {"car": (0.5, 10.0), "wine_red": (0.1, 1.0)},
     "hinge": {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)},
@@ -71,7 +72,7 @@ SETTINGS = {
 DEFAULT_C = 10.0
 DEFAULT_DEGREE = 3
 KERNELS = ("rbf", "linear", "poly")
-#: Of each parameter of kernels, those that have it.
+#: For each parameter of kernels, the kernels that have it.
 OF_KERNELS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
 
 
@@ -109,11 +110,11 @@ def panel_of(
         Kernel, C and a note on them for each kind of machine.
     classes : sequence of labels
     say : callable
-        Told which predictors read what.
+        Receives a text that says which predictors read which machine.
     window : int, optional
-        Examples that a machine holds, the latest.
+        Number of latest examples that a machine holds.
     restarting : callable, optional
-        Makes of a predictor one that restarts its window; each then has a window of its own.
+        Turns a predictor into one that restarts its window; each then has its own window.
     """
     machines: dict[str, Any] = {}
     for kind, (title, make) in MACHINES.items():

@@ -38,19 +38,19 @@ from venn.show.terminal import DRAWING, shows_progress
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="For the figures and the record.  [default: runs/DATA]",
+    help="Folder for the figures and the record.  [default: runs/DATA]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; all else goes to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; everything else goes to stderr.")
 def replay(
     data: str, shuffle: int | None, predictors: list[str], out: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
-    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside the
-    sharp predictors: abers (Venn-Abers by class on deleted scores), deleted (Venn on deleted scores, the
-    predicted label guaranteed) and conformal (sets of labels, their errors guaranteed). Ctrl-C ends the replay after
-    the step at hand: what was done until then is printed and written.
+    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), and adds the sharp
+    predictors: abers (Venn-Abers by class on deleted scores), deleted (Venn on deleted scores, the predicted label
+    guaranteed) and conformal (sets of labels, their errors guaranteed). Ctrl-C ends the replay after the current
+    step: the results until then are printed and written.
     """
     chosen = Learning.typed(options)
 
@@ -64,7 +64,7 @@ def replay(
             stream = stream.drop(tuning.n)
         if out is not None:
             with writing("--out", out):
-                out.mkdir(parents=True, exist_ok=True)  # better now than after an hour
+                out.mkdir(parents=True, exist_ok=True)  # better an error now than after an hour
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
@@ -83,7 +83,7 @@ def replay(
     if as_json:
         click.echo(json.dumps(_summary(record, stream.name, tuning), allow_nan=False))
     elif sys.stdout.isatty():
-        from rich.console import Console  # takes a while: only where there is a terminal
+        from rich.console import Console  # takes a while: only in a terminal
 
         Console().print(record)
     else:
@@ -97,12 +97,12 @@ def replay(
 
 
 class Until:
-    """A stream that ends before its next example once Ctrl-C was pressed, but not before its first.
+    """A stream that ends before its next example once Ctrl-C was pressed, but never before its first.
 
     Attributes
     ----------
     ended : bool
-        Whether it did.
+        Whether it has ended.
     """
 
     def __init__(self, stream: streams.Stream, interrupt: Interrupt) -> None:

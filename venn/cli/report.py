@@ -16,16 +16,16 @@ from venn.online.watch import Counts, Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
 from venn.show.snapshots import figures_of
 
-ROUND = 1000  # points of the curves of a record, about
+ROUND = 1000  # approximate number of points of a record's curves
 
 
 class Recorded:
-    """A record as a run that has ended: what a journal would say of it.
+    """Shows a record like a run that has ended, as a journal would.
 
     Parameters
     ----------
     record : Record
-        Of at least one step. A monitor of each predictor watches it from the first step on.
+        Has at least one step. A monitor of each predictor watches it from the first step on.
     """
 
     def __init__(self, record: Record) -> None:
@@ -55,7 +55,7 @@ class Recorded:
         return [point for point in self._points if point.step > after]
 
     def snapshot(self, name: str) -> dict[str, Any]:
-        """Return what a monitor has seen."""
+        """Return the snapshot of a monitor."""
         return {"told": self._last[name], "monitor": self._last[name]}
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
@@ -86,9 +86,9 @@ class Recorded:
 )  # fmt: skip
 @click.option("--title", metavar="TEXT", help="[default: the name of the data or the file]")
 def report(run: str, out: Path, title: str | None) -> None:
-    """Write RUN as one HTML file with all its figures, which needs no network and no other file.
+    """Write RUN as one HTML file with all its figures; it needs no network and no other file.
 
-    RUN is a journal, whose process may be running, or a record (.npz) that `venn replay` wrote.
+    RUN is a journal, whose process may still be running, or a record (.npz) written by `venn replay`.
     """
     with one_line_errors():
         if not Path(run).is_file():

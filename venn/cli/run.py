@@ -1,4 +1,4 @@
-"""``venn run``: the loop of a stream that does not stop, in one command."""
+"""``venn run``: the loop over a stream that does not end, in one command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def declared(command: Command) -> Command:
-    """Give a command the options that the tables of a configuration declare."""
+    """Add the options that the tables of a configuration declare to a command."""
     for table, one in reversed(options()):
         kind, name = one.metadata["kind"], parameter(table, one)
         flags = f"--{option_of(one)}"
@@ -60,17 +60,18 @@ def declared(command: Command) -> Command:
 
 
 @click.command(epilog=f"Predictors: {', '.join(PREDICTORS)}.")
-@click.option("--config", "toml", metavar="FILE", help="TOML with the same settings; options go first.")
-@click.option("--check", is_flag=True, help="Say what would run, and do not.")
+@click.option("--config", "toml", metavar="FILE", help="TOML file with the same settings; options take precedence.")
+@click.option("--check", is_flag=True, help="Only say what would run.")
 @declared
 def run(toml: str | None, check: bool, **_: Any) -> None:
-    """Predict what a source asks, learn what it answers, and keep both in a journal; killed, go on where it was.
+    """Predict for a source's questions, learn its answers, and keep both in a journal; after a kill it continues.
 
     SOURCE is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
-    JSON lines on stdin, or, to try it out, a named data set or a CSV file as of `venn replay`, taught with --delay and
-    --missing. A message is {"id": 7, "x": [1, 2.5]}, a question, {"id": 7, "y": "no"}, its answer, or both in one.
+    JSON lines on stdin, or, to try it out, a named data set or a CSV file as in `venn replay`, with --delay and
+    --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its answer {"id": 7, "y": "no"}, or
+    both in one.
 
-    Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the transaction at hand.
+    Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictors are deleted and conformal, or, for a live source without --window, inductive and
     inductive_conformal, whose memory is bounded.
     """
@@ -96,24 +97,24 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
         except sqlite3.Error as error:
             raise click.ClickException(f"{config.journal.path}: {error}") from error
         except BrokenPipeError:
-            if sys.stdout is sys.__stdout__:  # or Python complains of it again when it ends
+            if sys.stdout is sys.__stdout__:  # otherwise Python reports it again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise click.ClickException("nobody reads stdout any more: the same command goes on") from None
     context.exit(status)
 
 
 class Plan(NamedTuple):
-    """What a configuration makes."""
+    """What a configuration produces."""
 
     place: Place
     panel: Panel
     monitors: dict[str, Monitor]
     journal: Journal
-    notes: list[str]  #: what is worth saying of it
+    notes: list[str]  #: remarks worth showing
 
 
 def made(config: Config) -> Plan:
-    """Make all that a configuration names, and open nothing."""
+    """Make everything that a configuration names, but open nothing."""
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     place = open_place(config)
@@ -196,17 +197,17 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
 
 
 def is_blank(path: Path) -> bool:
-    """Whether a file is a database without any table, as a process leaves it that dies before its run has begun."""
+    """Whether a file is a database without tables, left by a process that died before its run began."""
     if not holds_journal(str(path)):
         return False
-    # Not read-only: what the dead left half done while it made the file is rolled back first.
+    # Not read-only: half-done work of the dead process is rolled back first.
     with closing(sqlite3.connect(f"file:{quote(os.path.realpath(path))}?mode=rw", uri=True, timeout=10)) as db:
         blank: bool = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     return blank
 
 
 def compared(plan: Plan) -> Counts:
-    """Return what the journal's run has done, or say what of it is another than here, shorter than `Online` would."""
+    """Return the counts of the journal's run, or say how it differs from this one, more briefly than `Online` would."""
     path = plan.journal.path
     with Watch(path) as watch:
         if watch.classes != plan.panel.classes:
@@ -230,7 +231,7 @@ def compared(plan: Plan) -> Counts:
 
 
 def serve(config: Config, voice: Voice) -> int:
-    """Run until the source ends or somebody wants an end; return the exit code."""
+    """Run until the source ends or an end is requested; return the exit code."""
     plan = made(config)
     settings, keep = config.run, config.journal
     if holds_journal(str(plan.journal.path)) and not is_blank(plan.journal.path):
@@ -255,12 +256,12 @@ def serve(config: Config, voice: Voice) -> int:
 
 
 def _check_source(config: Config, online: Online, journal: Journal, source: Source) -> None:
-    """Refuse to read another source into a run by mistake: all of it might be learned twice."""
+    """Refuse to read another source into a run by mistake: everything might be learned twice."""
     known = known_sources(journal)
     if known and source.name not in known and not config.source.new:
         raise click.ClickException(
             f"{journal.path} has read {', '.join(map(repr, known))} and goes on with that, got the source "
-            f"{source.name!r}: if it is the same, give it that name with --name; if it shall come on top, --new-source"
+            f"{source.name!r}: if it is the same source, give that name with --name; to add a source, use --new-source"
         )
 
 

@@ -1,4 +1,4 @@
-"""What is done with the journal of a run: its page, its metrics, its view in the terminal."""
+"""Services on the journal of a run: its page, its metrics, its view in the terminal."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LOOPBACK = "127.0.0.1"
 EXTRA = ("bokeh", "tornado", "jinja2")
 NO_PAGE = "the page needs bokeh: pip install bokeh"
 NAP = 0.1  # seconds
-OFTEN = 0.5  # seconds between two looks
+OFTEN = 0.5  # seconds between two updates
 
 port = click.IntRange(0, 65535)
 
 
 def holds_journal(data: str) -> bool:
-    """Whether DATA is a file that can only be meant as a journal."""
+    """Whether DATA can only be meant as a journal."""
     path = Path(data)
     if not path.is_file():
         return False
@@ -37,10 +37,10 @@ def holds_journal(data: str) -> bool:
 
 
 def refuse_other(run: str) -> None:
-    """Refuse what is no journal and will be none; one that is not there, or empty yet, may come later."""
+    """Refuse a file that is not a journal and will not become one; a missing or empty one may become a journal."""
     path = Path(run)
     if path.is_dir() or (path.is_file() and path.stat().st_size and not holds_journal(run)):
-        raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is none")
+        raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is not")
 
 
 def serve_page(run: str, host: str, at: int) -> None:
@@ -86,7 +86,7 @@ def follow(run: str, as_json: bool) -> None:
 
 
 def _snapshots(watch: Watch) -> dict[str, Any]:
-    """Return what `Monitor.snapshot` would: curves of the predictions as they were made, and the monitor's evidence."""
+    """Return what `Monitor.snapshot` would: curves of the predictions as first made, and the monitor's evidence."""
     found = {}
     for name in watch.names:
         snapshot = watch.snapshot(name)
@@ -105,7 +105,7 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
 def metrics(run: str, at: int, host: str, once: bool) -> None:
     """Serve the figures of RUN, a journal, to Prometheus.
 
-    They are read from the journal whenever they are asked for, at http://ADDRESS:PORT/metrics. While there is no
+    They are read from the journal at each request, at http://ADDRESS:PORT/metrics. While there is no
     journal, `venn_up` is 0. Ctrl-C ends it.
     """
     from venn.show.metrics import serving, text_of
@@ -135,5 +135,5 @@ def _address(host: str, port: int) -> str:
 
 
 def no_page(error: ImportError) -> Exception:
-    """Return what to raise where the page's own imports fail: one line, if what is missing is an extra."""
+    """Return the error to raise when the page's imports fail: one line, if what is missing is an extra."""
     return click.ClickException(NO_PAGE) if (error.name or "").split(".")[0] in EXTRA else error

@@ -1,4 +1,4 @@
-"""The loop of ``venn run``: messages, transactions, predictions, and what it says while it goes on."""
+"""The loop of ``venn run``: messages, transactions, predictions, and its reports on stderr."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from venn.online.loop import Online
 from venn.predictors.restarting import Restarting
 from venn.show.telling import Telling
 
-PLAIN = 30.0  # seconds from one line about progress to the next
-LIVELY = 0.25  # where it is one line in a terminal
-REMIND = 60.0  # seconds after which a further complaint of a kind is told, however many there were
+PLAIN = 30.0  # seconds between two lines of progress
+LIVELY = 0.25  # the same for a line that changes in a terminal
+REMIND = 60.0  # seconds after which a repeated complaint is shown again
 REFUSED = (ValueError, TypeError, NotConverged)
 
 
 class Limits(NamedTuple):
-    """How the loop goes."""
+    """How the loop runs."""
 
     batch: int
     linger: float
@@ -39,16 +39,16 @@ class Limits(NamedTuple):
 
 
 class Voice:
-    """What is said on stderr: news as lines, progress as one line that changes in a terminal.
+    """Output on stderr: news as lines, progress as one line that changes in a terminal.
 
     Parameters
     ----------
     quiet : bool
         Say nothing.
     progress : bool
-        Tell how the run goes.
+        Show progress.
     lively : bool
-        Whether stderr is a terminal of our own.
+        Whether stderr is a terminal used by nothing else.
     """
 
     def __init__(self, quiet: bool, progress: bool, lively: bool) -> None:
@@ -60,7 +60,7 @@ class Voice:
 
     def __enter__(self) -> Voice:
         if self._lively and self._progress:
-            from rich.console import Console  # takes a while: only where there is a terminal
+            from rich.console import Console  # takes a while: only in a terminal
 
             self._status = Console(stderr=True, highlight=False, soft_wrap=True).status("starting")
             self._status.start()
@@ -82,7 +82,7 @@ class Voice:
             click.echo(line, err=True)
 
     def complain(self, what: str, text: str) -> None:
-        """Count something that is wrong; say it, unless it was said a while ago and often."""
+        """Count a problem; show it, unless it was shown recently or often."""
         count = self._counts[what] = self._counts.get(what, 0) + 1
         now = monotonic()
         if count == 10 ** (len(str(count)) - 1) or now - self._told[what] >= REMIND:
@@ -91,11 +91,11 @@ class Voice:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often there was each complaint."""
+        """How often each complaint occurred."""
         return dict(self._counts)
 
     def progress(self, text: Callable[[], str]) -> None:
-        """Say how the run goes, if it is time."""
+        """Show progress, if it is time."""
         now = monotonic()
         if not self._progress or now < self._next:
             return
@@ -109,7 +109,7 @@ class Voice:
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
-        """Say what sources and checkpoints warn of, as lines of our own."""
+        """Show warnings of sources and checkpoints as lines of our own."""
         handler = _Handler(self)
         logger = logging.getLogger("streams")
         before = logger.propagate
@@ -135,7 +135,7 @@ class _Handler(logging.Handler):
 
 
 class Service:
-    """Asks and answers what a source says, in transactions that hold its position; writes predictions afterwards.
+    """Handles a source's questions and answers in transactions that hold its position; then writes predictions.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ class Service:
     ) -> None:
         self.online, self.source, self.limits = online, source, limits
         self._journal, self._output, self._voice = journal, output, voice
-        self._place: Any = None  # how far the source has been read
-        self._reached: Any = None  # how far that is written
+        self._place: Any = None  # the position up to which the source has been read
+        self._reached: Any = None  # the position that has been written
         self._asked_at: dict[int | str, float] = {}
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
@@ -163,7 +163,7 @@ class Service:
         self._start = (monotonic(), online.asked, online.answered)
 
     def bad(self, error: Exception) -> None:
-        """Take a message that cannot be read."""
+        """Handle a message that cannot be read."""
         if not self.limits.skip_bad:
             raise error
         if isinstance(error, BadMessage):
@@ -171,13 +171,13 @@ class Service:
         self._voice.complain("skipped a bad message", str(error))
 
     def lost(self, error: Exception) -> None:
-        """Take the news that messages are gone."""
+        """Handle the report that messages are lost."""
         if not self.limits.skip_lost:
             raise error
         self._voice.complain("messages were lost", str(error))
 
     def run(self, ending: Ending) -> None:
-        """Go on until the source ends or somebody wants an end."""
+        """Run until the source ends or an end is requested."""
         cut_off = self._output.catch_up(self.online, self._journal)
         if cut_off:
             self._voice.say(f"wrote {cut_off} predictions again that may have been cut off")
@@ -191,7 +191,7 @@ class Service:
             try:
                 message = next(messages, END)
             except (ValueError, RuntimeError, OSError):
-                self._commit(held)  # what came before it counts
+                self._commit(held)  # the messages before it count
                 raise
             if message is END:
                 break
@@ -209,7 +209,7 @@ class Service:
         self._output.note(self.online)
 
     def _commit(self, held: list[Message]) -> None:
-        """Let what the messages say happen, all or nothing, and then tell."""
+        """Process the messages in one transaction, all or nothing, and then report."""
         overdue = self._overdue()
         if not (held or overdue or self._place != self._reached):
             return
@@ -266,7 +266,7 @@ class Service:
         return f"{self.source.name} at {message.position}"
 
     def _listen(self, id: int | str, news: list[str]) -> None:
-        """Note the alarms and restarts after an answer."""
+        """Report the alarms and restarts after an answer."""
         for name, monitor in self.online.monitors.items():
             rung = monitor.count - self._alarms[name]
             if rung:
@@ -281,7 +281,7 @@ class Service:
     # ---------------------------------------------------------------- patience
 
     def _remember(self) -> None:
-        """Find out when the questions that wait were asked."""
+        """Look up when the waiting questions were asked."""
         waiting = set(self.online.pending)
         for id, asked in self._journal.connection.execute("SELECT id, time FROM questions ORDER BY event"):
             if id in waiting:
@@ -303,12 +303,12 @@ class Service:
         try:
             self.online.expire(id)
         except ValueError:
-            return  # given up before, since so many were asked after it
+            return  # given up already, because of the many later questions
 
     # ---------------------------------------------------------------- progress
 
     def _said(self) -> str:
-        """Return how the run goes, on one line."""
+        """Return the progress, on one line."""
         online, now = self.online, monotonic()
         done = online.asked + online.answered
         then, before = self._before
@@ -334,7 +334,7 @@ class Service:
         return parts + [f"{what} {count:,} times" for what, count in self._voice.counts.items()]
 
     def farewell(self) -> str:
-        """Return what was done since the start, and how things stand."""
+        """Return what was done since the start, and the present state."""
         online = self.online
         start, asked, answered = self._start
         new = f"{online.asked - asked:,} asked and {online.answered - answered:,} answered"
@@ -352,5 +352,5 @@ def known_sources(journal: Journal) -> list[str]:
 
 
 def owns_terminal(out: str) -> bool:
-    """Whether a line that changes may be shown: where predictions do not scroll through the same terminal."""
+    """Whether a changing line may be shown: only if predictions do not scroll through the same terminal."""
     return bool(sys.stderr is not None and sys.stderr.isatty() and (out != "-" or not sys.stdout.isatty()))

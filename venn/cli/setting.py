@@ -1,4 +1,4 @@
-"""What commands are told of a stream and of what is learned on it: options, and what they make."""
+"""Options that describe a stream and what is learned from it, and the objects that they make."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def names(text: str) -> list[str]:
 
 
 def read_by(default: str | None, shown: str) -> Callable[[Command], Command]:
-    """Return the option that names predictors; `shown` is what its help says of the default."""
+    """Return the option that names predictors; `shown` is the default that its help shows."""
     text = f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {shown}]"
     return click.option("--predictors", type=names, default=default, metavar="NAMES", help=text)
 
@@ -80,10 +80,10 @@ LEARNING = (
         "--gamma",
         type=positive,
         metavar="NUMBER",
-        help="Of the rbf and poly kernels.  [default: rbf: by --tune, known on car and wine_red; poly: 1 / features]",
+        help="For the rbf and poly kernels.  [default: rbf: by --tune, known on car and wine_red; poly: 1 / features]",
     ),
-    click.option("--degree", type=click.IntRange(min=1), metavar="INTEGER", help="Of the poly kernel.  [default: 3]"),
-    click.option("--coef0", type=not_negative, metavar="NUMBER", help="Of the poly kernel.  [default: 1]"),
+    click.option("--degree", type=click.IntRange(min=1), metavar="INTEGER", help="For the poly kernel.  [default: 3]"),
+    click.option("--coef0", type=not_negative, metavar="NUMBER", help="For the poly kernel.  [default: 1]"),
     click.option(
         "--C",
         "C",
@@ -96,7 +96,7 @@ LEARNING = (
         "tuned_on",
         type=click.IntRange(min=0),
         metavar="INTEGER",
-        help="Examples at the start that choose gamma and C and then belong to no bag; 0 takes gamma = 1 / encoded "
+        help="Number of first examples, used only to choose gamma and C; 0 means gamma = 1 / encoded "
         "features, C = 10.  [default: a fifth of them, at most 200, none below 100]",
     ),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
@@ -106,7 +106,7 @@ LEARNING = (
 
 
 def learning(command: Command) -> Command:
-    """Give a command the options that say what is learned, and how; `Learning.typed` takes them."""
+    """Add the options for learning to a command; `Learning.typed` reads them."""
     for option in reversed(LEARNING):
         command = option(command)
     return command
@@ -131,13 +131,13 @@ class Learning:
 
     @classmethod
     def typed(cls, options: Mapping[str, Any]) -> Learning:
-        """Return what the options on a command line say."""
+        """Return the values given on a command line."""
         rest = {key: value for key, value in options.items() if key not in KEYS}
         return cls(**rest, columns=Columns.typed(options))
 
     @property
     def progress(self) -> bool | None:
-        """Whether to show progress; None: where there is a terminal."""
+        """Whether to show progress; None: only in a terminal."""
         return False if self.no_progress else None
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:

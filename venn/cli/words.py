@@ -1,4 +1,4 @@
-"""What a record says in plain words."""
+"""A record summarised in plain words."""
 
 from __future__ import annotations
 

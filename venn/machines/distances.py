@@ -10,10 +10,13 @@ import numpy as np
 from venn._compiled.distances import distance_table, distances_to, look_around, part_with, score, settle, welcome
 from venn.machines.machine import grown
 from venn.machines.objects import Fill, ObjectMachine
+from venn.machines.objects_kept import KeptDistances
 from venn.prediction import Floats, Label
+from venn.saved import saved
 
 
-class NeighbourDistances(ObjectMachine):
+@saved
+class NeighbourDistances(KeptDistances, ObjectMachine):
     """Mean distances to the nearest examples of each class.
 
     The score of a class is minus the mean Euclidean distance to the k nearest of its examples, or to all of them

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from venn._compiled.buffers import Branches, Objects, Scratch, Solved
 from venn._compiled.path import EVENTS
 from venn.machines.checks import checked_class_weights
 from venn.machines.hinge_hypotheses import Distinct
+from venn.machines.hinge_kept import KeptHinge
 from venn.machines.kernels import Kernel, checked_kernel, proximities
 from venn.machines.machine import grown
 from venn.machines.spans import Spans
@@ -24,7 +24,7 @@ from venn.prediction import Floats, Integers, Label
 OFFSET = 8
 
 
-class HingeState(Storing):
+class HingeState(KeptHinge, Storing):
     """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
 
     def __init__(
@@ -156,25 +156,6 @@ class HingeState(Storing):
             terms=np.zeros((k, sides, EVENTS, room + OFFSET)),
         )
         self._set_scratch()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no scratch, no remembered answer, no room to spare around the inverses."""
-        state = super().__getstate__()
-        for name in ("_branches", "_scratch", "_beside"):
-            del state[name]
-        solved = self._solved
-        used = int(solved.size.max(initial=0)) + 1
-        trimmed = solved._replace(
-            members=solved.members[:, :used], inverse=solved.inverse[:, :used, :used], spare=solved.spare[:, :0, :0]
-        )
-        return state | {"_margin_room": 0, "_held": {}, "_solved": trimmed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._branches = self._new_branches()
-        self._set_scratch()
-        if self._count:
-            self._make_margin_room(int(self._solved.size.max(initial=0)))
 
     def _distinct(self, count: int) -> Distinct:
         """Return the distinct examples at the first `count` objects; none yet at one asked about."""

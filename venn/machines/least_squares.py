@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 
 from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
+from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, grown
-from venn.machines.ridge import RidgeSystem
-from venn.machines.store import ObjectStore, Storing
+from venn.machines.ridge import Kept, RidgeSystem
+from venn.machines.store import NONE, ObjectStore, Storing
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
+from venn.saved import held_finite, held_float, held_int, saved
 
 SMALLEST = 1e-300  # C weight of an example: its inverse stands in the equations
 
 
-class LeastSquaresSVM(Storing):
+@saved
+class LeastSquaresSVM(KeptMachine, Storing):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
@@ -198,16 +201,53 @@ class LeastSquaresSVM(Storing):
         answer = self._asked = LeastSquaresHypotheses(key, self._system.new_scores(), float(weight), supposed)
         return answer
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no scratch, no remembered answer, no way back, no room to spare."""
-        n, state = self.n, super().__getstate__()
-        del state["_tables"], state["_store"]  # the system has the store
-        return state | {"_labels": self._labels[:n].copy(), "_weights": self._weights[:n].copy()}
+    parts = (
+        Part("_labels", ("n",), "c", np.int64),
+        Part("_weights", ("n",)),
+        Part("_system.ridge", ("n",)),
+        Part("_system.solution.factor", ("n_factor",)),
+        Part("_system.solution.sums", ("n",)),
+        Part("_system.solution.diagonal", ("n",)),
+        Part("_system.solution.solutions", ("c", "n")),
+        Part("_system.solution.bases", ("c",)),
+    )
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._store = self._system.store
-        self._make_tables()
+    @staticmethod
+    def _lengths(n: int, c: int) -> dict[str, int]:
+        return {"n": n, "c": c, "n_factor": n * (n + 1) // 2}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The packed factor and what follows from it but for the last bits."""
+        return self._kept_arrays(self._lengths(self.n, len(self.classes))) | {
+            "_columns": self._store.held(self.n) if self.n else NONE,
+            "n": self.n,
+            "features": self._features,
+            "probe": self._system.probe,
+            "certified": self._system.solution.certified,
+            "total": float(self._system.solution.total),
+            "before": None if self._system.before is None else list(self._system.before),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have learned what a `state` says, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        n = held_int("n", state["n"])
+        d, _, _ = checked_sizes(state, "n")
+        self._check_arrays(state, self._lengths(n, len(self.classes)))
+        checked_objects(state["_columns"], d, n)
+        system, solution = self._system, self._system.solution
+        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
+        total = held_float("total", state["total"])
+        if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
+            raise ValueError("weights must be > 0")
+        if n:
+            self._store.hold(state["_columns"])
+            self._make_room(n)
+        self._put_arrays(state)
+        system.targets[:, :n] = self._targets(state["_labels"])
+        self.n = system.n = n
+        solution.total, system.before = total, changed_by_last(state["before"], n - 1, len(self.classes))
 
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the answer already solved, with its label, becomes the machine.
@@ -310,3 +350,16 @@ class LeastSquaresSVM(Storing):
         self.class_weights = weights
         self._values, self._group = np.unique(weights, return_inverse=True)
         self._make_tables()
+
+
+def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
+    """Return what the last example learned has changed: forgetting it brings that back."""
+    if before is None:
+        return None
+    if n < 0 or not isinstance(before, list) or len(before) != 5:
+        raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
+    shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
+    sums, diagonal, solutions, bases = (
+        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+    )
+    return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))

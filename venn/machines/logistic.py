@@ -18,10 +18,12 @@ from venn.machines.logistic_state import LogisticState
 from venn.machines.machine import Bag, grown
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
+from venn.saved import saved
 
 SMALLEST = 1e-12  # C weight of an example: by less, Newton's matrices become singular
 
 
+@saved
 class KernelLogisticRegression(LogisticState):
     """One-against-all kernel logistic regression, exact online.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from venn.machines.checks import checked_class_weights
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.logistic_both import Both, Scratch
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
+from venn.machines.logistic_kept import KeptLogistic
 from venn.machines.machine import NotConverged, grown
 from venn.machines.store import ObjectStore, Storing, doubled
 from venn.machines.threads import side_by_side
@@ -24,7 +25,7 @@ REFRESH = 64  # examples, learned or unlearned, between two checks of the invers
 DRIFT = 1e-10
 
 
-class LogisticState(Storing):
+class LogisticState(KeptLogistic, Storing):
     """One-against-all machines over the same distinct objects, in buffers that grow."""
 
     def __init__(
@@ -190,14 +191,3 @@ class LogisticState(Storing):
         change.apply(self._inverse[k], self._count)
         self._levels[k, :count], self._sums[k, :count] = change.levels, change.sums
         self._diagonals[k, :count] = change.diagonal
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no scratch, no remembered answer."""
-        state = super().__getstate__()
-        for name in ("_betas", "_scores", "_biases", "_joined", "_work"):
-            del state[name]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._make_scratch()

@@ -25,8 +25,10 @@ from venn._compiled.neighbours import (
 from venn.machines.base import BaseHypotheses, BaseMachine
 from venn.machines.checks import checked_place, clean_object, code_of
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
+from venn.machines.objects_kept import KeptCentroid, KeptNeighbours
 from venn.parameters import class_codes
 from venn.prediction import Floats, Integers, Label
+from venn.saved import saved
 
 #: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
@@ -288,7 +290,8 @@ class ObjectHypotheses(BaseHypotheses):
         return [(self._tables[deleted], np.arange(c))]
 
 
-class NearestNeighbours(ObjectMachine):
+@saved
+class NearestNeighbours(KeptNeighbours, ObjectMachine):
     """Votes of the k nearest examples, by Euclidean distance.
 
     The score of a class is the number of its examples among the k nearest. All examples as far as the
@@ -398,7 +401,8 @@ class NearestNeighbours(ObjectMachine):
             values[to] = values[column]
 
 
-class NearestCentroid(ObjectMachine):
+@saved
+class NearestCentroid(KeptCentroid, ObjectMachine):
     """Distances to the centroids of the classes.
 
     The score of a class is minus the Euclidean distance to the mean of its examples, so the largest score is

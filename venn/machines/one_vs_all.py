@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from venn.machines.hinge import HingeMachine
 from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 
 def mirrored(values: Floats) -> Floats:
@@ -17,6 +18,7 @@ def mirrored(values: Floats) -> Floats:
     return np.concatenate([values, -values])
 
 
+@saved
 class OneVsAllSVM(HingeMachine):
     """Exact incremental one-against-all support vector machines.
 

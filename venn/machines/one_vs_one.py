@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from venn.machines.hinge import HingeMachine
 from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.prediction import Floats, Integers
+from venn.saved import saved
 
 LEAST = 5e-7  # score that is a vote
 
@@ -39,6 +40,7 @@ def decided(signs: NDArray[np.int8], scores: Floats, known: NDArray[np.bool_]) -
     return votes_and_margins(signs, np.where(known[:, None], scores, 0.0))
 
 
+@saved
 class OneVsOneSVM(HingeMachine):
     """Exact incremental support vector machines, one for each pair of classes.
 

@@ -1,4 +1,4 @@
-"""Calibrators: scores of any scorer into probabilities, by a calibration set of its own."""
+"""Calibrators: maps from the scores of any scorer to probabilities, fitted to a calibration set."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Inductive Venn-Abers: a score into a pair of probabilities, online and in a batch."""
+"""Inductive Venn-Abers: from a score to a pair of probabilities, online and in a batch."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from venn.parameters import is_number
 from venn.prediction import Floats, Integers
 from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, saved
 
-_FILL = 3 * WIDTH // 4  # scores in a leaf of a tree built at once: room for some insertions
-_REBUILD = 16  # a batch of more than this part of the distinct scores: cheaper to build the tree anew
+_FILL = 3 * WIDTH // 4  # scores in a leaf of a new tree: leaves room for insertions
+_REBUILD = 16  # a batch larger than 1/16 of the distinct scores: building the tree anew is cheaper
 
 
 def _score(score: Any) -> float:
@@ -58,8 +58,8 @@ class VennAbers(Saved):
     examples the answer is (0, 1).
 
     The answer depends on the calibration set as a multiset, to the last bit: labels are counted in
-    integers, and only the fit is divided. An insertion, deletion or query costs O(log^2 k) and compiled code
-    does it in microseconds; memory is O(k). At most 2^31 - 1 examples.
+    integers, and only the fit is divided. An insertion, deletion or query costs O(log^2 k), microseconds
+    in compiled code; memory is O(k). At most 2^31 - 1 examples.
 
     Every method refuses a score that is not a finite number (`TypeError`, `ValueError`) and a label that is
     not 0, 1, False or True (`ValueError`), and a refused call changes nothing. -0.0 equals 0.0.
@@ -116,12 +116,12 @@ class VennAbers(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The distinct scores and the packed examples at each: they decide all answers, their place in memory none."""
+        """The distinct scores and the packed examples at each: all answers follow from them."""
         scores, blocks = tree.contents(self._nodes, self._leaves)
         return {"scores": scores[1:], "blocks": blocks[1:]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a `state`, or raise a ValueError where it holds none."""
+        """Hold the examples of a `state`; raise ValueError if it is not one."""
         checked_keys("state", state, ("scores", "blocks"))
         scores, blocks = checked_blocks(state["scores"], state["blocks"])
         self._build(np.append(-np.inf, scores), np.append(0, blocks))
@@ -158,7 +158,7 @@ class VennAbers(Saved):
             raise ValueError(f"score and y must be those of a calibration example, got ({score}, {y})")
 
     def insert_many(self, scores: Any, labels: Any) -> None:
-        """Insert examples; all or, when one is refused, none.
+        """Insert examples: all, or none if one is refused.
 
         Parameters
         ----------
@@ -180,10 +180,10 @@ class VennAbers(Saved):
                 self._grow()
 
     def merge(self, other: VennAbers) -> VennAbers:
-        """Return a new calibrator of the examples of both; they stay as they are.
+        """Return a new calibrator with the examples of both, which do not change.
 
-        The answers are those of one that was given all the examples, to the last bit, in whatever order and grouping
-        parts are merged. It costs as much as building both anew, O(k).
+        The answers are those of a calibrator that received all the examples, to the last bit, whatever the order and
+        grouping of merges. It costs as much as building both anew, O(k).
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class VennAbers(Saved):
         Raises
         ------
         TypeError
-            It is none.
+            `other` is not a VennAbers.
         OverflowError
             There are more than 2^31 - 1 examples together.
 
@@ -243,12 +243,12 @@ class Table:
 
     @property
     def contents(self) -> tuple[Floats, Integers]:
-        """(m,) distinct scores in order, and what is at each, packed."""
+        """(m,) distinct scores in order, and the examples at each, packed."""
         return self._scores, self._blocks
 
     @classmethod
     def of_blocks(cls, scores: Floats, blocks: Integers) -> Table:
-        """Return the table of scores and what is at each, packed; ties are added up."""
+        """Return the table of scores and the packed examples at each; ties are added up."""
         table = cls.__new__(cls)
         table._fit(scores, blocks)
         return table
@@ -275,7 +275,7 @@ class Table:
 
 
 def checked_blocks(scores: Any, blocks: Any) -> tuple[Floats, Integers]:
-    """Return distinct scores and what is at each, packed, as saved; or say what is wrong with them."""
+    """Return distinct scores and the packed examples at each, as saved; or say what is wrong with them."""
     m = held_rows("scores", scores)
     scores, blocks = held_finite("scores", scores, (m,)), held_array("blocks", blocks, (m,), np.int64)
     count, positive = blocks >> 32, blocks & 0xFFFFFFFF
@@ -289,7 +289,7 @@ def checked_blocks(scores: Any, blocks: Any) -> tuple[Floats, Integers]:
 def venn_abers(calibration_scores: Any, calibration_labels: Any, scores: Any) -> Floats:
     """Return p0 and p1 of inductive Venn-Abers at every score, from one calibration set.
 
-    The same numbers as those of `VennAbers`, by precomputing all fits: O(k log k) for k calibration
+    The same numbers as from `VennAbers`, by computing all fits first: O(k log k) for k calibration
     examples, then O(log k) for a score.
 
     Parameters

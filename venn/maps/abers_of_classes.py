@@ -19,8 +19,8 @@ from venn.saved import Saved, saved
 def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge | None = None) -> Floats:
     """Return the probability of label 1 at every score by cross Venn-Abers.
 
-    Each fold was held out from the training of its own scorer and calibrates that; the folds' pairs are
-    merged into one probability.
+    Each fold is held out from the training of its own scorer and calibrates that scorer; the folds' pairs
+    are merged into one probability.
 
     Each fold's pair is valid; the merge over folds is not proved to be.
 
@@ -39,7 +39,7 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
     Raises
     ------
     TypeError, ValueError
-        No fold, as many rows of scores as folds are missing, or input that `venn_abers` refuses.
+        No fold, fewer or more rows of scores than folds, or input that `venn_abers` refuses.
 
     References
     ----------
@@ -61,9 +61,9 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
 
 
 class _ByClass(Saved):
-    """What the two ways to several classes share: classes, merge, and the check of examples."""
+    """Base of both ways to several classes: classes, merge, and the check of examples."""
 
-    _tables: dict[tuple[int, ...], Table] | None = None  # by the codes of the classes that each is about
+    _tables: dict[tuple[int, ...], Table] | None = None  # by the codes of their classes
 
     def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
         self._codes = class_codes(classes)
@@ -80,11 +80,11 @@ class _ByClass(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The distinct scores of each table and what is at them, in order; None before there are any."""
+        """The distinct scores of each table and the examples at them, in order; None before calibration."""
         return {"tables": None if self._tables is None else [list(table.contents) for table in self._tables.values()]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be calibrated on the examples of a `state`, or raise a ValueError where it holds none."""
+        """Be calibrated on the examples of a `state`; raise ValueError if it is not one."""
         super().restore(state)
         if state["tables"] is None:
             return
@@ -95,7 +95,7 @@ class _ByClass(Saved):
         self._tables = dict(zip(keys, made, strict=True))
 
     def _keys(self) -> list[tuple[int, ...]]:
-        """Return the codes of the classes that each table is about."""
+        """Return the codes of the classes of each table."""
         raise NotImplementedError
 
     def _examples(self, scores: Any, labels: Any) -> tuple[Floats, Integers]:
@@ -116,7 +116,7 @@ class _ByClass(Saved):
         raise NotImplementedError
 
     def calibrate(self, scores: Any, labels: Any) -> Self:
-        """Calibrate on a set anew and return the object.
+        """Calibrate on a new set and return the object.
 
         Parameters
         ----------
@@ -129,20 +129,20 @@ class _ByClass(Saved):
         return self
 
     def merge(self, other: Self) -> Self:
-        """Return a new object that is calibrated on the examples of both; they stay as they are.
+        """Return a new object that is calibrated on the examples of both, which do not change.
 
-        It answers as one calibrated on all the examples, to the last bit, in whatever order and grouping parts are
-        merged; one that has not been calibrated changes nothing.
+        It answers like one calibrated on all the examples, to the last bit, whatever the order and grouping of merges;
+        merging one that has not been calibrated changes nothing.
 
         Parameters
         ----------
         other : of the same class
-            With the same classes and the same merge of p0 and p1, its scores by the same scorer.
+            With the same classes and the same merge of p0 and p1; its scores are by the same scorer.
 
         Raises
         ------
         TypeError, ValueError
-            It is not that.
+            `other` is not as described.
         """
         if type(other) is not type(self):
             raise TypeError(f"other must be a {type(self).__name__}, to be merged with one, got {other!r}")
@@ -209,9 +209,9 @@ class OneVsAllAbers(_ByClass):
 class OneVsOneAbers(_ByClass):
     """Venn-Abers for several classes: each pair of classes on its own examples, coupled.
 
-    The pair (i, j) is calibrated on the examples of these two classes by the difference of their scores, or
-    what is the same the ratio, if scores are logarithms of probabilities. Merged probabilities r_ij of i against j
-    are coupled by p_i = 1 / (sum over j of 1 / r_ij - (c - 2)) and divided by their sum. Coupling loses the
+    The pair (i, j) is calibrated on the examples of these two classes by the difference of their scores. (If scores
+    are logarithms of probabilities, this is the same as the ratio.) The merged probabilities r_ij of i against j are
+    coupled by p_i = 1 / (sum over j of 1 / r_ij - (c - 2)) and divided by their sum. Coupling loses the
     validity that each pair has among objects of its two classes.
 
     Parameters
@@ -256,7 +256,7 @@ class OneVsOneAbers(_ByClass):
 
 
 def coupled(ratios: Floats, c: int) -> Floats:
-    """Return (n, c) probabilities that sum to 1, from those of class i against j > i, (n, c (c - 1) / 2) by i, then j.
+    """Return (n, c) probabilities of sum 1 from those of class i against j > i, (n, c (c - 1) / 2) by i, then j.
 
     p_i = 1 / (sum over j of 1 / r_ij - (c - 2)), divided by their sum: Price et al. (1995).
     """

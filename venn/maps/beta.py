@@ -27,17 +27,17 @@ from venn.saved import saved
 Shapes = tuple[float, float]
 
 LOG_TINY = np.log(1e-11)  # relative error to which the tails of a Beta law are powers
-NODES = 48  # memberships at which a law is inverted while a dispersion is sought; log-odds between are interpolated
-FACTOR = 4.0  # between neighbours on the grid of dispersions where the search begins, at most
+NODES = 48  # memberships at which a law is inverted in the search; log-odds between are interpolated
+FACTOR = 4.0  # largest ratio of neighbours on the grid where the search for a dispersion begins
 SMALLEST, LARGEST = 2.0**-6, 2.0**20  # dispersions of the Beta-2 map
-EACH = 8  # whole dispersions beyond the least that are tried one by one: minima lie close together among small ones
-ONE_POINT = 2.0**30  # a moment estimate beyond it: memberships that differ by less than what their law can be told by
+EACH = 8  # smallest whole dispersions, tried one by one: minima lie close together there
+ONE_POINT = 2.0**30  # a larger moment estimate: memberships differ too little to determine their law
 ONE_MEMBERSHIP = 1e-4  # variance below which the memberships of a predicted class count as one
-CERTAIN = 1 - 1e-6  # membership above which those of the other classes say nothing about their shares
+CERTAIN = 1 - 1e-6  # membership above which the other memberships do not determine their shares
 
 
 def tails(shapes: Shapes, membership: Floats, rest: Floats) -> tuple[Floats, Floats]:
-    """Return F(m) and 1 - F(m) of a Beta distribution, from m and 1 - m: none of the four loses digits near 0."""
+    """Return F(m) and 1 - F(m) of a Beta distribution, from m and 1 - m, all precise near 0."""
     a, b = shapes
     mirrored = rest < membership
     law = np.where(mirrored, b, a), np.where(mirrored, a, b), np.minimum(membership, rest)
@@ -53,8 +53,8 @@ def quantiles(shapes: Shapes, lower: Floats, upper: Floats) -> tuple[Floats, Flo
     both = betaln(a, b)
     low = lower <= upper
     a, b, tail = np.where(low, a, b), np.where(low, b, a), np.where(low, lower, upper)
-    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(max(b, 1) q); the general inverse may be wrong by half below some
-    # 1e-16, or NaN. So near 1 too, where q has no digits left for 1 - q.
+    # F(q) = q^a / (a B(a, b)) up to a factor 1 + O(max(b, 1) q); below some 1e-16 the general inverse may be wrong by
+    # half, or NaN. The same near 1, where 1 - q has lost its digits.
     with np.errstate(divide="ignore"):
         near, far = (np.log(tail) + np.log(a) + both) / a, (np.log1p(-tail) + np.log(b) + both) / b
         near_0, near_1 = near < LOG_TINY - np.log(np.maximum(b, 1)), far < LOG_TINY - np.log(np.maximum(a, 1))
@@ -90,10 +90,10 @@ class Shift:
 
 
 class _Memberships(NamedTuple):
-    """Memberships of examples of which some are right, by distinct membership: so their order leaves no trace."""
+    """Memberships of examples, some of them right, gathered by distinct membership, so that order leaves no trace."""
 
     log_odds: Floats  #: (m,) increasing
-    weights: Floats  #: (m,) of all examples there
+    weights: Floats  #: (m,) of all examples with that membership
     right: Floats  #: (m,) of those that are right
 
     @classmethod
@@ -115,9 +115,9 @@ class _Memberships(NamedTuple):
 class _SquaredError:
     """The squared error of Q_{mean N, (1 - mean) N}(F_inner(m)) against targets, less a constant, as N varies.
 
-    Of more than `NODES` memberships the law is inverted at some that are evenly spread in weight and log-odds alike.
-    Between them the log-odds that come out are interpolated by cubics. As a function of the log-odds that go in they
-    have the ratio of the densities for a slope, and run straight in the tails.
+    For more than `NODES` memberships the law is inverted only at nodes, evenly spread in both weight and log-odds.
+    The log-odds between them are interpolated by cubics: as a function of the log-odds that go in, their slope is the
+    ratio of the densities, and they are straight in the tails.
     """
 
     def __init__(self, inner: Shapes, mean: float, memberships: _Memberships, targets: Floats) -> None:
@@ -147,7 +147,7 @@ class _SquaredError:
 
 
 def _nodes(z: Floats, weights: Floats, among: Integers) -> Integers:
-    """Return at most `NODES` of some indices of increasing z, close where there is much weight and none far apart."""
+    """Return at most `NODES` of some indices of increasing z: dense where the weight is large, never far apart."""
     if len(among) <= NODES:
         return among
     z, before = z[among], np.cumsum(weights[among]) - weights[among]
@@ -168,7 +168,7 @@ def _nodes(z: Floats, weights: Floats, among: Integers) -> Integers:
 
 
 def _log_density(shapes: Shapes, log_q: Floats, log_rest: Floats) -> Floats:
-    """Return the logarithms of the density that the log-odds of a Beta law have."""
+    """Return the logarithms of the density of the log-odds under a Beta law."""
     density: Floats = shapes[0] * log_q + shapes[1] * log_rest - betaln(*shapes)
     return density
 
@@ -216,13 +216,13 @@ class Beta2(Parameters):
     (pi N, (1 - pi) N), pi the rate of positives; p = Q(F(m)) with F of the first and Q of the second. N minimises
     the squared error against Platt's soft targets, over 2^-6 <= N <= 2^20: against the labels themselves N would run
     to 0 and p to 0 and 1 on separable data. The map is increasing. Scores of the wrong order give a large N,
-    where p is nearly pi everywhere. The search begins on a grid of factors 4, so of two minima closer than that
-    it may find the lesser one; of more than 48 distinct scores it interpolates (p moved by 2e-5 at most where tried).
+    where p is nearly pi everywhere. The search begins on a grid of factors 4, so if two minima are closer than that
+    it may miss the better one; for more than 48 distinct scores it interpolates (p moved by 2e-5 at most where tried).
     N is a function of the set of examples, whatever their order.
 
     One class only (or negatives of less than 1e-16 of the weight) gives Platt's target of that class everywhere.
     Memberships that are all equal, or differ by so little that M > 2^30, give the constant pi. Scores like 1e6 and -1e6
-    have memberships 1 and 0, and these stay 1 and 0: bring scores to the scale of decision values first, or one error
+    have memberships 1 and 0, which stay 1 and 0: bring scores to the scale of decision values first, or one error
     has infinite log loss.
 
     Notes
@@ -266,7 +266,7 @@ class Beta2(Parameters):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedBetaScaling(Fitted):
-    """The transformation of each predicted class, and the (c,) prior that stands in where there is none."""
+    """The transformation of each predicted class, and the (c,) prior for classes without one."""
 
     transforms: tuple[BetaTransform | Shift | None, ...]
     prior: Floats
@@ -295,23 +295,22 @@ class FittedBetaScaling(Fitted):
 class BetaScaling(Parameters):
     """Garczarek's Beta scaling for several classes: one map for the memberships of each predicted class.
 
-    Memberships are the softmax of the scores: give logarithms of memberships where you have them. Of the n_k
-    examples whose largest score is that of class k (ties to the first class), CR is the fraction of that class; mu
-    and S are mean and variance of their memberships in it, and M = mu (1 - mu) / S - 1. The membership m of a new
-    object in its predicted class becomes s = Q_{CR N, (1 - CR) N}(F_{mu M, (1 - mu) M}(m)), F and Q of Beta
-    distributions. Those in other classes are multiplied by (1 - s) / (1 - m), or share 1 - s equally when
-    m > 1 - 1e-6.
+    Memberships are the softmax of the scores: give logarithms of memberships where you have them. Take the n_k
+    examples whose largest score is for class k (ties to the first class): CR is the fraction that belong to class k,
+    mu and S are mean and variance of their memberships in it, and M = mu (1 - mu) / S - 1. A new object's membership m
+    in its predicted class becomes s = Q_{CR N, (1 - CR) N}(F_{mu M, (1 - mu) M}(m)), F and Q of Beta distributions.
+    Its memberships in other classes are multiplied by (1 - s) / (1 - m), or share 1 - s equally when m > 1 - 1e-6.
 
-    N is the integer floor(min(n_k, M)), or, if `tuned`, the one from there to floor(max(n_k, M)), at least 1, with
-    the least squared error of s against being right (more than 8 above the first, of two minima closer than a
-    factor 4 it may be the lesser one).
+    N is the integer floor(min(n_k, M)), or, if `tuned`, the integer from there to floor(max(n_k, M)), at least 1, with
+    the least squared error of s against being right (more than 8 above the first, if two minima are closer than a
+    factor 4, the search may miss the better one).
 
     When S < 1e-4, as with equal scores or one example, or CR = 1, as with scores that separate the class,
-    s = m - mu + CR clipped to [0, 1]. When CR = 0 or N = 0, and for a class that is predicted for no example, the
-    probabilities are the rates of the labels, also if one class only was there. Far scores have memberships 0 and
+    s = m - mu + CR clipped to [0, 1]. When CR = 0 or N = 0, and for a class that is never predicted, the
+    probabilities are the rates of the labels, also if there was one class only. Far scores have memberships 0 and
     1, where s is 0 and 1, and one error has infinite log loss.
 
-    The map jumps where the predicted class changes. It need not keep that class the most probable one.
+    The map jumps where the predicted class changes. That class need not remain the most probable one.
 
     Parameters
     ----------

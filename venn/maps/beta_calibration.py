@@ -1,4 +1,4 @@
-"""Beta calibration: logistic regression on the logarithms of a membership and of what it lacks to 1."""
+"""Beta calibration: logistic regression on the logarithms of a membership and of 1 minus it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def _newton_step(gradient: Floats, curvature: Floats, free: NDArray[np.bool_]) -
 def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[Floats, float]:
     """Return the slopes >= 0 and the offset of least log loss, with the ridge on the slopes in standard units.
 
-    Newton's method over the slopes that are free: those > 0, and those at 0 that the loss and the step want larger.
-    A step ends where it meets a bound. As long as no logit moves by more than 1 the curvature grows by at most a
-    factor e, and a full step decreases the loss by more than a quarter of what its slope promises; longer steps are
-    halved until they decrease it, too.
+    Newton's method over the free slopes: those > 0, and those at 0 that loss and step want larger. A step ends where
+    it meets a bound. As long as no logit moves by more than 1, the curvature grows by at most a factor e, and a full
+    step decreases the loss by more than a quarter of what its slope promises; longer steps are halved until they
+    decrease it, too.
     """
     weights = weights / weights.sum()
     # Centred and scaled: scores far from 0, or close together, lose no digits.
@@ -106,17 +106,17 @@ class FittedBetaCalibration:
 
 @saved
 class BetaCalibration(Parameters):
-    """Beta calibration: logit p = c + a ln s - b ln(1 - s) of least log loss, a and b not negative.
+    """Beta calibration: logit p = c + a ln s - b ln(1 - s) with least log loss, a and b not negative.
 
     s = 1 / (1 + e^(-2 f)) is the softmax scaling of the score; where the scores are probabilities s, give
-    ln(s / (1 - s)) / 2. With a = b the map is a sigmoid of f; with a = b = 1 and c = 0 it is s itself. The optimum is
-    that under the constraints. (The authors drop a coefficient that comes out negative and fit the others again: the
-    same, unless both come out negative or the other one does then.) Labels are taken as they are.
+    ln(s / (1 - s)) / 2. With a = b the map is a sigmoid of f; with a = b = 1 and c = 0 it is s itself. The optimum
+    respects the constraints. (The authors drop a negative coefficient and fit the others again: the same result,
+    unless both are negative or the other one becomes negative.) Labels are used as they are.
 
-    Where the scores separate the labels, ties included, there is no optimum: then, and only then, labels are replaced
-    by Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2). One class only gives its target everywhere. All scores
-    equal, or in the wrong order: p is the rate of positives (a = b = 0). Where fewer than three distinct scores
-    leave a and b open, a tiny penalty (1e-14 of their squares, in units of the features' ranges) decides. Far scores
+    If the scores separate the labels, ties included, there is no optimum: then, and only then, labels are replaced
+    by Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2). One class only gives its target everywhere. If all scores
+    are equal, or in the wrong order, p is the rate of positives (a = b = 0). If fewer than three distinct scores
+    do not determine a and b, a tiny penalty (1e-14 of their squares, in units of the features' ranges) does. Far scores
     give probabilities as near 0 and 1 as floating-point numbers do.
 
     References

@@ -30,7 +30,7 @@ class FittedTemperature:
     def __call__(self, scores: Any) -> Floats:
         """Return (n, c) probabilities at (n, c) scores."""
         f = class_scores(scores, self.classes)
-        # Differences first: of scores on a large common level nothing else matters.
+        # Differences first: a large common level of the scores would cost digits.
         with np.errstate(over="ignore"):
             return softmax(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
 
@@ -43,10 +43,10 @@ class Temperature(Parameters):
 
     When every example's own class has the largest score, ties included, and some score is smaller, the
     likelihood grows as T goes to 0. Then, and only then, each label is replaced by (n + 1) / (n + c) for its class
-    and 1 / (n + c) for every other one, n the weight of all examples, which gives a T > 0. Where no T makes the
+    and 1 / (n + c) for every other one, n the weight of all examples, which gives a T > 0. If no T makes the
     likelihood better than that of the uniform distribution, as with scores of the wrong sign, T is infinite and
-    the map uniform. Where all scores of each example are equal T is not determined, and 1. One class only is no
-    special case, nor are far scores: T follows their scale.
+    the map uniform. If all scores of each example are equal, T is not determined and set to 1. A single class needs no
+    special rule, nor do far scores: T follows their scale.
 
     References
     ----------
@@ -90,18 +90,18 @@ class Temperature(Parameters):
         f /= scale
         weights = counts.sum(axis=0)
         total = float(weights.sum())
-        own = float((counts * f).sum())  # what the mean score by the softmax shall be, in all
+        own = float((counts * f).sum())  # the sum of scores that the softmax must reach
         if own == 0:
             own = float(weights @ f.sum(axis=0)) / (total + c)
-        unit = weights / total  # the optimum does not depend on the unit, overflow does
+        unit = weights / total  # the unit does not change the optimum, but prevents overflow
         inverse = _inverse_temperature(f, unit, own / total)
         return FittedTemperature(np.inf if inverse == 0 else scale / inverse, c)
 
 
 def _inverse_temperature(f: Floats, weights: Floats, own: float) -> float:
-    """Return the 1 / T at which the mean score by softmax(f / T) is `own`; 0 where it is larger at once.
+    """Return the 1 / T at which the mean score by softmax(f / T) is `own`; 0 if it is larger already at 0.
 
-    The mean grows with 1 / T, and its slope is the variance: Newton's method, within the bracket known so far.
+    The mean grows with 1 / T, and its slope is the variance: Newton's method, within the bracket found so far.
     """
     low, high, inverse = 0.0, np.inf, 0.0
     for _ in range(ITERATIONS):
@@ -142,11 +142,11 @@ class FittedOneVsAll:
 
 @saved
 class OneVsAll(Parameters):
-    """A binary map for several classes: each class against all others, divided by the sum.
+    """Turns a binary map into one for several classes: each class against all others, divided by the sum.
 
-    Column k of the scores, and whether the label is k, fit the map of class k. Where all maps give 0 the
-    probabilities are uniform. A class without examples has a map fitted to negatives only, with the
-    edges that the binary map states. With two classes the columns need not agree: the sum divides them.
+    The map of class k is fitted to column k of the scores and to whether the label is k. Where all maps give 0 the
+    probabilities are uniform. The map of a class without examples is fitted to negatives only; the binary map says
+    what this gives. With two classes the columns need not agree: the sum divides them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a map is, what keeps one fitted online, and where bins meet: the contracts of this room."""
+"""The contracts of this room: a map, its follower online, and the edges of bins."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class FittedMap(Protocol):
 
 
 class ScoreMap(Protocol):
-    """A way to turn scores into probabilities.
+    """Protocol of maps from scores to probabilities.
 
-    Binary maps take (n,) scores and labels 0 and 1; those for several classes, which say so by an attribute
-    `of_all_classes` that is true, (n, c) scores and labels 0 .. c - 1, positions of columns. None of them carries
-    a guarantee.
+    Binary maps take (n,) scores and labels 0 and 1. Maps for several classes have a true attribute
+    `of_all_classes` and take (n, c) scores and labels 0 .. c - 1, positions of columns. No map carries a
+    guarantee.
 
-    An example with weight w counts as w equal examples, one with weight 0 as none. All refuse scores that are not
-    finite, weights that are negative, not finite or 0 altogether, and lengths that differ.
+    An example with weight w counts as w equal examples, one with weight 0 as none. All maps refuse scores that are not
+    finite, weights that are negative, not finite or all 0, and lengths that differ.
 
     Online a map is fitted anew after every example, unless it has a method `follower(classes)` that returns a
-    `Follower`. It may have `fit_counts`, which fits to counts at distinct scores without a check: `(scores, of_class,
-    of_all)`, each (n,), or `(scores, counts)`, each (c, n), for a map of all classes.
+    `Follower`. It may have `fit_counts`, which fits to counts at distinct scores without checking them: `(scores,
+    of_class, of_all)`, each (n,), or `(scores, counts)`, each (c, n), for a map of all classes.
     """
 
     def fit(self, scores: Any, labels: Any, weights: Any = None) -> FittedMap:
@@ -35,10 +35,10 @@ class ScoreMap(Protocol):
 
 
 class Follower(Protocol):
-    """A map for every class, fitted again and again.
+    """Keeps the maps of all classes fitted online.
 
-    What it answers is a function of the last fit's examples: an earlier fit may make the next one faster,
-    and is not to be seen in it beyond the last digits.
+    Its answers are a function of the examples of the last fit: an earlier fit may make the next one faster,
+    but changes it in the last digits at most.
     """
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
@@ -49,7 +49,7 @@ class Follower(Protocol):
         """The maps of the last fit."""
 
     def restore(self, state: dict[str, Any], c: int) -> None:
-        """Have the maps of a `state`, of c classes, or raise a ValueError where it holds none."""
+        """Take the maps of a `state`, of c classes; raise ValueError if it is not one."""
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) numbers >= 0, in proportion to the probabilities, at the (c,) scores of one object."""

@@ -1,4 +1,4 @@
-"""Maps that are kept fitted while examples join and all their scores move: one fit for each learned example.
+"""Maps kept fitted online, while examples join and all their scores move: one fit for each learned example.
 
 Arrays by class: `scores` (c, m) float64, `positives` (c, m) int64, the examples of class k at each distinct object,
 and `totals` (m,) int64, all examples there.
@@ -20,10 +20,10 @@ from venn.saved import checked_keys, held_rows
 
 
 class Following:
-    """Base of those whose maps are arrays, a row for each class."""
+    """Base of followers whose maps are arrays, a row for each class."""
 
     def _wanted(self, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Return the shape that a row of each array must have, by those that they have."""
+        """Return the shape that a row of each array must have, from the shapes that they have."""
         raise NotImplementedError
 
     #: Attributes that hold the maps.
@@ -35,7 +35,7 @@ class Following:
         return {name: getattr(self, name, None) for name in self.held}
 
     def restore(self, state: dict[str, Any], c: int) -> None:
-        """Have the maps of a `state`, of c classes."""
+        """Take the maps of a `state`, of c classes."""
         checked_keys("state of the maps", state, self.held)
         if all(value is None for value in state.values()):
             return
@@ -50,7 +50,7 @@ class Following:
 
 
 class Refitting:
-    """Follows by fitting the map anew each time, as many maps as it takes."""
+    """Follows by fitting the map anew each time: one map, or one for each class."""
 
     def __init__(self, score_map: ScoreMap) -> None:
         self._map = score_map
@@ -77,7 +77,7 @@ class Refitting:
         return {"fitted": self.fitted}
 
     def restore(self, state: dict[str, Any], c: int) -> None:
-        """Have the maps of a `state`."""
+        """Take the maps of a `state`."""
         checked_keys("state of the maps", state, ("fitted",))
         fitted = state["fitted"]
         if not isinstance(fitted, tuple) or not all(callable(one) for one in fitted):
@@ -166,9 +166,9 @@ class FollowingBins(Following):
 
 
 class FollowingIsotonic(Following):
-    """Isotonic fits that remember the order of the scores: from fit to fit they hardly move past each other."""
+    """Isotonic fits that remember the order of the scores, which changes little from fit to fit."""
 
-    held = ("_first", "_last", "_value")  # the order is only there to be fast
+    held = ("_first", "_last", "_value")  # the order only saves time
 
     _order: Integers | None = None  # (c, m) sorts the scores of the last fit
 
@@ -180,7 +180,7 @@ class FollowingIsotonic(Following):
 
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
-        # Objects join at the end; were there fewer than before, the last order would mean nothing.
+        # Objects join at the end; if there were more before, the last order means nothing.
         order = self._order
         if order is None or order.shape[1] > scores.shape[1]:
             order = np.zeros((len(scores), 0), np.int64)
@@ -193,6 +193,6 @@ class FollowingIsotonic(Following):
 
 
 def follower_of(score_map: ScoreMap, classes: Sequence[Label]) -> Follower:
-    """Return what keeps the map fitted online: its own way, where it has one."""
+    """Return the follower of a map: its own, if it has one."""
     own = getattr(score_map, "follower", None)
     return Refitting(score_map) if own is None else own(classes)

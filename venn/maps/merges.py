@@ -43,12 +43,12 @@ def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
 
 @saved
 class LogMerge(Parameters):
-    """The probability whose log loss exceeds that of the right one of p0 and p1 equally for both labels.
+    """Merges p0 and p1 so that the log loss exceeds that of the right one of them equally for both labels.
 
     p = p1 / (1 - p0 + p1) is the minimax choice: the regret is log(1 - p0 + p1) whatever the label. Over folds
     it is GM(p1) / (GM(1 - p0) + GM(p1)) with geometric means.
 
-    A merged probability is not valid: the guarantee is that of the pair.
+    A merged probability is not valid: only the pair has the guarantee.
 
     References
     ----------
@@ -88,12 +88,12 @@ def _share(one: Floats, other: Floats) -> Floats:
 
 @saved
 class BrierMerge(Parameters):
-    """The probability whose squared error exceeds that of the right one of p0 and p1 equally for both labels.
+    """Merges p0 and p1 so that the squared error exceeds that of the right one of them equally for both labels.
 
     p = p1 + (p0^2 - p1^2) / 2 is the minimax choice for the Brier loss (p - y)^2; the mean of p0 and p1 is
     not. Over folds it is the mean of the folds' merges.
 
-    A merged probability is not valid: the guarantee is that of the pair.
+    A merged probability is not valid: only the pair has the guarantee.
 
     References
     ----------

@@ -1,6 +1,6 @@
-"""Maps from scores to probabilities, fitted to a set of examples at once: sigmoids and straight lines.
+"""Maps from scores to probabilities, fitted to all examples at once: sigmoids and straight lines.
 
-A map is a small object of parameters; `fit` leaves it as it is and returns the fitted map, which is frozen.
+A map is a small object that holds parameters; `fit` does not change it and returns the fitted map, which is frozen.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Fitted:
 
 
 def soft_targets(positive: float, negative: float) -> tuple[float, float]:
-    """Return Platt's targets of negatives and positives, from the weights of both."""
+    """Return Platt's targets of negatives and positives, from the weights of positives and negatives."""
     return 1 / (negative + 2), (positive + 1) / (positive + 2)
 
 
@@ -75,7 +75,7 @@ class FittedConstant:
 @saved
 @dataclass(frozen=True)
 class FittedSigmoid:
-    """p = 1 / (1 + exp(slope * (score - centre) + offset)); a negative slope makes it rise."""
+    """p = 1 / (1 + exp(slope * (score - centre) + offset)); it rises if the slope is negative."""
 
     slope: float
     offset: float
@@ -90,7 +90,7 @@ class FittedSigmoid:
         """Return (n,) probabilities of label 1 at (n,) scores."""
         f = finite_array("scores", scores)
         with np.errstate(over="ignore"):
-            distance = np.nan_to_num(f - self.centre)  # a difference that overflows stays finite: 0 * inf is no number
+            distance = np.nan_to_num(f - self.centre)  # keep an overflow finite: 0 * inf is NaN
             return logistic(-(self.slope * distance + self.offset))
 
 
@@ -98,13 +98,13 @@ class FittedSigmoid:
 class Platt(Parameters):
     """Sigmoid p = 1 / (1 + exp(A f + B)), fitted by maximum likelihood to Platt's soft targets.
 
-    With N+ and N- the weights of positives and negatives, the targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2):
-    for separable data too the optimum is finite. It is unique, and Newton's method stops where its last step
+    With N+ and N- the weights of positives and negatives, the targets are (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so
+    the optimum is finite for separable data too. It is unique, and Newton's method stops when its last step
     moves no logit by more than 1e-7, which leaves an error of about the square of that.
 
-    One class only gives its target everywhere. When all scores are equal the slope is not determined: it
-    is 0, and p the mean target. Scores that order the labels the wrong way round give A > 0. Far scores give
-    probabilities that come as near 0 and 1 as floating-point numbers do.
+    One class only gives its target everywhere. If all scores are equal the slope is not determined: it
+    is 0, and p the mean target. Scores in the wrong order give A > 0. Far scores give probabilities as near 0
+    and 1 as floating-point numbers do.
 
     References
     ----------
@@ -137,16 +137,16 @@ class Platt(Parameters):
         return FittedSigmoid(*fitted.tolist())
 
     def follower(self, classes: Sequence[Label]) -> FollowingPlatt:
-        """Return what keeps the sigmoids of all classes fitted online."""
+        """Return an object that keeps the sigmoids of all classes fitted online."""
         return FollowingPlatt(classes)
 
 
 @saved
 class Softmax(Parameters):
-    """p = 1 / (1 + e^(-2 f)): nothing is fitted, so nothing is justified by the data.
+    """Softmax scaling p = 1 / (1 + e^(-2 f)): nothing is fitted, so the data justify nothing.
 
-    `fit` only checks the examples. The map takes decision values to be sure of their scale, and 0 to
-    be even odds; on scores of another kind it is arbitrary.
+    `fit` only checks the examples. The map assumes that scores are decision values on their usual scale, with even
+    odds at 0; for other scores it is arbitrary.
 
     References
     ----------
@@ -213,8 +213,8 @@ class Sigma01(Parameters):
     p = (1 + f) / 2 for |f| <= 1, p+ for f > 1 and p- for f < -1, where p+ and p- are the rates of positives
     among the examples with f > 1 and f < -1. The map jumps at 1 and -1, and is not monotone there.
 
-    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Labels matter nowhere else, so one class
-    only makes p+ and p- 0 or 1. Equal scores and separable ones need no rule of their own. Where p+ = 1 or
+    Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Labels matter nowhere else, so a single
+    class only makes p+ and p- 0 or 1. Equal and separable scores need no rule of their own. Where p+ = 1 or
     p- = 0 one error gives infinite log loss.
 
     References
@@ -247,7 +247,7 @@ class SigmaPP(Parameters):
     and f < -1. The map is monotone and continuous.
 
     Without examples beyond 1, p+ = 1; without any beyond -1, p- = 0. Where p- >= p+, as with scores of the wrong
-    sign or one class only on both sides, the map is the constant p+. Equal scores and separable ones need no
+    sign or a single class on both sides, the map is the constant p+. Equal and separable scores need no
     rule of their own. Where p+ = 1 or p- = 0 one error gives infinite log loss.
 
     References

@@ -33,17 +33,17 @@ class FittedSollich:
 class Sollich(Parameters):
     """Sollich's probability at the most probable score: p = 1 / (1 + e^(-2 C f)) within the margin.
 
-    The objective 1/2 |w|^2 + C sum_i l(y_i f(x_i)), with the hinge loss l(u) = max(0, 1 - u), is minus the logarithm
-    of a posterior density of f, up to a constant: of a Gaussian process as prior and likelihoods in proportion to
-    e^(-C l(y f(x))). Divided by their sum over y = 1 and y = -1 these are probabilities:
+    The objective 1/2 |w|^2 + C sum_i l(y_i f(x_i)), with the hinge loss l(u) = max(0, 1 - u), is, up to a constant,
+    minus the logarithm of a posterior density of f. The prior is a Gaussian process, likelihoods are proportional to
+    e^(-C l(y f(x))). Divided by their sum over y = 1 and y = -1 the likelihoods are probabilities:
     1 / (1 + e^(-2 C f)) for |f| <= 1, and 1 / (1 + e^(-C (f + sign f))) beyond, continuous at 1 and -1.
 
-    Nothing is fitted: `fit` only checks the examples. The map takes decision values of a machine with this C, in the
-    objective above, to be sure of their scale. At C = 1 it is `Softmax` within the margin.
+    Nothing is fitted: `fit` only checks the examples. The map assumes decision values of a machine with this C in the
+    objective above. At C = 1 it is `Softmax` within the margin.
 
-    It is a heuristic even if the model is true, and carries no guarantee: the machine's scores take the place
-    of an average over the posterior of f. That average is not offered, for it needs the posterior variance at each
-    object, so it is no map of scores. Small C gives timid probabilities: for |f| <= 1, C bounds the log odds by 2 C.
+    It is a heuristic even if the model is true, and carries no guarantee: the machine's score replaces an average
+    over the posterior of f. That average is not offered: it needs the posterior variance at each object, so it is not
+    a map of scores. Small C gives timid probabilities: for |f| <= 1, C bounds the log odds by 2 C.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Maps that count: bins, and the isotonic fit."""
+"""Maps that count: binning and isotonic regression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from venn.saved import saved
 
 @saved
 class EqualWidth(Parameters):
-    """Cuts that divide the range of the scores into equal parts.
+    """Cuts for bins that divide the range of the scores into equal parts.
 
     Examples
     --------
@@ -38,9 +38,9 @@ class EqualWidth(Parameters):
 
 @saved
 class EqualFrequency(Parameters):
-    """Cuts that give every bin as much weight as ties allow.
+    """Cuts for bins of equal weight, as nearly as ties allow.
 
-    In order of score, cut i is the first score at which the weight so far exceeds i / bins of all.
+    In order of score, cut i is the first score at which the weight so far exceeds i / bins of the total.
 
     Examples
     --------
@@ -76,9 +76,9 @@ class FittedBins(Fitted):
 class Binning(Parameters):
     """Histogram binning: the rate of positives among the examples in the score's bin.
 
-    Scores outside the range of the examples belong to the end bins; a bin without examples takes the rate of
-    the nearest bin with some, counted in bins, the lower of two. When all scores are equal there is one bin.
-    One class only, and separable scores, give rates of 0 and 1, where one error has infinite log loss: unless
+    Scores outside the range of the examples belong to the end bins. A bin without examples takes the rate of
+    the nearest bin that has some, counted in bins, and of two the lower one. When all scores are equal there is one
+    bin. One class only, and separable scores, give rates of 0 and 1, where one error has infinite log loss, unless
     `laplace`.
 
     Parameters
@@ -120,14 +120,14 @@ class Binning(Parameters):
         return FittedBins(cuts[0], rates[0])
 
     def follower(self, classes: Sequence[Label]) -> FollowingBins:
-        """Return what keeps the bins of all classes counted online."""
+        """Return an object that keeps the bins of all classes counted online."""
         return FollowingBins(self.bins, self.edges, self.laplace)
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedIsotonic(Fitted):
-    """Blocks of equal value, from score `first` to score `last`, all (blocks,) increasing."""
+    """Blocks of equal `value`, from score `first` to score `last`, all (blocks,) and increasing."""
 
     first: Floats
     last: Floats
@@ -143,17 +143,17 @@ class FittedIsotonic(Fitted):
 
 @saved
 class Isotonic(Parameters):
-    """The nondecreasing map of least weighted squared error: pool adjacent violators, equal scores pooled first.
+    """Isotonic regression: the nondecreasing map of least weighted squared error, equal scores pooled first.
 
-    Below the smallest score and above the largest the map is constant. All scores equal: the rate of
-    positives. Scores of the wrong order: the same. One class only: 0 or 1. Separable: 0 or 1, too, and
-    in the gap what the interpolation says. Where the map is 0 or 1, one error has infinite log loss.
+    Below the smallest score and above the largest the map is constant. If all scores are equal, or in the wrong
+    order, it is the rate of positives. With one class only it is 0 or 1; with separable scores too, and between them
+    it follows the interpolation. Where the map is 0 or 1, one error has infinite log loss.
 
     Parameters
     ----------
     interpolation : {"step", "linear"}, default "step"
-        Between two neighbouring scores of the fit: "step" takes the value of the lower one, "linear" goes
-        straight from one value to the other.
+        Between two neighbouring scores of the fit: "step" takes the value of the lower one, "linear" draws a
+        straight line from one value to the other.
 
     References
     ----------
@@ -186,5 +186,5 @@ class Isotonic(Parameters):
         return FittedIsotonic(first, last, value, self.interpolation)
 
     def follower(self, classes: Sequence[Label]) -> FollowingIsotonic:
-        """Return what keeps the fits of all classes online."""
+        """Return an object that keeps the fits of all classes online."""
         return FollowingIsotonic(self.interpolation == "linear")

@@ -1,6 +1,6 @@
-"""Whether what predictors claim holds: test martingales, bounds, calibration, alarms.
+"""Monitors: does a predictor keep its claims? Test martingales, bounds, calibration, alarms.
 
-The main objects are exported by `venn`; here are the parts that fewer need: sources of p-values for a monitor,
+`venn` exports the main objects. Here are parts that are needed less often: sources of p-values for a monitor,
 measures of calibration on arrays, criteria of efficiency of prediction sets.
 """
 

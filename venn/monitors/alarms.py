@@ -1,4 +1,4 @@
-"""Alarms: when the capital of a test martingale is evidence enough, and how often that happens for nothing."""
+"""Alarms: they ring when a test martingale's capital is enough evidence, with a bound on false alarms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from venn.parameters import above_one, fraction
 from venn.prediction import Floats
 from venn.saved import saved
 
-CHUNK = 4096  # p-values bet on before looking for an alarm, after which the bets behind it are made again
+CHUNK = 4096  # p-values bet on before looking for an alarm; bets after the alarm are then made again
 ONLINE = "on exchangeable data, by a predictor that is exact online and forgets nothing,"
 VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
 
@@ -25,7 +25,7 @@ VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
 @saved
 @dataclass(frozen=True)
 class Alarm:
-    """That a detector rang.
+    """One ring of a detector.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Alarm:
     log_evidence : float
         Natural logarithm of its statistic at that step.
     sentence : str
-        What happened, what it means, and which part is a theorem; for people.
+        For people: what happened, what it means, and which part is a theorem.
     about : str
-        The source of p-values, where several are watched.
+        The source of p-values, if several are watched.
     """
 
     step: int
@@ -49,7 +49,7 @@ class Alarm:
 
 
 def odds(log: float) -> str:
-    """Return e^log in words, as in "120 to 1".
+    """Return e^log in words, such as "120 to 1".
 
     Examples
     --------
@@ -58,15 +58,15 @@ def odds(log: float) -> str:
     """
     if log >= math.log(1e6):
         return f"10^{math.floor(log / math.log(10) + 1e-9)} to 1"
-    value = math.exp(log) * (1 + 1e-12)  # rounded down, but not below the whole number that it is
+    value = math.exp(log) * (1 + 1e-12)  # round down, but keep whole numbers
     return f"{math.floor(value):,} to 1" if value >= 10 else f"{math.floor(value * 100) / 100:g} to 1"
 
 
 class Detector(Running):
-    """What the alarms share: a martingale of their own, the statistic in logs, the threshold, the last alarm.
+    """Base of the alarms: each has its own martingale, a statistic in logs, a threshold, and the last alarm.
 
-    The martingale given is a pattern: the detector bets with a fresh one of the same kind. Memory is that of
-    the martingale and a few numbers; past alarms are counted, only the last is kept.
+    The martingale given is a pattern: the detector bets with a fresh one of the same kind. Its memory is that of
+    the martingale and a few numbers; past alarms are counted, but only the last is kept.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class Detector(Running):
         Number of alarms.
     last : Alarm or None
     log : float
-        Natural logarithm of the statistic. After an alarm it is seen once and, where the detector starts
-        anew, does not enter the next step.
+        Natural logarithm of the statistic. After an alarm it can be read once; if the detector starts anew, it does not
+        enter the next step.
     threshold : float
         Natural logarithm of the value at which the alarm rings.
     """
@@ -100,7 +100,7 @@ class Detector(Running):
     @property
     @abstractmethod
     def statement(self) -> str:
-        """One sentence: what is a theorem about false alarms."""
+        """One sentence: the theorem about false alarms."""
 
     @abstractmethod
     def update(self, p: float) -> Alarm | None:
@@ -130,7 +130,7 @@ class Detector(Running):
 
     @abstractmethod
     def _sentence(self, step: int, log: float) -> str:
-        """Return what an alarm says."""
+        """Return the sentence of an alarm."""
 
     def _alarm(self, step: int, log: float) -> Alarm:
         return Alarm(step, type(self).__name__, log, self._sentence(step, log))
@@ -141,11 +141,11 @@ class Detector(Running):
         return self.last
 
     def _refuse(self, log: float) -> NoReturn:
-        # Only a martingale of a user's own: ours are always finite.
+        # Only for a user's own martingale: ours are always finite.
         raise ValueError(f"martingale must have a logarithm that is a number below infinity, got {log!r}: {self!r}")
 
     def _held(self) -> State:
-        """Return what was learned. The log of 0 is None."""
+        """Return the learned state. The log of 0 is None."""
         return {
             "n": self.n,
             "count": self.count,
@@ -180,16 +180,16 @@ class Detector(Running):
 
     @abstractmethod
     def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
-        """Whether what was held and what has come of it, each possible by itself, can belong together."""
+        """Whether the saved parts, each possible by itself, can belong together."""
 
 
 @saved
 class Ville(Detector):
-    """Ring once, when the martingale first reaches 1 / level; the alarm stays on record.
+    """Rings once, when the martingale first reaches 1 / level; the alarm stays on record.
 
-    Theorem (Ville's inequality): if the p-values are independent and uniform on [0, 1], the chance that it
-    ever rings, however long one waits, is at most `level`. That it rings soon after a change is no theorem: a
-    martingale that has lost its capital during a long calm must first earn it back.
+    Theorem (Ville's inequality): if the p-values are independent and uniform on [0, 1], the probability that it
+    ever rings, however long one waits, is at most `level`. How soon it rings after a change is not a theorem: a
+    martingale that has lost its capital during a long calm must first win it back.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class Ville(Detector):
 
     @property
     def statement(self) -> str:
-        """One sentence: what is a theorem about false alarms."""
+        """One sentence: the theorem about false alarms."""
         return f"Theorem (Ville): {VALID} the chance that this alarm ever rings is at most {self.level:g}."
 
     def update(self, p: float) -> Alarm | None:
@@ -259,10 +259,10 @@ class Ville(Detector):
 
 
 class ChangeDetector(Detector):
-    """What `CUSUM` and `ShiryaevRoberts` share: after an alarm they start anew, with a fresh martingale.
+    """Base of `CUSUM` and `ShiryaevRoberts`: after an alarm they start anew, with a fresh martingale.
 
-    So they do when the martingale has lost everything, as one of a user's own may: the next ratio of its capitals
-    would be 0 / 0, and the bets of a fresh one are as fair.
+    They also do so when the martingale has lost everything, as a user's own may: the next ratio of its capitals
+    would be 0 / 0, and the bets of a fresh one are equally fair.
     """
 
     _by_sum: ClassVar[bool]
@@ -275,7 +275,7 @@ class ChangeDetector(Detector):
 
     @property
     def statement(self) -> str:
-        """One sentence: what is a theorem about false alarms."""
+        """One sentence: the theorem about false alarms."""
         return (
             f"Theorem: {VALID} the mean number of steps to an alarm, from the start or from the alarm before, is "
             f"at least {self.run_length:,.12g}; so false alarms will come, but seldom."
@@ -312,7 +312,7 @@ class ChangeDetector(Detector):
             steps = scan(self._by_sum, log, before, path, self.threshold, out[done : done + len(path)])
             if not out[done + steps - 1] < math.inf:
                 self._refuse(float(path[steps - 1]))
-            # Where alarms are dense little is bet in vain.
+            # With frequent alarms few bets are made in vain.
             chunk = min(2 * chunk, CHUNK) if steps == len(path) else 2 * steps
             done += steps
             self.n += steps
@@ -328,7 +328,7 @@ class ChangeDetector(Detector):
         return self._ring(self.n, self.log)
 
     def _held(self) -> State:
-        """Return what was learned; `began` is the step after which the present martingale began to bet."""
+        """Return the learned state; `began` is the step after which the present martingale began to bet."""
         return super()._held() | {"began": self.n - self.martingale.n}
 
     def _take_back(self, held: State) -> None:
@@ -347,20 +347,20 @@ class ChangeDetector(Detector):
 
 @saved
 class CUSUM(ChangeDetector):
-    """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; ring at the threshold, start anew.
+    """Page's CUSUM on a martingale: gamma_n = max over i < n of S_n / S_i; it rings at the threshold and starts anew.
 
     gamma_n = max(gamma_{n-1}, 1) S_n / S_{n-1}: what has been lost before a change does not count.
 
     Theorem: if the p-values are independent and uniform on [0, 1], the mean number of steps to an alarm is at least
-    `threshold`, from the start and from each alarm to the next. For gamma_n is at most the Shiryaev-Roberts
-    statistic R_n, of which that is known. How soon it rings after a change is no theorem.
+    `threshold`, from the start and from each alarm to the next. The reason: gamma_n is at most the Shiryaev-Roberts
+    statistic R_n, for which this is known. How soon it rings after a change is not a theorem.
 
     Parameters
     ----------
     martingale : Martingale
-        A pattern, such as `SimpleJumper()`; a fresh one is used, and another after each alarm.
+        A pattern, such as `SimpleJumper()`; a fresh one is used, and another one after each alarm.
     threshold : float > 1, default 10000
-        Value of gamma_n, not its logarithm; the attribute `threshold` is the logarithm.
+        The value of gamma_n, not its logarithm; the attribute `threshold` is the logarithm.
 
     References
     ----------
@@ -391,20 +391,20 @@ class CUSUM(ChangeDetector):
 
 @saved
 class ShiryaevRoberts(ChangeDetector):
-    """The Shiryaev-Roberts statistic of a martingale: R_n = sum over i < n of S_n / S_i; ring, and start anew.
+    """The Shiryaev-Roberts statistic of a martingale, R_n = sum over i < n of S_n / S_i; it rings and starts anew.
 
-    R_n = (R_{n-1} + 1) S_n / S_{n-1}, R_0 = 0: a new bet of 1 is laid at every step.
+    R_n = (R_{n-1} + 1) S_n / S_{n-1}, R_0 = 0: a new bet of 1 is made at every step.
 
-    Theorem: if the p-values are independent and uniform on [0, 1], R_n - n is a martingale, so that the mean
-    number of steps to an alarm is at least `threshold`, from the start and from each alarm to the next. How
-    soon it rings after a change is no theorem.
+    Theorem: if the p-values are independent and uniform on [0, 1], R_n - n is a martingale, so the mean number of
+    steps to an alarm is at least `threshold`, from the start and from each alarm to the next. How soon it rings
+    after a change is not a theorem.
 
     Parameters
     ----------
     martingale : Martingale
-        A pattern, such as `SimpleJumper()`; a fresh one is used, and another after each alarm.
+        A pattern, such as `SimpleJumper()`; a fresh one is used, and another one after each alarm.
     threshold : float > 1, default 10000
-        Value of R_n, not its logarithm; the attribute `threshold` is the logarithm.
+        The value of R_n, not its logarithm; the attribute `threshold` is the logarithm.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What test martingales share: p-values checked, a compiled bet."""
+"""The base of test martingales: checked p-values, a compiled bet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from venn.prediction import Floats
 
 
 class Martingale(Protocol):
-    """What an alarm asks of a martingale: any object with these will do."""
+    """What an alarm needs from a martingale: any object with these methods will do."""
 
     @property
     def n(self) -> int:
@@ -23,7 +23,7 @@ class Martingale(Protocol):
 
     @property
     def state(self) -> State:
-        """All that was learned, as plain JSON data."""
+        """The learned state, as plain JSON data."""
 
     def update(self, p: float) -> None:
         """Bet on one p-value."""
@@ -35,7 +35,7 @@ class Martingale(Protocol):
         """Return a martingale with the same parameters that has seen nothing."""
 
     def restore(self, state: State) -> None:
-        """Go on from a `state` of a martingale with the same parameters."""
+        """Continue from a `state` of a martingale with the same parameters."""
 
 
 def checked_martingale(martingale: Any) -> Martingale:
@@ -48,14 +48,14 @@ def checked_martingale(martingale: Any) -> Martingale:
 
 
 class Bettor(Sums):
-    """What the martingales share: a compiled bet and its state, a fixed number of floats.
+    """Base of the martingales: a compiled bet and its state, a fixed number of floats.
 
-    The capital S starts at 1 and is multiplied by f(p) at each p-value, where f, chosen from earlier
-    p-values alone, is not negative and has mean 1 over [0, 1].
+    The capital S starts at 1 and is multiplied by f(p) at each p-value. The bet f depends only on earlier p-values, is
+    not negative and has mean 1 over [0, 1].
 
     Theorem: if p_1, p_2, ... are independent and uniform on [0, 1], as smoothed conformal p-values of
-    exchangeable data are, S is a martingale: E S_n = 1 for every n, and the chance that S ever reaches 1/a is at
-    most a (Ville). How fast S grows when they are not is no theorem, and depends on the martingale.
+    exchangeable data are, S is a martingale: E S_n = 1 for every n, and S ever reaches 1/a with probability at
+    most a (Ville). How fast S grows otherwise is not a theorem, and depends on the martingale.
     """
 
     def __init__(self, parameters: dict[str, Any], constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
@@ -74,7 +74,7 @@ class Bettor(Sums):
         TypeError, ValueError
             `p` is not a number in [0, 1]; nothing changes.
         """
-        # The usual case first: two comparisons, which NaN fails.
+        # The usual case first: two comparisons, both false for NaN.
         self._one[0] = p if type(p) is float and 0.0 <= p <= 1.0 else number("p", p)
         self._run(self._constants, self._memory, self._one, self._out)
 

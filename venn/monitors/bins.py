@@ -1,4 +1,4 @@
-"""Forecasts put into bins: where bins meet, and what is in them."""
+"""Forecasts in bins: the cuts between bins, and the contents of each bin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from venn.parameters import Parameters, has_methods, integer, is_number
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 
-WAITING = 512  # forecasts that are put into bins at once: one by one that takes a microsecond more
+WAITING = 512  # forecasts put into bins at once: one by one each takes a microsecond more
 
 
 class Bins(Protocol):
-    """Where the bins of probabilities meet."""
+    """Chooses the cuts between bins of probabilities."""
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return (b - 1,) nondecreasing cuts in [0, 1] for b bins.
@@ -50,7 +50,7 @@ class WidthBins(Parameters):
 
 @saved
 class MassBins(Parameters):
-    """Bins that hold equally many forecasts, as far as equal forecasts, which share a bin, allow.
+    """Bins that hold equally many forecasts, as nearly as possible: equal forecasts share a bin.
 
     Of n probabilities in increasing order, counted from 0, cut i is number floor(i n / bins).
 
@@ -92,7 +92,7 @@ def place(p: Floats, cuts: Floats) -> Integers:
 def count_bins(places: Integers, p: Floats, y: Integers) -> tuple[Integers, Floats, Integers]:
     """Return the numbers of forecasts, the sums of their probabilities and the numbers of events, by bin."""
     counts: Integers = np.bincount(places)
-    sums = means(totals(p, places, len(counts)), 1)  # rounded once: the order of the forecasts says nothing
+    sums = means(totals(p, places, len(counts)), 1)  # rounded once: the order of the forecasts does not matter
     events: Integers = np.bincount(places[y == 1], minlength=len(counts))
     return counts, sums, events
 
@@ -106,8 +106,7 @@ def calibration_error(counts: Integers, sums: Floats, events: Integers) -> float
 class CalibrationBins(Running):
     """The bins of a reliability diagram, of equal width, filled one forecast at a time in constant memory.
 
-    Probabilities are added up without rounding: bins of parts of the forecasts, merged, are those of all of them,
-    to the last bit.
+    Probabilities are added up without rounding: merged bins of parts are the bins of all forecasts, to the last bit.
 
     Parameters
     ----------
@@ -118,12 +117,12 @@ class CalibrationBins(Running):
     n : int
         Number of forecasts.
     ece : float
-        Expected calibration error: equal to `ece` of the same forecasts, to the last bit.
+        Expected calibration error: equal to the function `ece` of the same forecasts, to the last bit.
 
     Raises
     ------
     ValueError, TypeError
-        The number of bins is not that.
+        The number of bins is not as described.
 
     Examples
     --------
@@ -143,11 +142,11 @@ class CalibrationBins(Running):
         self._counts = [0] * size
         self._sums = [0] * size  # in units, see `venn.monitors.sums`
         self._hits = [0] * size
-        self._waiting: list[float] = []  # forecasts that are not in their bins yet
-        self._came: list[bool] = []  # whether their events came
+        self._waiting: list[float] = []  # forecasts not yet in their bins
+        self._came: list[bool] = []  # whether their events happened
 
     def update(self, confidence: float, hit: Any) -> None:
-        """Take in one forecast: a probability in [0, 1], and whether the event came (True, 1, False or 0)."""
+        """Add one forecast: a probability in [0, 1], and whether the event happened (True, 1, False or 0)."""
         if type(confidence) is not float:
             if not is_number(confidence):
                 raise TypeError(f"confidence must be a number in [0, 1], got {confidence!r}")
@@ -164,7 +163,7 @@ class CalibrationBins(Running):
             self._settle()
 
     def _settle(self) -> None:
-        """Put into bins what waits for it."""
+        """Put the waiting forecasts into bins."""
         if self._waiting:
             self._put(np.array(self._waiting), np.array(self._came))
             self._waiting.clear()
@@ -177,7 +176,7 @@ class CalibrationBins(Running):
         self._hits = (np.bincount(places[y == 1], minlength=size) + self._hits).tolist()
 
     def update_many(self, confidence: Any, hit: Any) -> None:
-        """Take in (n,) forecasts, with the same result as one after another."""
+        """Add (n,) forecasts, with the same result as one after another."""
         if np.shape(confidence) == np.shape(hit) == (0,):
             return
         p, y = forecasts(confidence, hit, ("confidence", "hit"))
@@ -186,7 +185,7 @@ class CalibrationBins(Running):
         self._put(p, y)
 
     def merge(self, other: CalibrationBins) -> CalibrationBins:
-        """Return the bins of the forecasts of both; they stay as they are.
+        """Return the bins of the forecasts of both, which do not change.
 
         Parameters
         ----------
@@ -196,7 +195,7 @@ class CalibrationBins(Running):
         Raises
         ------
         TypeError, ValueError
-            It is not that.
+            `other` is not as described.
 
         Examples
         --------
@@ -229,7 +228,7 @@ class CalibrationBins(Running):
 
     @property
     def bins(self) -> list[dict[str, float]]:
-        """The bins that are not empty, as plain data: ends, count, mean confidence, share of events."""
+        """The non-empty bins, as plain data: ends, count, mean confidence, share of events."""
         self._settle()
         ends = [0.0, *self._cuts, 1.0]
         return [
@@ -260,7 +259,7 @@ class CalibrationBins(Running):
         sums = means(exact, 1).tolist()
         ends = [0.0, *self._cuts, 1.0]
         for i, (number, total, came) in enumerate(zip(counts, sums, hits, strict=True)):
-            slack = 1e-6 * number  # what a cut has lost by rounding
+            slack = 1e-6 * number  # rounding of a cut
             if not (came <= number and ends[i] * number - slack <= total <= ends[i + 1] * number + slack):
                 raise ValueError(
                     f"state must hold what forecasts in [{ends[i]}, {ends[i + 1]}] leave in bin {i}, "

@@ -1,4 +1,4 @@
-"""Bounds on what predictions claim: a band for the deviations of realised rows, evidence against point forecasts."""
+"""Bounds on the claims of predictions: a band for deviations of realised rows, evidence against point forecasts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of the forward e-process
 
 
 def deviation_radius(n: int, delta: float = 0.05) -> float:
-    """Return what the sum of n realised-row deviations reaches in magnitude with probability at most `delta`.
+    """Return a bound that the sum of n realised-row deviations reaches in size with probability at most `delta`.
 
     sqrt(n ln(2 / delta) / 2), by Azuma and Hoeffding. A theorem under exchangeability for one n that is fixed
-    beforehand; for all n at once see `DeviationBand`, which also says what a deviation is.
+    beforehand; for all n at once see `DeviationBand`, which also defines a deviation.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -43,22 +43,22 @@ def deviation_radius(n: int, delta: float = 0.05) -> float:
 
 @saved
 class DeviationBand(Sums):
-    """A band that the sum of realised-row deviations leaves, at any step, with probability at most `delta`.
+    """A band that the sum of realised-row deviations ever leaves with probability at most `delta`.
 
-    The deviation of step n for an event, such as "the label is class k", is d = 1{event} - P[y, event]: whether
-    it happened, less its probability in the row of the true label. Instead of class k one may take the most
+    The deviation of step n for an event, such as "the label is class k", is d = 1{event} - P[y, event]: 1 if it
+    happened, else 0, minus its probability in the row of the true label. Instead of class k one may use the most
     probable class of that row, y* = argmax P[y, .].
 
-    Theorem. Let the examples be exchangeable and the predictor a transductive Venn predictor. Go back in time:
-    given all that comes later, the bag and what is in the new example's category, each deviation has mean 0 and
+    Theorem. Let the examples be exchangeable and the predictor a transductive Venn predictor. Look back in time:
+    given everything later, the bag and the contents of the new example's category, each deviation has mean 0 and
     range 1. So for one N the sum of the first N reaches `deviation_radius(N)` with probability at most delta
     (Azuma, Hoeffding). A union over N with shares delta / (N (N + 1)) gives |sum| < t_N for all N at once, where
-    t_N = sqrt(N ln(2 N (N + 1) / delta) / 2). Forwards the sums are no martingale: a bet on the next deviation
-    may win for ever (see `ForwardEProcess`).
+    t_N = sqrt(N ln(2 N (N + 1) / delta) / 2). Forwards in time the sums are not a martingale: a bet on the next
+    deviation may win for ever (see `ForwardEProcess`).
 
     With d = 1{event} - upper or d = lower - 1{event}, bounds over all rows, only the upper side of the band is a
-    theorem, total < radius. With the class that was predicted from all rows the band is a heuristic: that class
-    depends on the row that is not known, unless the prediction guarantees the "predicted label".
+    theorem, total < radius. For the class predicted from all rows the band is a heuristic: that class depends on the
+    unknown row, unless the prediction guarantees the "predicted label".
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class DeviationBand(Sums):
 
     @property
     def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
+        """One sentence: the theorem and its condition."""
         return (
             "Theorem: when the examples are exchangeable, the sum of realised-row deviations of a Venn predictor that "
             "is transductive, or exact online, and forgets nothing leaves the band at any step with probability at "
@@ -135,19 +135,19 @@ class DeviationBand(Sums):
 
 @saved
 class ForwardEProcess(Sums):
-    """Evidence against "given the past, the chance of a hit lies in [lower, upper]", for all steps at once.
+    """Evidence against "given the past, the probability of a hit lies in [lower, upper]", for all steps at once.
 
     E = the mean over bets b of 1/2 prod(1 + b (hit - upper)) + 1/2 prod(1 + b (lower - hit)), with the fixed bets
-    b = 1/64, 1/32, ..., 1/2 in equal shares: the small ones find small departures, the large ones soon.
+    b = 1/64, 1/32, ..., 1/2 in equal shares: small bets find small departures, large bets find departures soon.
 
-    Theorem. Where the hypothesis holds at every step, E is a nonnegative supermartingale from 1, so it ever
+    Theorem. If the hypothesis holds at every step, E is a nonnegative supermartingale from 1, so it ever
     reaches 1/alpha with probability at most alpha (Ville). It is the hypothesis of a point forecaster: lower =
-    upper = the probability it gave to the event. While it holds the capital shrinks, and a departure that begins
-    late must first win it back.
+    upper = the probability it gave to the event. While the hypothesis holds the capital shrinks, and a late
+    departure must first win it back.
 
     For the intervals of Venn predictors it is a heuristic: exchangeability does not imply the hypothesis. With
-    one category and fair coins, one who knows the coin and bets against each interval that misses 1/2 multiplies
-    his capital by 20 in nine of ten streams of 10 000 steps, though the predictor is perfectly valid. The fixed
+    one category and fair coins, a bettor who knows the coin and bets against each interval that misses 1/2 multiplies
+    the capital by 20 in nine of ten streams of 10 000 steps, though the predictor is perfectly valid. The fixed
     bets above did so in two of a hundred: an observation, not a theorem. The theorem is `DeviationBand`.
 
     Attributes
@@ -158,7 +158,7 @@ class ForwardEProcess(Sums):
     Raises
     ------
     TypeError, ValueError
-        `hit` is not 0 or 1, the bounds are no probabilities or lower > upper; the process is unchanged.
+        `hit` is not 0 or 1, the bounds are not probabilities or lower > upper; the process is unchanged.
 
     References
     ----------
@@ -182,7 +182,7 @@ class ForwardEProcess(Sums):
 
     @property
     def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
+        """One sentence: the theorem and its condition."""
         return (
             "Theorem for point forecasts: if each is the chance of a hit given the past, the e-process ever reaches "
             "1/alpha with probability at most alpha; for the intervals of Venn predictors it is a heuristic."

@@ -1,13 +1,13 @@
-"""Measures of calibration: do events forecast with probability p come in a share p of the cases?
+"""Measures of calibration: do events forecast with probability p happen in a share p of the cases?
 
 The functions take arrays; a prefix or a window is a slice of them. Forecasts come in one of two forms:
 
-- proba (n,): probabilities of an event, and truth (n,): 1 or True where it came, 0 or False where not;
+- proba (n,): probabilities of an event, and truth (n,): 1 or True if it happened, 0 or False if not;
 - proba (n, c): distributions over classes, and truth (n,): class codes 0..c-1. Measures of a single event then mean
   "the label is the predicted class", the first of largest probability.
 
-All are descriptions of the forecasts at hand, but for what `reliability` and `hosmer_lemeshow` say of their bars and
-p-values. What forecasts lose is in `venn.monitors.losses`.
+All describe the given forecasts only, except for the bars of `reliability` and the p-values of `hosmer_lemeshow`.
+Losses of forecasts are in `venn.monitors.losses`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ LEAST_EXPECTED = 1.0
 
 
 class TopLabel(NamedTuple):
-    """Whether the predicted class was right, and how probable it was said to be."""
+    """Whether the predicted class was right, and its forecast probability."""
 
     confidence: Floats  #: (n,) largest probability
     hit: NDArray[np.bool_]  #: (n,) the predicted class, the first of that probability, was the true one
 
 
 def top_label(proba: Any, truth: Any) -> TopLabel:
-    """Return what distributions say of their predicted class.
+    """Return the probability of the predicted class, and whether that class was right.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:
     """Return the expected calibration error, in [0, 1].
 
     The mean over the forecasts of |share of events - mean probability| in the forecast's bin. It is biased
-    upwards: forecasts that are perfectly calibrated have a positive error, for bins hold few of them.
+    upwards: even perfectly calibrated forecasts have a positive error, as bins hold few of them.
 
     Parameters
     ----------
     proba : (n,) or (n, c) float64 in [0, 1]
-        Of distributions the predicted class is looked at, as usual; `classwise_ece` looks at all.
+        For distributions the predicted class is used; `classwise_ece` uses all classes.
     truth : (n,) of 0 and 1, or class codes
     bins : Bins, default WidthBins(10)
         `WidthBins`, `MassBins`, or an object with the same method.
@@ -79,7 +79,7 @@ def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:
     Raises
     ------
     ValueError, TypeError
-        The arrays are not those.
+        The arrays are not as described.
 
     References
     ----------
@@ -123,7 +123,7 @@ def classwise_ece(proba: Any, truth: Any, bins: Bins | None = None) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """A reliability diagram of b bins; bins without forecasts are left out."""
+    """A reliability diagram of b bins, without empty bins."""
 
     confidence: Floats
     """(b,) mean probability."""
@@ -138,7 +138,7 @@ class Reliability:
     edges: Floats
     """(b, 2) lower and upper end of the bin."""
     level: float
-    """Probability that a bar covers, at the least."""
+    """Least probability that a bar covers its share."""
     ece: float
     """Expected calibration error over these bins."""
 
@@ -146,20 +146,19 @@ class Reliability:
 def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float = 0.9) -> Reliability:
     """Return the reliability diagram with consistency bars.
 
-    A bar says how far the share of events in its bin may be from the diagonal by chance. If every event comes with
-    the probability that was forecast, independently given the forecasts, the number of events in a bin has a
+    A bar shows how far the share of events in its bin may be from the diagonal by chance. If every event happens with
+    its forecast probability, independently given the forecasts, the number of events in a bin has a
     Poisson-binomial law; the bar reaches from its (1 - level) / 2 to its (1 + level) / 2 quantile. The law is computed,
     not sampled, so the bars are those of infinitely many resamplings of the labels from the forecasts.
 
     Theorem: under that hypothesis, each bar contains its share with probability at least `level`, given the
-    forecasts. It is a statement about one bar, not about all at once. For forecasts made online, which depend on
-    the labels before, it is a heuristic; so it is for forecasts of Venn type, which do not claim more than to be
-    right on average in their category.
+    forecasts. This is about one bar, not about all at once. It is a heuristic for forecasts made online, which depend
+    on earlier labels, and for forecasts of Venn type, which only claim to be right on average in their category.
 
     Parameters
     ----------
     proba : (n,) or (n, c) float64 in [0, 1]
-        Of distributions the predicted class is looked at.
+        For distributions the predicted class is used.
     truth : (n,) of 0 and 1, or class codes
     bins : Bins, default WidthBins(10)
     level : float in (0, 1), default 0.9
@@ -167,7 +166,7 @@ def reliability(proba: Any, truth: Any, bins: Bins | None = None, level: float =
     Raises
     ------
     ValueError, TypeError
-        The arrays are not those, or the level is out of range.
+        The arrays are not as described, or the level is out of range.
 
     Notes
     -----
@@ -225,7 +224,7 @@ def number_of_events(proba: Any) -> Floats:
     Raises
     ------
     ValueError, TypeError
-        It is not that.
+        `proba` is not as described.
 
     Notes
     -----
@@ -259,7 +258,7 @@ class HosmerLemeshow:
     statistic: float
     """Sum over the groups of (O - E)^2 / (E (1 - E / n))."""
     p_value: float
-    """Chance of at least that much, by the chi-squared distribution."""
+    """Probability of at least that much, by the chi-squared distribution."""
     freedom: int
     """Its degrees of freedom."""
     groups: int
@@ -267,20 +266,20 @@ class HosmerLemeshow:
 
 
 def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample: bool = False) -> HosmerLemeshow:
-    """Test calibration by groups of forecasts: is the number of events in each what was expected?
+    """Test calibration in groups of forecasts: is the number of events in each group as expected?
 
     The statistic is the sum over the groups of (O - E)^2 / (E (1 - E / n)): O events were observed and E expected
-    among n forecasts. Of B groups, its law under perfect calibration is taken for chi-squared with B degrees of
-    freedom, or B - 2 where the forecaster was fitted to these very examples.
+    among n forecasts. Under perfect calibration and with B groups it is taken as chi-squared with B degrees of
+    freedom, or B - 2 if the forecaster was fitted to these examples.
 
-    That is an approximation for large groups, not a theorem. Groups are therefore merged with their neighbour above
-    until both events and non-events are expected at least once; a last group short of that joins the one below.
-    Out of sample it errs on the side of large p-values: E (1 - E / n) is at least the variance of O.
+    That is an approximation for large groups, not a theorem. Groups are therefore merged with the next one
+    until at least one event and one non-event are expected; a last group short of that joins the previous one.
+    Out of sample it gives p-values that are rather too large: E (1 - E / n) is at least the variance of O.
 
     Parameters
     ----------
     proba : (n,) or (n, c) float64 in [0, 1]
-        Of distributions the predicted class is looked at.
+        For distributions the predicted class is used.
     truth : (n,) of 0 and 1, or class codes
     bins : Bins, default MassBins(10)
         The groups before merging; by default deciles, as published.
@@ -290,7 +289,7 @@ def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample:
     Raises
     ------
     ValueError, TypeError
-        The arrays are not those, or fewer than 3 groups are left for the test in sample.
+        The arrays are not as described, or fewer than 3 groups are left for the test in sample.
 
     References
     ----------
@@ -314,19 +313,19 @@ def hosmer_lemeshow(proba: Any, truth: Any, bins: Bins | None = None, in_sample:
         variance = expected * (1.0 - expected / count)
         if variance > 0.0:
             statistic += (observed - expected) ** 2 / variance
-        elif observed != expected:  # something came that had probability 0
+        elif observed != expected:  # an event of probability 0 happened
             statistic = math.inf
     return HosmerLemeshow(statistic, float(chdtrc(freedom, statistic)), freedom, len(groups))
 
 
 def _events(proba: Any, truth: Any) -> tuple[Floats, Integers]:
-    """Return (n,) probabilities of an event and (n,) whether it came: of distributions, that the top label is right."""
+    """Return (n,) probabilities of an event and whether it happened; for distributions: the top label is right."""
     p, y = forecasts(proba, truth)
     return (p, y) if p.ndim == 1 else (p.max(axis=1), (p.argmax(axis=1) == y).astype(np.int64))
 
 
 def _merged(counts: Integers, sums: Floats, events: Integers) -> list[tuple[int, float, int]]:
-    """Return (count, expected, observed) of groups, each with its share of expected events and non-events."""
+    """Return (count, expected, observed) of groups, each with enough expected events and non-events."""
     groups: list[tuple[int, float, int]] = []
     count, expected, observed = 0, 0.0, 0
     for one in zip(counts.tolist(), sums.tolist(), events.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What scorecards share: whole numbers by name, and how they merge, compare and travel."""
+"""The base of scorecards: whole numbers by name, their merging, comparison and saving."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from venn.prediction import Label
 
 
 class Card(Running):
-    """Base of scorecards: numbers that are counted and numbers that are added up, all whole, by name."""
+    """Base of scorecards: counts and sums by name, all kept as whole numbers."""
 
     def __init__(self, classes: Sequence[Label], parameters: dict[str, Any], counts: State, sums: State) -> None:
         self.classes = plain_labels(classes)
@@ -28,10 +28,10 @@ class Card(Running):
         return self._counts["n"][0]
 
     def merge(self, other: Self) -> Self:
-        """Return the scorecard of the predictions of both; they stay as they are.
+        """Return the scorecard of the predictions of both, which do not change.
 
         Merging is exact: parts give the scorecard of the whole, to the last bit, whatever their order and grouping,
-        and a fresh one changes nothing.
+        and a fresh scorecard changes nothing.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class Card(Running):
         Raises
         ------
         TypeError, ValueError
-            It is not that.
+            `other` is not as described.
         """
         mergeable(self, other)
         both = self.fresh()
@@ -87,7 +87,7 @@ class Card(Running):
 
 
 def plain_labels(classes: Sequence[Label]) -> tuple[Label, ...]:
-    """Return labels as Python has them, whose reprs and JSON are the same wherever they come from; or refuse them."""
+    """Return labels as Python objects, with the same repr and JSON wherever they come from; or refuse them."""
     return tuple(label.item() if isinstance(label, np.generic) else label for label in class_codes(classes))
 
 

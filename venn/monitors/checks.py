@@ -1,4 +1,4 @@
-"""Checks of what monitors are given: p-values, deviations, forecasts, and the labels that came."""
+"""Checks of the input of monitors: p-values, deviations, forecasts, and the true labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUM = 1e-9  # how far from 1 a distribution may sum
 
 
 def number(name: str, value: Any, least: float = 0.0, truths: bool = False) -> float:
-    """Return a number in [least, 1], or say what is wrong with it; `truths`: True and False are numbers."""
+    """Return a number in [least, 1], or say what is wrong with it; with `truths` True and False are numbers."""
     if isinstance(value, float) and least <= value <= 1.0:
         return value
     if isinstance(value, TRUTH):
@@ -88,7 +88,7 @@ def p_value_rows(name: str, values: Any) -> Floats:
         raise TypeError(f"{name} must be an (n, c) array of numbers, got {values!r}")
     if array.ndim != 2 or array.shape[1] < 2:
         raise ValueError(f"{name} must have shape (n, c) with c at least 2, got {array.shape}")
-    # By rows in memory too: how numpy adds up a row depends on that, and parts must give the rows of the whole.
+    # Contiguous rows: numpy's sum of a row depends on that, and parts must give the rows of the whole.
     clean: Floats = np.ascontiguousarray(array, np.float64)
     # Written so that NaN fails.
     if not ((clean >= 0) & (clean <= 1)).all():

@@ -1,4 +1,4 @@
-"""Evidence against a claim, one claim at a time: its martingale, its detectors, its band."""
+"""Evidence against one claim: its martingale, its detectors, its band."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from venn.monitors.sources import Source
 from venn.saved import saved
 
 PER_DECADE = log(10)
-LOWEST = -1e6  # shown for a statistic of 0, whose logarithm plain data cannot hold
+LOWEST = -1e6  # shown for a statistic of 0: plain data cannot hold its logarithm
 
 
 class Evidence(Protocol):
-    """What a monitor asks of evidence against one claim."""
+    """What a monitor needs from evidence against one claim."""
 
     name: str
 
@@ -29,28 +29,28 @@ class Evidence(Protocol):
         """Number of steps."""
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
-        """Take in one step; return the alarms that it rings."""
+        """Process one step; return the alarms that it rings."""
 
     def snapshot(self) -> list[State]:
         """Return one plain mapping for each detector."""
 
     @property
     def state(self) -> State:
-        """All that later answers depend on, as plain data."""
+        """The state on which later answers depend, as plain data."""
 
     def restore(self, state: State) -> None:
-        """Go on from a `state`."""
+        """Continue from a `state`."""
 
 
 @saved
 class Exchangeability(Running):
-    """p-values of a source, bet on by martingales; and the sum of its deviations within a band.
+    """Bets martingales on the p-values of a source, and compares the sum of its deviations with a band.
 
-    Three detectors. `Ville`: one martingale from the first step on; it rings falsely, ever, with probability at
-    most half the level, or the level where there is no band. `ShiryaevRoberts`: forgets what spoke for the claim, so
-    that a change after a long quiet stretch is found as soon as one at the start; it rings falsely every
-    `run_length` steps on average, or less often. `DeviationBand`, where the source looks at an event: the sum of
-    1{event} minus its probability; half the level too.
+    There are three detectors. `Ville`: one martingale from the first step on; it ever rings falsely with probability
+    at most half the level, or the level if there is no band. `ShiryaevRoberts`: forgets evidence in favour of the
+    claim, so a change after a long calm is found as soon as one at the start; it rings falsely every `run_length` steps
+    on average, or less often. `DeviationBand`, if the source looks at an event: the sum of 1{event} minus its
+    probability; also with half the level.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Exchangeability(Running):
     martingale : Martingale
         A pattern, from which fresh ones are made.
     level : float in (0, 1)
-        Chance of a false alarm by `Ville` or the band, ever, both together.
+        Probability that `Ville` or the band ever rings falsely.
     run_length : float > 1
     """
 
@@ -79,7 +79,7 @@ class Exchangeability(Running):
         return self.ville.n
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
-        """Take in one step; return the alarms that it rings."""
+        """Process one step; return the alarms that it rings."""
         p, deviation = self.source.read(step, tau)
         # Sources may be a user's own: both numbers are checked before anything changes.
         if type(p) is not float or not 0.0 <= p <= 1.0:
@@ -101,7 +101,7 @@ class Exchangeability(Running):
         return [replace(alarm, about=self.name) for alarm in rung]
 
     def _outside(self, band: DeviationBand) -> Alarm:
-        # The bound turned round: the level at which the sum would just touch the band.
+        # The bound inverted: the level at which the sum would just touch the band.
         excess = 2 * band.total**2 / band.n - log(2 * band.n * (band.n + 1))
         side = "more" if band.total > 0 else "fewer"
         return Alarm(
@@ -178,7 +178,7 @@ class PointForecasts(Running):
     Parameters
     ----------
     level : float in (0, 1)
-        Chance of a false alarm, ever, when the forecasts are the true conditional probabilities.
+        Probability of ever a false alarm, if the forecasts are the true conditional probabilities.
     """
 
     name = "forecast"
@@ -196,7 +196,7 @@ class PointForecasts(Running):
         return self.process.n
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
-        """Take in one step; return the alarm, if it rings now."""
+        """Process one step; return the alarm, if it rings now."""
         process = self.process
         process.update(step.predicted == step.truth, min(step.lower, 1.0), min(step.upper, 1.0))
         if self._rung or process.log < self.threshold:

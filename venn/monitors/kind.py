@@ -74,12 +74,8 @@ class Kind(ABC):
         """Return the cumulative curves of n steps."""
 
     @abstractmethod
-    def totals(self, steps: Outcomes) -> tuple[Any, ...]:
-        """Return sums over n steps, of whose means `running` is made."""
-
-    @abstractmethod
-    def running(self, *means: float) -> str:
-        """Return in words how a predictor fares, by means of what `totals` adds up."""
+    def running(self, means: Mapping[str, float]) -> str:
+        """Return in words how a predictor fares, by its `means` so far."""
 
     @abstractmethod
     def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:

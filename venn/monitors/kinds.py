@@ -89,15 +89,11 @@ class ProbabilityKind(Kind):
         """Return the cumulative curves of n steps."""
         return cumulate(per_step(steps, clip), self.interval, clip)
 
-    def totals(self, steps: Outcomes) -> tuple[Any, ...]:
-        """Return sums of hits, lower and upper probabilities."""
-        return (steps.predicted == steps.truth).sum(), steps.lower.sum(), steps.upper.sum()
-
-    def running(self, *means: float) -> str:
+    def running(self, means: Mapping[str, float]) -> str:
         """Return in words how a predictor fares."""
-        accuracy, lower, upper = means
+        lower, upper = means["lower"], means["upper"]
         claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
-        return f"accuracy {accuracy:.3f} {claim}"
+        return f"accuracy {means['accuracy']:.3f} {claim}"
 
     def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
         """Say where the accuracy ends, and whether it was inside its band.
@@ -221,14 +217,10 @@ class SetKind(Kind):
         """Return the cumulative curves of n steps."""
         return set_curves(steps)
 
-    def totals(self, steps: Outcomes) -> tuple[Any, ...]:
-        """Return sums of hits, errors at 0.05 and sizes of those sets."""
-        return (steps.predicted == steps.truth).sum(), (steps.probability <= LEVEL).sum(), (steps.row > LEVEL).sum()
-
-    def running(self, *means: float) -> str:
+    def running(self, means: Mapping[str, float]) -> str:
         """Return in words how a predictor fares."""
-        accuracy, error, size = means
-        return f"accuracy {accuracy:.3f}, at {LEVEL} error rate {error:.3f}, {size:.2f} labels a set"
+        error, size = means[f"error_{LEVEL}"], means[f"size_{LEVEL}"]
+        return f"accuracy {means['accuracy']:.3f}, at {LEVEL} error rate {error:.3f}, {size:.2f} labels a set"
 
     def verdict(self, name: str, curves: Any, guaranteed: str) -> str:
         """Compare the number of errors with the central 95 % of the binomial distribution that the theorem says.

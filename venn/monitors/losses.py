@@ -1,4 +1,4 @@
-"""Proper losses of forecasts, and how far forecasts commit themselves.
+"""Proper losses of forecasts, and measures of their sharpness.
 
 Forecasts are (n,) probabilities of an event or (n, c) distributions over classes, as in `venn.monitors.calibration`.
 """
@@ -20,7 +20,7 @@ def brier(proba: Any, truth: Any) -> float:
     """Return the mean Brier score.
 
     For one event the mean of (y - p)^2, in [0, 1]; for distributions the mean of sum_k (1{y = k} - p_k)^2, in
-    [0, 2]. So the second of two classes given as one event scores half of what both score as a distribution.
+    [0, 2]. So the second of two classes as one event scores half of the two-class distribution.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def brier(proba: Any, truth: Any) -> float:
     Raises
     ------
     ValueError, TypeError
-        The arrays are not those.
+        The arrays are not as described.
 
     References
     ----------
@@ -50,31 +50,31 @@ def brier(proba: Any, truth: Any) -> float:
 
 @dataclass(frozen=True)
 class MeanLogLoss:
-    """A mean log loss and how it came about."""
+    """A mean log loss, and how many probabilities were clipped."""
 
     value: float
     """Mean of -ln p, in nats."""
     clipped: int
-    """Number of forecasts that gave what came a probability below `clip`."""
+    """Number of forecasts that gave the outcome a probability below `clip`."""
     clip: float
-    """Probabilities below it were taken for it."""
+    """Smaller probabilities count as this."""
 
 
 def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
-    """Return the mean of -ln of the probability of what came, and the number of probabilities clipped.
+    """Return the mean of -ln of the outcome's probability, and the number of probabilities clipped.
 
     Parameters
     ----------
     proba : (n,) or (n, c) float64 in [0, 1]
     truth : (n,) of 0 and 1, or class codes
     clip : float in [0, 1), default 1e-15
-        Probabilities of what came below it count as `clip`. With 0 nothing is clipped, and the mean is infinite
-        once something came that had probability 0.
+        Smaller probabilities of the outcome count as `clip`. With 0 nothing is clipped, and the mean is infinite
+        once an outcome had probability 0.
 
     Raises
     ------
     ValueError, TypeError
-        The arrays are not those, or the clip is out of range.
+        The arrays are not as described, or the clip is out of range.
 
     Examples
     --------
@@ -94,27 +94,27 @@ def log_loss(proba: Any, truth: Any, clip: float = CLIP) -> MeanLogLoss:
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How far forecasts commit themselves, whatever comes."""
+    """How much forecasts commit themselves, whatever the outcome."""
 
     variance: float
     """Variance of the forecasts: for distributions the sum over the classes. Larger is sharper."""
     expected_brier: float
     """Brier score that the forecasts expect of themselves. Smaller is sharper."""
     expected_log_loss: float
-    """Log loss that they expect of themselves, their mean entropy in nats. Smaller is sharper."""
+    """Log loss that they expect of themselves: their mean entropy in nats. Smaller is sharper."""
 
 
 def sharpness(proba: Any) -> Sharpness:
     """Return measures of sharpness, a property of the forecasts alone.
 
-    Of calibrated forecasts the sharper ones are the better. The variance is the older measure, for one event. The
-    other two are the entropies that belong to the two losses: a calibrated forecaster's loss is its entropy on
-    average, and what it exceeds that by is miscalibration.
+    Among calibrated forecasts the sharper ones are better. The variance is the older measure, for one event. The
+    other two are the entropies that belong to the two losses: on average a calibrated forecaster's loss equals its
+    entropy, and any excess is miscalibration.
 
     Parameters
     ----------
     proba : (n,) or (n, c) float64 in [0, 1]
-        Scored as by `brier`: for one event (y - p)^2, for distributions the sum over the classes.
+        As for `brier`: for one event (y - p)^2, for distributions the sum over the classes.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Test martingales: capital that grows only when p-values are not what they should be."""
+"""Test martingales: their capital grows only when p-values are not independent and uniform."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Power(Bettor):
     """The power martingale: f(p) = kappa p^(kappa - 1) at every step.
 
     It grows when p-values are too small, and fastest when their density is f. Below p = 1e-12 the bet is
-    1e-12^(kappa - 1), which is the mean of f over [0, 1e-12]: so p = 0 can be borne, and the mean of the bet is
-    still exactly 1. (To bet f(1e-12) there instead would lose a little at every step.)
+    1e-12^(kappa - 1), which is the mean of f over [0, 1e-12]: so p = 0 is possible, and the mean of the bet is
+    still exactly 1. (Betting f(1e-12) there instead would lose a little at every step.)
 
-    Theorem: a test martingale, as told in `Bettor`. Memory: 4 floats.
+    Theorem: a test martingale, see `Bettor`. Memory: 4 floats.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ class SimpleMixture(Bettor):
 
     S = integral of kappa^m e^((1 - kappa) L) over kappa from 0 to 1, where m is the number of p-values not
     below 1e-12 and L = -sum of ln max(p, 1e-12). It is computed afresh at each step from m and L, by a
-    series, by quadrature, or by Stirling's formula, whichever is short; the error of ln S is at most about 1e-12
+    series, by quadrature, or by Stirling's formula, whichever is shorter; the error of ln S is at most about 1e-12
     and the time does not grow with n.
 
-    Theorem: a test martingale, as told in `Bettor`. Memory: 4 floats.
+    Theorem: a test martingale, see `Bettor`. Memory: 4 floats.
 
     References
     ----------
@@ -119,9 +119,9 @@ class PlugIn(Bettor):
     bandwidth is 1.06 sd m^(-1/5) for m p-values in memory, at least one cell, and is chosen anew after m / 16 steps.
     It is mixed with the uniform density, which has the share max(`uniform`, 10 / (10 + m)).
 
-    Theorem: a test martingale, as told in `Bettor`, for f comes from earlier p-values alone and integrates to 1.
+    Theorem: a test martingale, see `Bettor`: f depends on earlier p-values only and integrates to 1.
     Memory: 519 floats, and `window` more. Without a window all p-values are remembered, which is best against a
-    departure that lasts; with one, a change after a long calm is learned as quickly as an early one.
+    lasting departure; with one, a change after a long calm is learned as quickly as an early one.
 
     Parameters
     ----------
@@ -183,13 +183,13 @@ class PlugIn(Bettor):
 
 @saved
 class BetaPlugIn(Bettor):
-    """A plug-in martingale: f is the beta density that has the mean and variance of the earlier p-values.
+    """A plug-in martingale: f is the beta density with the mean and variance of the earlier p-values.
 
-    Ten uniform p-values are supposed before the first. Both parameters are held within [0.01, 1000], and the density
-    is mixed with the uniform one. Within 1e-12 of an end of [0, 1] the beta density gives way to its mean there,
-    or to a bound just below it, so that p = 0 and p = 1 can be borne.
+    Ten uniform p-values are assumed before the first. Both parameters are kept within [0.01, 1000], and the density
+    is mixed with the uniform one. Within 1e-12 of an end of [0, 1] the beta density is replaced by its mean there,
+    or by a bound just below it, so that p = 0 and p = 1 are possible.
 
-    Theorem: a test martingale, as told in `Bettor`; by that bound f may integrate to less than 1, by no more
+    Theorem: a test martingale, see `Bettor`; with that bound f may integrate to less than 1, by no more
     than 2e-9 of its mass within 1e-12 of an end, which keeps all the guarantees. Memory: 4 floats.
 
     Parameters
@@ -223,7 +223,7 @@ class BetaPlugIn(Bettor):
 
 
 class Jumpers(Bettor):
-    """What `SimpleJumper` and `CompositeJumper` share: one simple jumper for each rate, and their mean."""
+    """Base of `SimpleJumper` and `CompositeJumper`: one simple jumper for each rate, and their mean."""
 
     _run = staticmethod(run_jumpers)
 
@@ -245,10 +245,10 @@ class SimpleJumper(Jumpers):
     """The simple jumper: five bettors that share their capital.
 
     The bets are 1 + e (p - 1/2), e = -1, -1/2, 0, 1/2, 1. The capital starts in equal shares; before each step
-    every bettor gives the share `jump` of his capital away, in equal parts to all five. So it follows
+    every bettor gives away the share `jump` of its capital, in equal parts to all five. So it follows
     departures in either direction and changes of direction, but no step multiplies S by more than 1.5.
 
-    Theorem: a test martingale, as told in `Bettor`. Memory: 8 floats.
+    Theorem: a test martingale, see `Bettor`. Memory: 8 floats.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class CompositeJumper(Jumpers):
 
     The rate 1 never bets: with it among k rates, S never falls below 1/k.
 
-    Theorem: a test martingale, as told in `Bettor`. Memory: 2 floats, and 6 for each rate.
+    Theorem: a test martingale, see `Bettor`. Memory: 2 floats, and 6 for each rate.
 
     Parameters
     ----------
@@ -315,21 +315,21 @@ def _rate(name: str, value: Any) -> float:
 
 @saved
 class Sleeper(Bettor):
-    """The Sleeper/Stayer: capital sleeps, and wakes a little at every step, in case a change begins just now.
+    """The Sleeper/Stayer: its capital sleeps, and a little wakes at every step, in case a change begins just now.
 
     For thresholds a and levels b in {1/g, ..., (g-1)/g}, g = `grid`, there is a bettor (a, b) whose bet is b/a where
-    p <= a and (1-b)/(1-a) where p > a: he expects the share b of p-values at or below a. All capital sleeps
-    at first. At each step the bettors bet what they have; then the share `rate` of what still sleeps wakes
-    and is divided equally among all (g-1)^2. Who is awake stays awake, so that memory does not grow:
+    p <= a and (1-b)/(1-a) where p > a: it expects the share b of p-values at or below a. All capital sleeps
+    at first. At each step the bettors bet what they have; then the share `rate` of the sleeping capital wakes
+    and is divided equally among all (g-1)^2. Capital that is awake stays awake, so memory does not grow:
 
         S_n = (1-rate)^n + sum over m < n of rate (1-rate)^m times the mean over (a, b) of the product of
-              his bets at steps m + 2, ..., n,
+              its bets at steps m + 2, ..., n,
 
     the mean, over bettors and over geometrically distributed times of waking, of what each has won since. So a
     change after a calm of m steps costs ln(1 / rate) + 2 ln(g-1) + m `rate` in ln S at most, instead of all that
     a bettor would have lost before it. The bettors with a = b do not bet: S never falls below 1 / (g-1).
 
-    Theorem: a test martingale, as told in `Bettor`. Memory: 2 + 2 (g-1)^2 floats.
+    Theorem: a test martingale, see `Bettor`. Memory: 2 + 2 (g-1)^2 floats.
 
     Parameters
     ----------

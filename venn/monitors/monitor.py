@@ -1,4 +1,4 @@
-"""One object that watches a predictor: how it fares, whether what it claims holds, and an alarm when it stops."""
+"""The monitor of one predictor: how well it does, whether its claims hold, and an alarm when they stop."""
 
 from __future__ import annotations
 
@@ -37,43 +37,43 @@ ROOM = 1024  # steps
 class Monitor(HasLabels, Running):
     """Watches one predictor: curves, calibration, evidence against its claims, alarms.
 
-    What it bets on follows from what the predictions say is guaranteed. For "predicted label" and "realised row" (Venn
-    predictors) it is the event that the predicted label, or the best class of the realised row, is right; for "each
-    class" one event for every class; for "error rate" (conformal predictors) the p-values of the true labels. Point
+    Its bets follow from the guarantee of the predictions. For "predicted label" and "realised row" (Venn predictors)
+    it bets on the event that the predicted label, or the best class of the realised row, is right; for "each class" on
+    one event for every class; for "error rate" (conformal predictors) on the p-values of the true labels. Point
     forecasts guarantee nothing: there a forward e-process bets against the claim that they are the true conditional
-    probabilities. Where no statement would be a theorem, as for plain p-values, no evidence is gathered and there
-    are curves and calibration only.
+    probabilities. If no statement would be a theorem, as for plain p-values, there is no evidence, only curves and
+    calibration.
 
-    Theorems. On exchangeable data, and for point forecasts that are the conditional probabilities, the chance that
+    Theorems. On exchangeable data, and for point forecasts that are the conditional probabilities, the probability that
     any of the detectors `Ville`, `DeviationBand` and `ForwardEProcess` ever rings is at most `level`: it is divided
     among the sources of p-values, and for each event between the first two. The detector `ShiryaevRoberts`, which
-    finds changes after a long quiet time, rings falsely at most n / `run_length` times in n steps on average, whatever
+    finds changes after a long calm, rings falsely at most n / `run_length` times in n steps on average, for every
     n, and the mean number of steps to the first such alarm is at least `run_length`: with k sources each has the
-    threshold k `run_length`. Calibration error and curves are description.
+    threshold k `run_length`. Calibration error and curves are descriptive only.
 
-    They hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
-    `PrefixRestart` and `NoTraining`. By other schedules, under a `PriorShift` and in `Balanced`, single predictions are
-    valid but those of different steps depend on each other, as with one calibration set for ever: a monitor may find
-    that out, and ring. Nor do they hold on a `SlidingWindow` once it has forgotten an example: see there what is known.
+    The theorems hold for transductive predictors and for inductive ones whose schedule is exact "online", such as
+    `PrefixRestart` and `NoTraining`. With other schedules, under a `PriorShift` and in `Balanced`, single predictions
+    are valid but those of different steps depend on each other, as with one fixed calibration set: a monitor may detect
+    that, and ring. Nor do they hold on a `SlidingWindow` that has forgotten an example: see there what is known.
 
     Parameters
     ----------
     classes : sequence of c labels
-        Those of the predictor.
+        The predictor's classes.
     level : float in (0, 1), default 0.01
-        Chance of a false alarm ever, by the detectors above together.
+        Probability that the detectors above, together, ever ring falsely.
     run_length : float > 1, default 100000
         Least mean number of steps to a false alarm of `ShiryaevRoberts`, whatever the number of sources.
     window : int >= 1, default 1000
-        Latest steps over which the snapshot gives means beside those of all steps.
+        Number of latest steps for a second set of means in the snapshot.
     clip : float in (0, 1), default 1e-15
-        Probabilities of the true label below it count as this in the log loss; how many is said.
+        Smaller probabilities of the true label count as this in the log loss, and are counted.
     seed : int >= 0, default 0
         Of the random numbers that break ties in p-values.
     martingale : Martingale, optional
         A pattern for the bets, by default `CompositeJumper()`.
     sources : sequence of Source, optional
-        Instead of what follows from the guarantee; with none there are curves and calibration only.
+        Used instead of the sources that follow from the guarantee; if empty, there are curves and calibration only.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Monitor(HasLabels, Running):
         self._ring = np.zeros((min(self.window, ROOM), len(self._names)))  # it grows up to the window
 
     def fresh(self, seed: int | None = None) -> Self:
-        """Return one with the same parameters that has seen nothing; a seed given takes the place of its own."""
+        """Return one with the same parameters that has seen nothing; a given seed replaces its own."""
         given = {} if seed is None else {"seed": seed}
         return type(self)(*self._patterns, **self._parameters | given)
 
@@ -163,12 +163,12 @@ class Monitor(HasLabels, Running):
     # ------------------------------------------------------------------ updating
 
     def update(self, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
-        """Take in a prediction and the label that was then revealed; return the alarms that ring now.
+        """Process a prediction and the label that was then revealed; return the alarms that ring now.
 
         Parameters
         ----------
         prediction : Forecast, Multiprobability, ClassIntervals or PredictionSet
-            All of one kind, with the monitor's classes and one guarantee.
+            All of one kind, with the monitor's classes and the same guarantee.
         y : one of the classes
 
         Raises
@@ -176,8 +176,8 @@ class Monitor(HasLabels, Running):
         TypeError
             Not a prediction, or one of another kind than the first.
         ValueError
-            An unknown label, other classes, another guarantee, or numbers that are no probabilities. In all
-            cases the monitor is as before.
+            An unknown label, other classes, another guarantee, or numbers that are not probabilities. In all
+            cases the monitor is unchanged.
         """
         truth, scorer = self.space.encode(y), self._scorer
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
@@ -191,14 +191,14 @@ class Monitor(HasLabels, Running):
         return self._take(outcome(truth, predicted, self._numbers, self._row))
 
     def follow(self, steps: Outcomes, kind: str, guaranteed: str) -> tuple[Alarm, ...]:
-        """Take in n steps of a record, as `update` would have; return all alarms that rang.
+        """Process n steps of a record, as `update` would have; return all alarms that rang.
 
         Parameters
         ----------
         steps : Outcomes
-            Of n steps, as `Record.outcomes` gives them.
+            Of n steps, as returned by `Record.outcomes`.
         kind, guaranteed : str
-            Of the predictions, as `Record.kinds` and `Record.guaranteed` say.
+            Of the predictions, as in `Record.kinds` and `Record.guaranteed`.
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -234,7 +234,7 @@ class Monitor(HasLabels, Running):
         n = self.n
         tau = self._smoothing.at(n)
         rung: list[Alarm] = []
-        for evidence in self._evidence:  # first, for sources of a user's own may fail
+        for evidence in self._evidence:  # first, as a user's own sources may fail
             rung += evidence.update(step, tau)
         hit = step.predicted == step.truth
         place = n % self.window
@@ -257,15 +257,15 @@ class Monitor(HasLabels, Running):
     # ------------------------------------------------------------------- reading
 
     def snapshot(self) -> State:
-        """Return all there is to see now, as plain data: for a page, a log, a metrics endpoint.
+        """Return everything to show now, as plain data: for a page, a log, a metrics endpoint.
 
         Returns
         -------
         dict
-            ``step``; ``predictions`` and ``guaranteed``, what is watched; ``curves``, the means over all steps;
-            ``window``, those over the latest steps, and their number ``size``; ``accuracy_interval``, a confidence
-            sequence of level 0.05 for the mean conditional accuracy; ``calibration``, expected calibration error
-            and bins; ``evidence``, one entry for each detector, with base 10 logarithms; ``alarms``, their
+            ``step``; ``predictions`` and ``guaranteed``, which describe the predictor; ``curves``, the means over all
+            steps; ``window``, the means over the latest steps, and their number ``size``; ``accuracy_interval``, a
+            confidence sequence of level 0.05 for the mean conditional accuracy; ``calibration``, expected calibration
+            error and bins; ``evidence``, one entry for each detector, with base 10 logarithms; ``alarms``, their
             ``count`` and the ``last`` ones.
         """
         shown: State = {

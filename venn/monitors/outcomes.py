@@ -1,4 +1,4 @@
-"""What a prediction said and how it fared: the same numbers for a monitor and for a record."""
+"""A prediction and its outcome in numbers: the same for a monitor and for a record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LEVELS = (0.01, 0.05, 0.1, 0.2)  # of significance, at which prediction sets are
 
 
 class Outcomes(NamedTuple):
-    """One step, in Python numbers, or n steps: then each field is an array of n, the row one of (c, n).
+    """One step in Python numbers, or n steps: then each field is an array of n, and the row is (c, n).
 
-    For a prediction set `probability` is the p-value of the true label, `own` that of the predicted one,
+    For a prediction set `probability` is the p-value of the true label, `own` the p-value of the predicted label,
     `confidence` one minus the second largest, and the other numbers are 0.
     """
 

@@ -1,4 +1,4 @@
-"""What objects that are brought up to date step by step share: their state and their copies."""
+"""The base of objects that are updated step by step: their state and their copies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from venn.saved import Saved, arguments_of
 
 State = dict[str, Any]
 MOST = sys.float_info.max
-NEAR = 1e-9  # what was computed from the same numbers agrees better than this
+NEAR = 1e-9  # values computed from the same numbers agree better than this
 
 
 class Running(Saved, ABC):
-    """What was learned step by step: a repr that can be typed, fresh copies, and a state of plain data.
+    """Base of objects that learn step by step: a repr that can be typed, fresh copies, and a state of plain data.
 
-    A subclass sets its parameters and says what it holds beside them.
+    A subclass sets its parameters and returns its learned state in `_held`.
     """
 
     _parameters: dict[str, Any]  # of the constructor, by name
@@ -28,11 +28,11 @@ class Running(Saved, ABC):
 
     @abstractmethod
     def _held(self) -> State:
-        """Return what was learned, as plain JSON data."""
+        """Return the learned state, as plain JSON data."""
 
     @abstractmethod
     def _take_back(self, held: State) -> None:
-        """Go on from what `_held` gave; raise a ValueError, and change nothing, if it cannot have given that."""
+        """Continue from the result of `_held`; if it cannot be one, raise a ValueError and change nothing."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -54,16 +54,16 @@ class Running(Saved, ABC):
 
     @property
     def state(self) -> State:
-        """All that was learned, as plain JSON data; `restore` takes it back, to the last bit."""
+        """The learned state, as plain JSON data; `restore` takes it back, to the last bit."""
         return {"kind": type(self).__name__, "parameters": self._plain(), **self._held()}
 
     def restore(self, state: State) -> None:
-        """Go on from a `state` of one with the same parameters.
+        """Continue from a `state` of an object with the same parameters.
 
         Raises
         ------
         ValueError
-            `state` is not that, or damaged; nothing changes.
+            `state` is not as described, or damaged; nothing changes.
         """
         own = self.state
         checked_state("state", state, own)
@@ -79,24 +79,24 @@ def _fresh(value: Any) -> Any:
 
 
 class Sums(Running):
-    """A fixed number of floats, the number of steps first, that a compiled loop moves past numbers.
+    """Base with a fixed number of floats, first the number of steps, which a compiled loop updates.
 
-    One number is an array of length 1, so that a step by itself and a step in a block are the same code.
+    One number is an array of length 1, so that single steps and blocks of steps run the same code.
     """
 
     _run: ClassVar[Any]  # compiled: run(constants, memory, xs, out)
     _width: ClassVar[tuple[int, ...]] = ()  # of what the loop writes after each number
 
     def __init__(self, parameters: dict[str, Any], constants: Any, sizes: dict[str, int], derived: int = 0) -> None:
-        """Take the loop's constants, and the names and sizes of what its memory holds after the number of steps.
+        """Take the loop's constants, and the names and sizes of the parts of its memory after the number of steps.
 
-        Behind these come `derived` floats that `_derive` can fill again.
+        After these come `derived` floats that `_derive` can compute again.
         """
         self._parameters = parameters
         self._constants = np.array(constants, np.float64)
         self._sizes = {"n": 1, **sizes}
         self._memory = np.zeros(sum(self._sizes.values()) + derived)
-        self._one = np.empty(1)  # room for one number, and for what comes of it
+        self._one = np.empty(1)  # room for one number and its result
         self._out = np.empty((1, *self._width))
 
     @property
@@ -105,7 +105,7 @@ class Sums(Running):
         return int(self._memory[0])
 
     def _many(self, clean: Floats) -> Floats:
-        """Go past (m,) numbers; return what the loop writes after each."""
+        """Process (m,) numbers; return what the loop writes after each."""
         out = np.empty((len(clean), *self._width))
         self._run(self._constants, self._memory, clean, out)
         return out
@@ -134,14 +134,14 @@ class Sums(Running):
         """Whether the parts of a memory, of finite numbers, n >= 1, agree with each other."""
 
     def _derive(self, memory: Floats) -> None:
-        """Fill what a memory holds beside its parts."""
+        """Compute the derived part of a memory."""
 
 
 # ---------------------------------------------------------------------------- states
 
 
 def checked_state(name: str, state: Any, wanted: State) -> None:
-    """Refuse what is no dict with the keys of `wanted`."""
+    """Refuse anything but a dict with the keys of `wanted`."""
     if not isinstance(state, dict) or state.keys() != wanted.keys():
         found = sorted(map(str, state)) if isinstance(state, dict) else state
         raise ValueError(f"{name} must hold {sorted(wanted)}, got {found!r}")
@@ -176,7 +176,7 @@ def held_sum(name: str, values: Any) -> int:
 
 
 def mergeable(one: Any, other: Any) -> None:
-    """Refuse to merge what is of another kind, or was made with other parameters."""
+    """Refuse to merge objects of different kinds or parameters."""
     if type(other) is not type(one):
         raise TypeError(f"other must be a {type(one).__name__}, to be merged with one, got {other!r}")
     if repr(other) != repr(one):
@@ -189,5 +189,5 @@ def are_whole(values: Floats) -> bool:
 
 
 def close(found: float, computed: float) -> bool:
-    """Whether two numbers agree that were computed from the same ones."""
+    """Whether two numbers agree that should come from the same numbers."""
     return bool(abs(found - computed) <= NEAR * (1 + abs(computed)))

@@ -1,4 +1,4 @@
-"""Scorecards: how predictions of a collection fared, in sums that merge exactly."""
+"""Scorecards: the losses and errors of a collection's predictions, in sums that merge exactly."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultip
 
 
 class Scorecard(Card):
-    """How many predictions with probabilities fared: losses, and whether frequencies lie in the bands claimed.
+    """Scores many probability predictions: losses, and whether frequencies lie in the claimed bands.
 
     Everything is a sum over the predictions, kept without rounding and rounded once when it is read. So scorecards
-    of parts of a collection merge to that of the whole, exactly. What depends on the order of a stream, such as
-    martingales and alarms, is not here: it has no merge.
+    of parts of a collection merge exactly to that of the whole. Results that depend on the order of a stream, such as
+    martingales and alarms, cannot be merged and are not here.
 
-    To keep one, write its `state` as JSON; `restore` of a fresh one takes it back. `venn.save`, for what goes on
-    learning, refuses scorecards.
+    To keep one, write its `state` as JSON; `restore` of a fresh one reads it. `venn.save`, which is for objects that
+    continue to learn, refuses scorecards.
 
-    A description of what happened. Where calibration examples and those scored are exchangeable, each single
-    prediction is valid; frequencies over a collection that shares one calibration set differ from the bands by what
-    that one set errs, beside the noise of the collection.
+    It describes what happened. If calibration and scored examples are exchangeable, each single prediction is valid.
+    Frequencies over a collection that shares one calibration set differ from the bands by the error of that set, and by
+    the noise of the collection.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class Scorecard(Card):
     n : int
         Number of predictions.
     errors : int
-        How many predicted labels were wrong.
+        Number of wrong predicted labels.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -81,21 +81,21 @@ class Scorecard(Card):
     def update_many(
         self, block: ManyMultiprobabilities | ManyClassIntervals | ManyForecasts, codes: Any, times: Any = None
     ) -> None:
-        """Take in n predictions and the labels that came.
+        """Add n predictions and their true labels.
 
         Parameters
         ----------
         block : ManyMultiprobabilities, ManyClassIntervals or ManyForecasts
-            What a predictor's `predict_many` gives.
+            The result of a predictor's `predict_many`.
         codes : (n,) int from 0 to c - 1
             Class codes of the true labels.
         times : (n,) int >= 0, optional
-            How often each prediction came with its label; once by default.
+            How often each prediction occurred with its label; once by default.
 
         Raises
         ------
         TypeError, ValueError
-            They are not that; nothing is taken in.
+            An argument is not as described; nothing is added.
         """
         self._belongs(block, ManyMultiprobabilities, ManyClassIntervals, ManyForecasts)
         n, c = len(block), len(self.classes)
@@ -149,7 +149,7 @@ class Scorecard(Card):
 
     @property
     def errors(self) -> int:
-        """How many predicted labels were wrong."""
+        """Number of wrong predicted labels."""
         return self.n - sum(self._counts["hits"])
 
     @property
@@ -186,7 +186,7 @@ class Scorecard(Card):
     def deviation(self) -> float:
         """How far the accuracy lies outside the mean band of the predicted labels: below it < 0, above > 0, inside 0.
 
-        Validity makes it small, not 0: see the class for what it may be.
+        For valid predictions it is small, not 0: see the class.
         """
         return _outside(self.accuracy, self.lower, self.upper)
 
@@ -199,11 +199,11 @@ class Scorecard(Card):
 
     @property
     def frequencies(self) -> list[dict[str, Any]]:
-        """Of each class, how often it came and the mean band that was claimed for it, as plain data.
+        """For each class, its frequency and the mean band that was claimed for it, as plain data.
 
         With keys label, count, frequency, lower, upper, deviation (how far the frequency is outside the band) and
-        score: the deviation in standard errors of a frequency. Bands by many calibration examples are narrower than
-        that: frequencies of a valid predictor lie outside by chance, in the order of a standard error or two.
+        score: the deviation in standard errors of a frequency. Bands from many calibration examples are narrower than
+        that: frequencies of a valid predictor lie outside by chance, typically by a standard error or two.
         """
         found = []
         for k, (label, came) in enumerate(zip(self.classes, self._counts["labels"], strict=True)):
@@ -226,16 +226,16 @@ class Scorecard(Card):
 
     @property
     def labels_in_band(self) -> int:
-        """Of how many classes the frequency lies in the mean band that was claimed."""
+        """Number of classes whose frequency lies in the mean band that was claimed."""
         return sum(one["deviation"] == 0.0 for one in self.frequencies)
 
     @property
     def reliability(self) -> list[dict[str, float]]:
-        """The bins that are not empty, by the probability of the predicted label, as plain data.
+        """The non-empty bins, by the probability of the predicted label, as plain data.
 
         With keys from_, to, count, confidence (mean probability), accuracy, lower, upper (mean band), deviation
         (how far the accuracy is outside of the band) and score: (hits - sum p) / sqrt(sum p (1 - p)), which is
-        about standard normal where hits are independent and come as forecast; 0 where all were certain and right.
+        about standard normal if hits are independent and as probable as forecast; 0 if all were certain and right.
         """
         ends = [0.0, *self._cuts.tolist(), 1.0]
         found = []
@@ -283,11 +283,11 @@ def _outside(rate: float, lower: float, upper: float) -> float:
 
 
 class SetScorecard(Card):
-    """How many prediction sets fared: errors and sizes at several levels, the criteria of efficiency, p-values.
+    """Scores many prediction sets: errors and sizes at several levels, the criteria of efficiency, p-values.
 
-    As `Scorecard`, sums that merge exactly, kept by `state` and `restore`. Objects of a block are compared with the
-    same examples: each p-value is uniform, those of one block are not independent. Ties are broken by a random number
-    for each object; equal objects share theirs.
+    Like `Scorecard`, it keeps sums that merge exactly, saved by `state` and `restore`. Objects of a block are compared
+    with the same examples: each p-value is uniform, but those of one block are not independent. Ties are broken by a
+    random number for each object; equal objects share theirs.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class SetScorecard(Card):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class SetScorecard(Card):
         super().__init__(classes, {"epsilon": level, "bins": bins}, counted, dict.fromkeys(CRITERIA, 1))
 
     def update_many(self, block: ManyPredictionSets, codes: Any) -> None:
-        """Take in n predictions and the labels that came.
+        """Add n predictions and their true labels.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class SetScorecard(Card):
         Raises
         ------
         TypeError, ValueError
-            They are not that; nothing is taken in.
+            An argument is not as described; nothing is added.
         """
         self._belongs(block, ManyPredictionSets)
         n = len(block)
@@ -361,7 +361,7 @@ class SetScorecard(Card):
 
     @property
     def histogram(self) -> list[int]:
-        """How many p-values of true labels lie in each bin of [0, 1]: as many in each, where predictions are valid."""
+        """Numbers of p-values of true labels in each bin of [0, 1]: about equal if predictions are valid."""
         return list(self._counts["histogram"])
 
     @property

@@ -1,7 +1,7 @@
 """Confidence sequences: bounds for the mean of [0, 1] variables that hold at all times at once.
 
-For instance for the accuracy of a model (x = 1 where it was right) or its mean Brier loss. They may be looked
-at after every step, and one may stop whenever they please.
+For instance for the accuracy of a model (x = 1 if it was right) or its mean Brier loss. You may look at them
+after every step, and stop at any time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _ConfidenceSequence(Sums):
 
     @abstractmethod
     def _bounds(self, parts: dict[str, Floats]) -> tuple[float, float]:
-        """Return the bounds that follow from the other parts of a memory."""
+        """Return the bounds implied by the other parts of a memory."""
 
     @property
     def lower(self) -> float:
@@ -68,15 +68,15 @@ class StitchedBound(_ConfidenceSequence):
     """Bounds for the mean of [0, 1] variables whose conditional means may change, at all times at once.
 
     Theorem. Let m_n = E[x_n | past]. With probability at least 1 - level, (m_1 + ... + m_N) / N lies in
-    [lower, upper] for all N at once. Nothing else is assumed: so it holds for the accuracy of a model that goes
-    on learning. As that average moves, the bounds are not intersected over time.
+    [lower, upper] for all N at once. Nothing else is assumed, so it holds for the accuracy of a model that continues
+    to learn. As that average moves, the bounds are not intersected over time.
 
     The half width is sqrt(v ln ln v) / N in order of magnitude, stitched from bounds over epochs that double.
 
     Parameters
     ----------
     level : float in (0, 1), default 0.05
-        Chance that the mean is ever outside, both sides together.
+        Probability that the mean is ever outside, both sides together.
     empirical : bool, default False
         False: v = N / 4, the largest it can be. True: v = sum (x_n - mean of those before)^2, as observed, at the
         price of a larger constant (an empirical Bernstein bound): narrower in the long run where the variance is
@@ -85,7 +85,7 @@ class StitchedBound(_ConfidenceSequence):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or a number is not in [0, 1]; the bounds are unchanged.
+        A parameter is not as described, or a number is not in [0, 1]; the bounds are unchanged.
 
     References
     ----------
@@ -108,7 +108,7 @@ class StitchedBound(_ConfidenceSequence):
 
     @property
     def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
+        """One sentence: the theorem and its condition."""
         return (
             "Theorem: the average of the conditional means up to now lies between the bounds at all steps at once "
             f"with probability at least {1 - self.level:g}."
@@ -125,7 +125,7 @@ class _OfConstantMean(_ConfidenceSequence):
 
     @property
     def statement(self) -> str:
-        """One sentence: what is a theorem, and when."""
+        """One sentence: the theorem and its condition."""
         return (
             "Theorem: a conditional mean that is the same at every step lies between the bounds at all steps at once "
             f"with probability at least {1 - self.level:g}."
@@ -137,18 +137,18 @@ class EmpiricalBernstein(_OfConstantMean):
     """Bounds for the constant mean of [0, 1] variables, as narrow as their variance allows, at all times at once.
 
     Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
-    with probability at least 1 - level. (If it changes, the bounds are for an average of the conditional means
-    with the weights of the bets.) They are not intersected over time; intersecting them keeps the theorem.
+    with probability at least 1 - level. (If it changes, the bounds are for an average of the conditional means,
+    weighted by the bets.) They are not intersected over time; intersecting them keeps the theorem.
 
     Parameters
     ----------
     level : float in (0, 1), default 0.05
-        Chance that the mean is ever outside, both sides together.
+        Probability that the mean is ever outside, both sides together.
 
     Raises
     ------
     TypeError, ValueError
-        `level` is not that, or a number is not in [0, 1]; the bounds are unchanged.
+        `level` is not as described, or a number is not in [0, 1]; the bounds are unchanged.
 
     References
     ----------
@@ -178,32 +178,32 @@ class EmpiricalBernstein(_OfConstantMean):
 
 @saved
 class BettingBound(_OfConstantMean):
-    """Bounds for the constant mean of [0, 1] variables: candidates against which betting made no fortune.
+    """Bounds for the constant mean of [0, 1] variables: the candidates that betting has not refuted.
 
     Theorem. If E[x_n | past] is the same number at every step, it lies in [lower, upper] at all steps at once
     with probability at least 1 - level. The bounds are not intersected over time; intersecting keeps the theorem.
 
     Against each candidate m two gamblers bet with capital ½ each, one that the mean is larger and one that it is
-    smaller; m is refused when either has 1 / level. The capital of the first falls with m and that of the
-    second rises, so what is not refused is an interval, and a grid of candidates encloses it: `lower` is the
+    smaller; m is refused when either reaches 1 / level. The capital of the first falls with m and that of the
+    second rises, so the remaining candidates are an interval, and a grid of candidates encloses it: `lower` is the
     largest refused candidate from below, `upper` the smallest from above (0 and 1 where none is). The bounds are
     therefore valid whatever the grid, and each is at most one cell wider than with all real candidates. Cells are
     cut at m = sin^2(pi k / (2 cells)): their width, about pi sqrt(m (1 - m)) / cells, shrinks near 0 and 1 as
     the bounds do. Memory is constant, a few numbers for each candidate.
 
-    Should the conditional mean change, every candidate may be refused; `lower` may then exceed `upper`.
+    If the conditional mean changes, every candidate may be refused; `lower` may then exceed `upper`.
 
     Parameters
     ----------
     level : float in (0, 1), default 0.05
-        Chance that the mean is ever outside, both sides together.
+        Probability that the mean is ever outside, both sides together.
     cells : int >= 2, default 1000
         Cells of the grid; time and memory are proportional to it.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that, or a number is not in [0, 1]; the bounds are unchanged.
+        A parameter is not as described, or a number is not in [0, 1]; the bounds are unchanged.
 
     References
     ----------

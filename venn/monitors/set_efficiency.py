@@ -1,4 +1,4 @@
-"""How much prediction sets say: the ten criteria of efficiency, smaller always being better."""
+"""Efficiency of prediction sets: ten criteria, for each of which smaller is better."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Efficiency:
     Six are prior: they need no labels. Four are observed: only false labels count. Five depend on a
     significance level epsilon, by the set of labels of p-value above it; the other five on the p-values alone.
 
-    A criterion is conditionally proper if it rewards knowledge of the distribution: with the distribution known and
-    examples without end, ranking labels by their conditional probabilities given the object is then optimal.
+    A criterion is conditionally proper if it rewards knowledge of the distribution: if the distribution is known and
+    there are unlimited examples, ranking labels by their conditional probabilities given the object is then optimal.
     That is a theorem for `sum_of_p_values`, `size`, `observed_fuzziness` and `observed_excess`; not for the
-    other six, which some other ranking may make smaller where there are more than two classes. With two classes
+    other six, which another ranking may make smaller if there are more than two classes. With two classes
     U is F, M is E, OU is OF and OM is OE.
 
     Attributes
@@ -47,9 +47,9 @@ class Efficiency:
     unconfidence: Floats
     """U: second largest p-value, one minus the confidence."""
     fuzziness: Floats
-    """F: sum of the p-values but for the largest."""
+    """F: sum of all p-values except the largest."""
     multiple: Floats
-    """M: 1 where the set has more than one label, else 0."""
+    """M: 1 if the set has more than one label, else 0."""
     excess: Floats
     """E: number of labels in the set beyond the first; 0 for an empty set."""
     observed_unconfidence: Floats
@@ -57,7 +57,7 @@ class Efficiency:
     observed_fuzziness: Floats
     """OF: sum of the p-values of the false labels. Conditionally proper."""
     observed_multiple: Floats
-    """OM: 1 where the set has a false label, else 0."""
+    """OM: 1 if the set has a false label, else 0."""
     observed_excess: Floats
     """OE: number of false labels in the set. Conditionally proper."""
     epsilon: float
@@ -80,7 +80,7 @@ class Efficiency:
 
     @property
     def totals(self) -> EfficiencyTotals:
-        """The sums over the steps, which merge with those of other steps."""
+        """The sums over the steps, which can be merged with those of other steps."""
         return EfficiencyTotals(self.epsilon, len(self), {name: total(getattr(self, name)) for name in CRITERIA})
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class EfficiencyTotals:
     n : int >= 0, default 0
         Number of steps.
     sums : dict of str to int, optional
-        Of the criteria, in units of 2^-1074; by default those of no step.
+        Of the criteria, in units of 2^-1074; by default all 0.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class EfficiencyTotals:
         Raises
         ------
         TypeError, ValueError
-            `other` is no such object, or of sets at another level.
+            `other` is of another type, or of sets at another level.
         """
         if not isinstance(other, EfficiencyTotals):
             raise TypeError(f"other must be an EfficiencyTotals, to be merged with one, got {other!r}")
@@ -151,7 +151,7 @@ class EfficiencyTotals:
 
 
 def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
-    """Return the ten criteria of efficiency at every step; of a prefix or window, pass its slice.
+    """Return the ten criteria of efficiency at every step; for a prefix or window, pass its slice.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
     Raises
     ------
     ValueError, TypeError
-        An argument is not that.
+        An argument is not as described.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def efficiency(p_values: Any, truth: Any, epsilon: float = 0.05) -> Efficiency:
         sum_of_p_values=p.sum(axis=1),
         size=size.astype(np.float64),
         unconfidence=top_two[:, 0].copy(),
-        # Not the sum less the largest: that could fall below 0 by rounding.
+        # Not the sum minus the largest: that could fall below 0 by rounding.
         fuzziness=np.partition(p, -1, axis=1)[:, :-1].sum(axis=1),
         multiple=(size > 1).astype(np.float64),
         excess=np.maximum(size - 1, 0).astype(np.float64),

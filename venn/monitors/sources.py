@@ -1,4 +1,4 @@
-"""Where the p-values of a monitor come from: events whose probability under the true hypothesis is calibrated."""
+"""Sources of a monitor's p-values: events whose probability under the true hypothesis is calibrated."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from venn.saved import saved
 
 
 class Source(Protocol):
-    """What a monitor asks of a source: p-values that are uniform and independent while all is well."""
+    """What a monitor needs from a source: p-values that are uniform and independent while the claim holds."""
 
     @property
     def name(self) -> str:
-        """In few words, for tables."""
+        """A short name, for tables."""
 
     @property
     def of_event(self) -> bool:
-        """Whether they are those of an event, whose deviations have a band."""
+        """Whether the p-values belong to an event, whose deviations have a band."""
 
     def suits(self, kind: str, guaranteed: str) -> bool:
-        """Whether the p-values are a theorem for predictions of this kind and guarantee."""
+        """Whether a theorem makes the p-values uniform for predictions of this kind and guarantee."""
 
     def read(self, steps: Outcomes, tau: Any) -> tuple[Any, Any]:
         """Return the p-value of one step, or those of n, and the deviations.
 
         `tau` is uniform random and breaks ties. A deviation is 1{event} minus the event's probability under the true
-        hypothesis; None where there is no event.
+        hypothesis; None if there is no event.
         """
 
 
 class Event(Parameters):
     """Base of sources that look at one event, such as "the predicted label is right".
 
-    Let P be the event's probability under the true hypothesis. The p-value is tau (1 - P) if the
-    event did not happen and (1 - P) + tau P if it did. A small one speaks for an event that failed though it was
-    likely, so many small ones for too many failures.
+    Let P be the event's probability under the true hypothesis. The p-value is tau (1 - P) if the event did not
+    happen and (1 - P) + tau P if it did. A small p-value means that a likely event failed; many small ones mean too
+    many failures.
 
-    Theorem. The p-value is the smoothed conformal p-value of the example among those of its category,
-    nonconformity being the event's failure; which event it is must follow from the category and the bag, labels
+    Theorem. The p-value is the smoothed conformal p-value of the example among those of its category, where
+    nonconformity is the event's failure. The choice of the event must follow from the category and the bag, labels
     included, as the row of the true label does. So while the examples are exchangeable the p-values of successive
     steps are independent and uniform, and every test martingale on them is valid at all times: for transductive
-    predictors, and for inductive ones by a schedule that is exact "online". By other schedules each is uniform by
-    itself.
+    predictors, and for inductive ones with a schedule that is exact "online". With other schedules each p-value is
+    uniform by itself.
     """
 
     name = "event"
@@ -58,17 +58,17 @@ class Event(Parameters):
         """Return the p-value of one step, or those of n, and the deviations."""
         happened, probability = self.event(steps)
         missed = 1.0 - probability
-        missed *= missed > 0.0  # sums of probabilities may be above 1 in their last bits
+        missed *= missed > 0.0  # sums of probabilities may exceed 1 in their last bits
         p = happened * missed + tau * (happened * (1.0 - missed) + (1 - happened) * missed)
         return p, happened - (1.0 - missed)
 
 
 @saved
 class PredictedLabel(Event):
-    """The event "the predicted label is the true one", where that label is guaranteed.
+    """The event "the predicted label is the true one", for predictions that guarantee the label.
 
-    A theorem for a `Multiprobability` that says "predicted label": there the label is known from the
-    category alone. For other rules it is not, and a monitor refuses it.
+    A theorem for a `Multiprobability` that guarantees the "predicted label": there the label follows from the
+    category alone. With other rules it does not, and a monitor refuses it.
 
     Examples
     --------
@@ -112,12 +112,12 @@ class RealisedRow(Event):
 
 @saved
 class OneClass(Event):
-    """The event "the label is class k", or its opposite where that is likelier under the true hypothesis.
+    """The event "the label is class k", or its opposite if that is likelier under the true hypothesis.
 
-    A theorem for every `Multiprobability` of a valid Venn predictor and for `ClassIntervals`. Which of the two
-    events it is follows from the row of the true label, as its probability does, so the p-values stay independent and
-    uniform; and what is unlikely always has a small one. With "the label is class k" throughout, labels that are
-    exchanged make small and large p-values in equal numbers, which few martingales bet on.
+    A theorem for every `Multiprobability` of a valid Venn predictor and for `ClassIntervals`. The row of the true
+    label determines which of the two events is used, and its probability, so the p-values stay independent and
+    uniform; and unlikely outcomes always have small p-values. If "the label is class k" were always used, exchanged
+    labels would give small and large p-values in equal numbers, on which few martingales bet.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class OneClass(Event):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """In few words, for tables."""
+        """A short name, for tables."""
         return f"class {self.label!r}"
 
     def suits(self, kind: str, guaranteed: str) -> bool:
@@ -157,8 +157,9 @@ class OneClass(Event):
 class TrueLabel(Parameters):
     """The smoothed p-value of the true label, by a conformal predictor.
 
-    A theorem for every `PredictionSet` that says "error rate", by a predictor that is exact online: transductive, or
-    inductive by such a schedule. By other schedules each p-value is uniform, but they depend on each other.
+    A theorem for every `PredictionSet` that guarantees the "error rate", if the predictor is exact online:
+    transductive, or inductive with such a schedule. With other schedules each p-value is uniform, but they depend on
+    each other.
 
     Examples
     --------
@@ -174,7 +175,7 @@ class TrueLabel(Parameters):
         return guaranteed == ERROR_RATE
 
     def read(self, steps: Outcomes, tau: Any) -> tuple[Any, None]:
-        """Return the p-values as they are, for `tau` is in them already; there is no event."""
+        """Return the p-values unchanged, as they include `tau` already; there is no event."""
         return steps.probability, None
 
 

@@ -1,9 +1,9 @@
-"""Sums without rounding, so that sums of parts add up to the sum of the whole, to the last bit.
+"""Sums without rounding, so that sums of parts add up exactly to the sum of the whole.
 
-Addition of floating-point numbers is not associative: parts added in another order or grouping differ in the last
-bits, and what differs in the last bits cannot be compared. Every floating-point number is a whole number of units of
-2^-1074. So a sum is kept as that whole number, a Python integer; sums merge by `+`, and 0 is the empty one. It is
-rounded once, when it is read.
+Addition of floating-point numbers is not associative: in another order or grouping the last bits differ, and then
+results cannot be compared exactly. Every floating-point number is a whole number of units of 2^-1074. So a sum is
+kept as that whole number, a Python integer; sums merge by `+`, and 0 is the empty sum. It is rounded once, when it
+is read.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ def total(values: Any) -> int:
 
 
 def rounded(sum_: int, count: int = 1) -> float:
-    """Return a sum in units of 2^-1074, divided by a count >= 1: the floating-point number nearest to the quotient."""
+    """Return a sum in units of 2^-1074, divided by a count >= 1 and rounded to the nearest floating-point number."""
     return sum_ / (count << SMALLEST)
 
 
 def means(sums: list[int], counts: Any) -> Floats:
-    """Return (g,) the means of groups, by their sums in units of 2^-1074 and (g,) counts >= 1, or one count of all."""
+    """Return (g,) the means of groups from their sums in units of 2^-1074 and (g,) counts >= 1, or one for all."""
     each: NDArray[Any] = np.broadcast_to(counts, len(sums))
     return np.array([rounded(s, int(n)) for s, n in zip(sums, each.tolist(), strict=True)], np.float64)
 
 
 def terms(sum_: int) -> list[float]:
-    """Return the sum as numbers that add up to it exactly: its rounding, that of the rest, and so on."""
+    """Return numbers that add up exactly to the sum: its rounding, the rounding of the rest, and so on."""
     parts = []
     while sum_:
         parts.append(rounded(sum_))

@@ -1,4 +1,4 @@
-"""Measures of nonconformity: how strange each example is among all, and the new example's rank by that."""
+"""Nonconformity measures: how strange each example is among all, and the new example's rank."""
 
 import lazy_loader
 

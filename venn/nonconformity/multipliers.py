@@ -1,4 +1,4 @@
-"""Nonconformity by Lagrange multipliers: what each machine knows beside its scores."""
+"""Nonconformity by Lagrange multipliers, which a machine has besides its scores."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from venn.saved import saved
 
 @saved
 class Multiplier(Parameters):
-    """The Lagrange multiplier of the example in the machine of its own class: the push that it takes to fit it.
+    """The Lagrange multiplier of the example in the machine of its own class: how hard the machine is pushed to fit it.
 
-    For `OneVsAllSVM` 0 beyond the margin, C where the margin is violated, between them on it. So most examples tie:
-    smoothed p-values. With f the score by the own machine, the multiplier is C (t - f) t = C (1 - f) for
-    `LeastSquaresSVM`, which may be negative, and C / (1 + e^f), C times the probability that the machine denies the own
-    class, for `KernelLogisticRegression`. 0 where all examples are of one class. Multipliers are compared in
-    units of C, on the grid of 1e-6.
+    For `OneVsAllSVM` it is 0 beyond the margin, C where the margin is violated, and between them on it. So most
+    examples tie: use smoothed p-values. With f the score by the own machine, the multiplier is C (t - f) t = C (1 - f)
+    for `LeastSquaresSVM`, which may be negative, and C / (1 + e^f), C times the probability that the machine gives to
+    the other classes, for `KernelLogisticRegression`. It is 0 where all examples are of one class. Multipliers are
+    compared in units of C, on the grid of 1e-6.
 
-    There is no deleted form beside it: the multiplier that an example gets on joining the bag without it is its
-    multiplier in the bag.
+    There is no deleted form: an example that joins the bag without it gets the same multiplier that it has in the
+    whole bag.
 
     Raises
     ------
     TypeError
         By predictors, for a machine without multipliers.
     ValueError
-        By predictors, for `OneVsAllSVM` with a `Linear` or `Polynomial` kernel: there the scores determine the
-        multipliers no more once the objects on the margin are linearly dependent, and which of the solutions is
-        found depends on the order of the examples. A kernel of your own must be strictly positive definite. For
-        classes of unequal weights.
+        By predictors, for `OneVsAllSVM` with a `Linear` or `Polynomial` kernel: once the objects on the margin are
+        linearly dependent, the scores no longer determine the multipliers, and which solution is found depends on the
+        order of the examples. A kernel of your own must be strictly positive definite. Also for classes of unequal
+        weights.
 
     Notes
     -----
@@ -58,10 +58,10 @@ class Multiplier(Parameters):
       others carry at most N, and b / C = P where f < -1, for the others carry nothing; so b / C + N >= P.
 
     How equal examples, of one object and class, share the sum is not determined; here each has 1 / P of it. That
-    is a function of bag and example which treats all examples alike.
+    is a function of bag and example that treats all examples alike.
 
-    On the margin multipliers are as exact as the kernel matrix there is well-conditioned. A very flat RBF on few
-    features is not, and near ties may then hang on rounding; `Margin` has no such trouble.
+    On the margin multipliers are only as exact as the kernel matrix there is well-conditioned. A very flat RBF on few
+    features is not, and near ties may then depend on rounding; `Margin` has no such trouble.
 
     References
     ----------
@@ -82,12 +82,12 @@ class Multiplier(Parameters):
     deleted = False
 
     def check_machine(self, machine: Machine) -> None:
-        """Raise where the machine has no multipliers, or none that are unique."""
+        """Raise unless the machine has unique multipliers."""
         alone = inside(machine)
         if not isinstance(alone, OneVsAllSVM | LeastSquaresSVM | KernelLogisticRegression):
             raise TypeError(
                 "machine must have Lagrange multipliers, as OneVsAllSVM, LeastSquaresSVM and KernelLogisticRegression "
-                f"have, for {self!r}, got {machine!r}: Margin() goes with every machine"
+                f"have, for {self!r}, got {machine!r}: Margin() works with every machine"
             )
         if isinstance(alone, OneVsAllSVM) and isinstance(alone.kernel, Linear | Polynomial):
             raise ValueError(
@@ -105,8 +105,8 @@ class Multiplier(Parameters):
 class OwnMultipliers(NamedTuple):
     """Multipliers in units of C times the weight, by distinct example."""
 
-    of_not: Floats  #: (m,) where the new example is supposed not of the example's class
-    of: Floats  #: (m,) where it is
+    of_not: Floats  #: (m,) if the new example is supposed to be of another class
+    of: Floats  #: (m,) if it is supposed to be of the example's class
     of_test: Floats  #: (c,) of the new example as each class
     codes: Integers  #: (m,)
     weights: Integers  #: (m,)
@@ -132,7 +132,7 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
 
     of_class = mass[codes, objects]
     others = total[objects] - of_class
-    here = new * (objects == p)  # the new example stands here, with the class or the others
+    here = new * (objects == p)  # the new example is here, in the class or among the others
     return OwnMultipliers(
         share(negative[codes, objects], of_class, others + here),
         share(positive[codes, objects], of_class + here, others),
@@ -151,7 +151,7 @@ def _of_squared_loss(answer: LeastSquaresHypotheses) -> OwnMultipliers:
 def _of_logistic_loss(answer: LogisticHypotheses) -> OwnMultipliers:
     own = _of_own_scores(answer, lambda f: expit(-f))
     sizes = np.bincount(own.codes, own.weights, len(own.of_test))
-    only = sizes == sizes.sum()  # nothing has to be pushed where the new example is of the only class, too
+    only = sizes == sizes.sum()  # no force is needed if the new example is of the only class, too
     own.of[only[own.codes]] = 0.0
     own.of_test[only] = 0.0
     return own

@@ -1,4 +1,4 @@
-"""Measures of nonconformity that are functions of the scores, and the new example's rank by them."""
+"""Nonconformity measures that are functions of the scores, and the new example's rank by them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from venn.taxonomies.scores import on_grid
 
 
 class Ranks(NamedTuple):
-    """The new example's nonconformity among those of all, under every hypothesis.
+    """The rank of the new example's nonconformity among all, under every hypothesis.
 
     Row j supposes that the new label is class j. Column y counts examples of class y, the new one included,
     as one of class j. Nonconformity is compared on a grid of 1e-6.
@@ -32,7 +32,7 @@ class Ranks(NamedTuple):
 
 
 class Measure(Protocol):
-    """What a conformal predictor asks of a nonconformity measure."""
+    """What a conformal predictor needs from a nonconformity measure."""
 
     @property
     def deleted(self) -> bool:
@@ -42,7 +42,7 @@ class Measure(Protocol):
         """Rank the new example among all, under every hypothesis about its label."""
 
     def check_machine(self, machine: Machine) -> None:
-        """Raise where the measure cannot be had from the machine; a predictor asks once, when it is made."""
+        """Raise if the machine does not provide what the measure needs; a predictor calls this once, when made."""
 
 
 def checked_measure(measure: Any) -> Measure:
@@ -57,7 +57,7 @@ def checked_measure(measure: Any) -> Measure:
 
 
 class ByScores(Parameters):
-    """Base of measures that are functions of the scores and the labels.
+    """Base of nonconformity measures that are functions of the scores and the labels.
 
     A subclass gives `values(scores, codes)`, which must treat all rows alike: permuting the rows permutes the
     values. That alone makes conformal predictors valid; a good measure makes their sets small.
@@ -65,15 +65,15 @@ class ByScores(Parameters):
     Attributes
     ----------
     deleted : bool, default True
-        Read the score of each example by the machines without it, not those of training: a flexible machine fits
-        whatever label is supposed, and then no label looks strange.
+        Read the score of each example by the machines without it, not training scores: a flexible machine fits
+        any supposed label, and then no label looks strange.
     pointwise : bool, default False
-        The value of an example depends on its own scores and label alone. A subclass of which that is
+        The value of an example depends on its own scores and label alone. A subclass for which this is
         true may say so: equal examples are then valued once, and the inductive predictor can use it.
 
     Examples
     --------
-    The probability that softmax denies the own class:
+    The probability that softmax gives to the other classes:
 
     >>> class Denied(ByScores):
     ...     pointwise = True
@@ -95,7 +95,7 @@ class ByScores(Parameters):
     pointwise: bool = False
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
-        """Return the (n,) nonconformity, larger where stranger; infinite ones will do, NaN will not.
+        """Return the (n,) nonconformity, larger where stranger; may be infinite, not NaN.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class ByScores(Parameters):
         raise NotImplementedError
 
     def checked_values(self, scores: Floats, codes: Integers) -> Floats:
-        """Return the (n,) values, NaN among them or not.
+        """Return the (n,) values, of the right shape; may hold NaN.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class ByScores(Parameters):
         return under_each(hypotheses.tables(self.deleted), self.rank_table)
 
     def rank_table(self, table: ScoreTable) -> Ranks:
-        """Rank the new example by the scores in a table, be they of training or deleted."""
+        """Rank the new example by the scores in a table, training or deleted ones."""
         c, m = len(table.negative), len(table.labels)
         ranks = Ranks(*start_counts(c, table.labels, table.weights))
         columns = np.append(np.arange(m), table.test)
@@ -163,7 +163,7 @@ class ByScores(Parameters):
 
 
 class BesideRivals(ByScores):
-    """Base of `Margin` and `DistanceRatio`: the own score beside the best of the other classes, by a compiled path."""
+    """Base of `Margin` and `DistanceRatio`: the own score against the best of the other classes, compiled."""
 
     pointwise = True
     _ratio: bool
@@ -173,7 +173,7 @@ class BesideRivals(ByScores):
         self.deleted = flag("deleted", deleted)
 
     def _check_table(self, table: ScoreTable) -> None:
-        """Raise where the measure is not for such scores."""
+        """Raise if the measure cannot use such scores."""
 
     def rank_table(self, table: ScoreTable) -> Ranks:
         """Rank the new example by the compiled path: the scores of a hypothesis are never gathered."""
@@ -187,10 +187,10 @@ class BesideRivals(ByScores):
 
 @saved
 class Margin(BesideRivals):
-    """How far the best of the other classes' scores is above that of the own class.
+    """How far the best score of the other classes is above the score of the own class.
 
     A_i = max over k != y_i of s_k(x_i), less s_{y_i}(x_i). All machines are trained on the whole bag, so the
-    measure treats all examples alike, whatever their labels. A step costs O(n c) beside the machine.
+    measure treats all examples alike, whatever their labels. A step costs O(n c) in addition to the machine's.
 
     Parameters
     ----------
@@ -222,20 +222,20 @@ class Margin(BesideRivals):
 class DistanceRatio(BesideRivals):
     """Distance to the own class over the least distance to another class, for machines whose scores are distances.
 
-    A_i = s_{y_i}(x_i) / max over k != y_i of s_k(x_i), the scores being distances with a minus sign, as of
-    `NearestCentroid`. 1 where both distances are 0, or both infinite.
+    A_i = s_{y_i}(x_i) / max over k != y_i of s_k(x_i), where scores are distances with a minus sign, as in
+    `NearestCentroid`. The ratio is 1 if both distances are 0, or both infinite.
 
     Parameters
     ----------
     deleted : bool, default True
-        Use the distance of each example from the others; otherwise it may stand beside itself, at distance 0.
+        Use the distance of each example from the others; otherwise its distance from itself, 0, may count.
 
     Raises
     ------
     TypeError
-        By predictors, for a machine here whose scores are no distances.
+        By predictors, for one of our machines whose scores are not distances.
     ValueError
-        By predictions, for scores above 0.
+        By `predict_one`, for scores above 0.
 
     References
     ----------
@@ -250,11 +250,11 @@ class DistanceRatio(BesideRivals):
     _ratio = True
 
     def check_machine(self, machine: Machine) -> None:
-        """Raise where scores are known to be no distances; others show by their sign."""
+        """Raise if scores are known not to be distances; others are found out by their sign."""
         if isinstance(inside(machine), OneVsAllSVM | LeastSquaresSVM | NearestNeighbours):
             raise TypeError(
                 "machine must have distances for scores, as NearestCentroid and NeighbourDistances have, for "
-                f"{self!r}, got {machine!r}: Margin() goes with every machine"
+                f"{self!r}, got {machine!r}: Margin() works with every machine"
             )
 
     def _check(self, largest: float) -> None:
@@ -271,7 +271,7 @@ class DistanceRatio(BesideRivals):
         """Return the (n,) ratios of the own distance and the least other one, in [0, inf]."""
         self._check(scores.max(initial=-np.inf))
         own, rival = own_and_rival(scores, codes)
-        # One distance for both first: neither 0 / 0 nor inf / inf is computed. Beyond the largest number: infinite.
+        # First make equal distances both 1: neither 0 / 0 nor inf / inf is computed. Overflow gives infinity.
         with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.where(own == rival, 1.0, own) / np.where(own == rival, 1.0, np.abs(rival))
         return np.abs(values)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.online import archive
-from venn.online.forms import form_named, form_of
 from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
 
 FORMAT = "venn checkpoint"
@@ -271,14 +270,13 @@ class Packer:
             return {"array": name}
         if isinstance(thing, np.random.Generator):
             thing = Generator(thing)
-        form = form_of(thing)
-        if form is None and not is_saved(thing):
+        if not is_saved(thing):
             what = "a function" if callable(thing) and hasattr(thing, "__code__") else f"a {type(thing).__name__}"
             raise TypeError(
                 f"{where} must be of a class of this package, or plain data, for a checkpoint holds no code; "
                 f"got {what}: {thing!r}"
             )
-        parameters, state = (form.parameters(thing), form.state(thing)) if form is not None else taken_apart(thing)
+        parameters, state = taken_apart(thing)
         foreign = getattr(thing, "foreign", ())
         described: dict[str, Any] = {"class": type(thing).__name__}
         for part, values in (("parameters", parameters), ("state", state)):
@@ -326,9 +324,8 @@ class Unpacker:
         if not isinstance(described, dict) or described.keys() != {"class", "parameters", "state"}:
             raise ValueError(f"object {number} is not described by class, parameters and state")
         name = described["class"]
-        form = form_named(name)
         kind: Any = kind_named(name) if isinstance(name, str) else None
-        if form is None and kind is None:
+        if kind is None:
             raise ValueError(f"object {number} is of a class that this program does not know, {name!r}")
         foreign = getattr(kind, "foreign", ())
         parts = []
@@ -342,12 +339,8 @@ class Unpacker:
                 }
             )
         try:
-            if form is not None:
-                thing = form.make(parts[0])
-                form.give(thing, parts[1])
-            else:
-                self._check_sizes(kind, parts[0])
-                thing = made_again(kind, *parts)
+            self._check_sizes(kind, parts[0])
+            thing = made_again(kind, *parts)
         except Exception as error:
             raise ValueError(f"object {number}, {name}: {error or type(error).__name__}") from error
         return thing.generator if isinstance(thing, Generator) else thing

@@ -19,12 +19,13 @@ from venn.online import checkpoint
 from venn.online.bulletin import Bulletin
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, Question, checked_id
-from venn.online.panel import Panel, Predictor
+from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.restart import go_on, plain
 from venn.online.run import REFUSALS, Run, Waiting
 from venn.online.watch import read_record
 from venn.prediction import Label
+from venn.predictors.learning import Predictor
 
 PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
@@ -280,13 +281,13 @@ class Online:
         waiting = self._find(id)
         run, journal = self._run, self.journal
         with self._trying():
-            run.panel.check(waiting.x, y)
+            noted = run.panel.note(waiting.x, y)
             current = run.as_of_now(waiting)
         now = time.time()
         with self._happening():
             if journal is not None:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
-            rung, failure = run.learn(id, y, current, now)
+            rung, failure = run.learn(id, y, current, now, noted)
         if journal is not None:
             self._bulletin.note(run.answered, now, rung, run.told, run.monitors)
             self._publish(journal, now)

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from venn.labels import HasLabels, label_space
+from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
+from venn.predictors.learning import Predictor, checked_predictor, teach_all
 from venn.saved import Saved, saved
-
-
-@runtime_checkable
-class Predictor(Protocol):
-    """What the loop asks of a predictor."""
-
-    @property
-    def machine(self) -> Any:
-        """The machine whose answer it reads; None for a predictor that needs none."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The labels, in class order."""
-
-    def predict_one(self, x: Any) -> Prediction:
-        """Say what the label of `x` may be; leaves no trace."""
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the predictor's own state."""
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has already learned."""
 
 
 @saved
@@ -54,17 +34,14 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     Raises
     ------
     TypeError
-        A predictor without a name, a value that is not a predictor, or two different machines that cannot be checked
-        before they learn.
+        A predictor without a name, a value that is not a predictor, or a machine without `check`.
     ValueError
         No predictor, one predictor under two names, or classes that differ.
 
     Notes
     -----
-    An example that is refused leaves every machine and predictor as it was. To that end a machine or
-    predictor may offer ``check(x, y)``, which raises what learning would raise and changes nothing;
-    all checks come before anything learns. One machine without a check may stand in a panel: it
-    learns first, and its own refusal changes nothing.
+    An example that is refused leaves every machine and predictor as it was: all that can refuse, a machine's `check`
+    and a predictor's `note`, comes before anything learns, and several machines solve before any learns.
 
     Examples
     --------
@@ -72,15 +49,15 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
 
     >>> import numpy as np
     >>> from venn.prediction import Forecast
-    >>> class Frequencies:
-    ...     machine, classes = None, ("no", "yes")
+    >>> from venn.predictors import Predictor
+    >>> class Frequencies(Predictor):
+    ...     classes = ("no", "yes")
     ...     def __init__(self):
     ...         self.counts = np.ones(2)
     ...     def predict_one(self, x):
     ...         return Forecast(self.counts / self.counts.sum(), self.classes)
-    ...     def after_learning(self, x, y):
+    ...     def after_learning(self, x, y, noted=None):
     ...         self.counts[self.classes.index(y)] += 1
-    ...     learn_one = after_learning
     >>> panel = Panel(frequencies=Frequencies())
     >>> panel.learn_one([0.0], "yes")
     >>> panel.predict_one([0.0])
@@ -93,19 +70,17 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         if not predictors:
             raise ValueError("a panel needs at least one predictor, got none")
         for name, predictor in predictors.items():
-            if isinstance(predictor, type) or not isinstance(predictor, Predictor):
-                raise TypeError(
-                    f"{name} must be a predictor (machine, classes, predict_one, learn_one, after_learning), "
-                    f"got {predictor!r}"
-                )
+            checked_predictor(predictor, name)
+            if predictor.machine is not None and not has_methods(predictor.machine, "check", "learn_one"):
+                raise TypeError(f"{name} must read a machine with check and learn_one, got {predictor.machine!r}")
         first, *others = predictors
         self.space = label_space(tuple(predictors[first].classes))
         seen = {id(predictors[first]): first}
         for name in others:
-            if label_space(tuple(predictors[name].classes)) != self.space:
-                classes = self.classes, tuple(predictors[name].classes)
+            classes = tuple(predictors[name].classes)
+            if classes != self.classes:
                 raise ValueError(
-                    f"predictors must have the same classes, got {classes[0]!r} in {first} and {classes[1]!r} in {name}"
+                    f"predictors must have the same classes, got {self.classes!r} in {first} and {classes!r} in {name}"
                 )
             twin = seen.setdefault(id(predictors[name]), name)
             if twin != name:
@@ -115,19 +90,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         for predictor in predictors.values():
             if predictor.machine is not None and not any(predictor.machine is m for m in machines):
                 machines.append(predictor.machine)
-        machines.sort(key=lambda machine: hasattr(machine, "check"))
-        if len(machines) > 1 and not hasattr(machines[1], "check"):
-            raise TypeError(
-                "of several machines in one panel all but one must have check(x, y), "
-                f"got {machines[0]!r} and {machines[1]!r} without"
-            )
         self._machines = machines
-        checks: list[Callable[[Any, Label], object]] = [
-            part.check for part in (*machines, *predictors.values()) if hasattr(part, "check")
-        ]
-        # A machine that alone can refuse does so as it learns, before anything has changed.
-        alone = len(machines) == 1 and len(checks) == 1 and hasattr(machines[0], "check")
-        self._checks = [] if alone else checks
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -165,19 +128,31 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         """Return the prediction of every predictor by name; nothing is learned."""
         return {name: predictor.predict_one(x) for name, predictor in self._predictors.items()}
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise before it learns, and learn nothing.
+    def note(self, x: Any, y: Label) -> list[Any]:
+        """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.
 
         All machines solve their problems, so that learning can begin.
         """
-        self.space.check(y)
-        for check in self._checks:
-            check(x, y)
+        noted = self._noted(x, y)
         for machine in self._machines:
             machine.hypotheses(x)
+        return noted
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def _noted(self, x: Any, y: Label) -> list[Any]:
+        self.space.check(y)
+        for machine in self._machines:
+            machine.check(x, y)
+        return [predictor.note(x, y) for predictor in self._predictors.values()]
+
+    def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
+
+        Parameters
+        ----------
+        x : object
+        y : one of `classes`
+        noted : optional
+            What `note(x, y)` has just returned.
 
         Raises
         ------
@@ -187,21 +162,9 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
-        self.space.check(y)
-        for check in self._checks:
-            check(x, y)
-        # What can still fail is solving: every machine solves before any learns. One alone solves as it learns.
-        if len(self._machines) > 1:
-            for machine in self._machines:
-                machine.hypotheses(x)
+        # What can still fail is solving: several machines solve before any learns, one alone solves as it learns.
+        if noted is None:
+            noted = self.note(x, y) if len(self._machines) > 1 else self._noted(x, y)
         for machine in self._machines:
             machine.learn_one(x, y)
-        # The machines have learned: a predictor whose own fit fails must not keep the news from the others.
-        failure: Exception | None = None
-        for predictor in self._predictors.values():
-            try:
-                predictor.after_learning(x, y)
-            except Exception as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        teach_all(self._predictors.values(), x, y, noted)

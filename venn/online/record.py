@@ -414,18 +414,18 @@ class Record(HasLabels):
         # Whatever a damaged or hostile archive makes zipfile, numpy or json raise means one thing here.
         with open(path, "rb") as file:
             try:
-                return cls._of(record_file.read(file))
+                saved = record_file.read(file)
+                record = cls(**saved.parameters)
+                record._take_over(saved)
             except Exception as error:
                 raise ValueError(f"{path} is not a readable record: {error}") from error
+        return record
 
-    @classmethod
-    def _of(cls, saved: Saved) -> Record:
-        record = cls(**saved.parameters)
-        record.seconds = saved.seconds
-        for track, held in zip(record._tracks.values(), saved.tracks, strict=True):
+    def _take_over(self, saved: Saved) -> None:
+        self.seconds = saved.seconds
+        for track, held in zip(self._tracks.values(), saved.tracks, strict=True):
             track.restore(held.rows, held.tails, held.kind)
             track.scorer.guaranteed = held.guaranteed
-        record._n = len(saved.truth)
-        if record._n:  # else there is nothing to double
-            record._truth = saved.truth
-        return record
+        self._n = len(saved.truth)
+        if self._n:  # else there is nothing to double
+            self._truth = saved.truth

@@ -43,13 +43,9 @@ def write(path: Path, saved: Saved) -> None:
         "version": VERSION,
         "steps": len(saved.truth),
         **saved.parameters["classes"].header,
-        "names": list(saved.parameters["names"]),
         "kinds": [track.kind for track in saved.tracks],
         "guaranteed": [track.guaranteed for track in saved.tracks],
-        "data": saved.parameters["data"],
-        "shuffle": saved.parameters["shuffle"],
-        "parameters": saved.parameters["parameters"],
-        "clip": saved.parameters["clip"],
+        **{key: saved.parameters[key] for key in ("names", "data", "shuffle", "parameters", "clip")},
         "seconds": saved.seconds,
     }
     if saved.parameters["before"]:  # seldom

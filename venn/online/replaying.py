@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from venn.monitors.monitor import Monitor
-from venn.online.panel import Panel, Predictor
+from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
+from venn.predictors.learning import Predictor
 from venn.show.terminal import Progress
 
 AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on

@@ -85,17 +85,17 @@ class Run:
         return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
 
     def learn(
-        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float
+        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: list[Any]
     ) -> tuple[list[Rung], Exception | None]:
         """Learn the answer to a question; return the alarms, and what failed after all had learned.
 
-        `current` are the predictions `as_of_now`.
+        `current` are the predictions `as_of_now`, `noted` is what the panel has just noted.
         """
         self.mark = time
         waiting = self.waiting[id]
         failure: Exception | None = None
         try:
-            self.panel.learn_one(waiting.x, y)
+            self.panel.learn_one(waiting.x, y, noted)
         except REFUSALS as error:
             failure = error
         del self.waiting[id]

@@ -13,6 +13,7 @@ from venn.labels import LabelSpace
 from venn.machines.machine import grown
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
+from venn.monitors.losses import CLIP
 from venn.monitors.outcomes import Outcomes, outcomes
 from venn.prediction import Floats, Prediction
 
@@ -27,7 +28,7 @@ class Track:
         self._predicted = np.empty(START, space.dtype)
         self._numbers = np.empty((START, WIDTH))
         self._rows = np.empty((START, 0))
-        self._summed, self._sums = 0, np.zeros(0)  # of the first steps, what the kind adds up for `running`
+        self._summed, self._sums = 0, dict[str, float]()  # of the first steps, the sums of what has means
 
     @property
     def kind(self) -> Kind:
@@ -54,9 +55,11 @@ class Track:
 
         Adds up what came since the last call only, for a progress bar asks many times.
         """
-        new = np.array(self.kind.totals(self.outcomes(truth, self._summed)), np.float64)
-        self._sums, self._summed = (self._sums + new if self._summed else new), len(truth)
-        return self.kind.running(*(self._sums / len(truth)).tolist())
+        columns = self.kind.curves(self.outcomes(truth, self._summed), CLIP).columns
+        for name in self.kind.means:
+            self._sums[name] = self._sums.get(name, 0.0) + float(columns[name].sum())
+        self._summed = len(truth)
+        return self.kind.running({name: sum_ / len(truth) for name, sum_ in self._sums.items()})
 
     def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
         """Return the first n steps as the file holds them: (n,) rows and one array of all that stands beside them."""

@@ -1,4 +1,4 @@
-"""Predictors: readers of one machine's answer."""
+"""Predictors: they read one machine's answer and return predictions."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Online balancing: learn few examples of frequent classes, and predict for the stream as it is."""
+"""Online balancing: learn few examples of frequent classes, and still predict for the stream as it is."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from venn.machines.sparse import is_sparse
 from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.priors import PriorShift
 from venn.saved import held_int, saved
 from venn.smoothing import Smoothing
 
-# Not the numbers of a predictor inside with the same seed: what is kept must be independent of what breaks its ties.
-# No seed of a user's is as large.
+# Not the numbers of an inner predictor with the same seed: what is kept must be independent of what breaks its ties.
+# Users' seeds are never this large.
 OFFSET = 1 << 64
 
 
 @saved
-class Balanced(HasLabels, Alone):
+class Balanced(HasLabels, Predictor):
     """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
 
-    An example of class k is kept with probability keep[k], by a coin of its own; otherwise it is dropped for ever: it
-    neither trains nor calibrates, then or later. Kept examples weigh 1 / keep[k], and so does the new one as one of
+    An example of class k is kept with probability keep[k], by its own coin toss; otherwise it is dropped for ever: it
+    never trains or calibrates. Kept examples weigh 1 / keep[k], and so does the new one under the hypothesis of
     class k. So a frequent class costs little memory and time, while predictions are for the stream as it comes.
 
-    Theorem: on exchangeable examples each single prediction is valid, as the predictor's own would be: given which
-    examples were dropped, and those kept and the new one in any order, each of these is the new one with a chance
-    proportional to 1 / keep of its class. It needs that dropped examples never come back, and that coins depend on
-    nothing but the class. What a predictor or its schedule says of many steps together does not hold: all steps between
-    two kept examples are compared with the same ones, and equal objects among them share the random number that breaks
-    ties. Nothing is proved of sums of departures or of errors, and monitors that bet on independent p-values may alarm
-    on valid predictions.
+    Theorem: on exchangeable examples each single prediction is valid, as the predictor's own would be. The reason:
+    given which examples were dropped, and the kept ones and the new one in any order, each of these is the new one with
+    a probability proportional to 1 / keep of its class. The theorem requires that dropped examples never come back, and
+    that coins depend on nothing but the class. Statements of a predictor or its schedule about many steps together do
+    not hold: all steps between two kept examples are compared with the same examples, and equal objects among them
+    share the random number that breaks ties. Nothing is proved of sums of departures or of errors, and monitors that
+    bet on independent p-values may raise alarms on valid predictions.
 
-    Nothing here is said of how well the machine does that learns from balanced examples. Its `class_weights` are its
-    own.
+    This does not say how well a machine does that learns from balanced examples. The machine keeps its own
+    `class_weights`.
 
     Parameters
     ----------
     predictor : TransductiveVenn, InductiveVenn, CrossVenn, Conformal or InductiveConformal
-        One without a `shift` that has learned nothing, or an object with the same method `under`. It stays as it is:
-        one like it learns here, with a machine of its own.
+        It has no `shift` and has learned nothing; or an object with the same method `under`. It does not change: one
+        like it learns here, with a machine of its own.
     keep : sequence of c probabilities in (0, 1], in class order
         Each may be 1 for the rarest class.
     seed : int >= 0, default 0
-        Of the coins, one for each example. It must have nothing to do with how examples came about.
+        Of the coins, one for each example. It must be unrelated to how the examples were made.
 
     Attributes
     ----------
     machine : None
-        No machine that a panel would teach or share: that one would learn dropped examples.
+        There is no machine that a panel may teach or share: it would learn dropped examples.
     predictor : predictor
-        The one that learns what is kept. Not to be taught.
+        The predictor that learns the kept examples. Do not teach it.
     n : int
         Number of examples offered; `predictor` has learned `kept` of them.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Balanced(HasLabels, Alone):
                 f"got {predictor!r}"
             )
         if predictor.shift is not None:
-            raise ValueError(f"predictor must be without a shift, which is 1 / keep here, got {predictor!r}")
+            raise ValueError(f"predictor must be without a shift, since 1 / keep is the shift here, got {predictor!r}")
         if _learned(predictor):
             raise ValueError(
                 f"predictor must have learned nothing, got one of {_learned(predictor)} examples: they were not kept "
@@ -116,7 +116,7 @@ class Balanced(HasLabels, Alone):
         return {"n": self.n, "predictor": self.predictor}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         n, predictor, own = held_int("n", state["n"]), state["predictor"], self.predictor
         if type(predictor) is not type(own) or repr(predictor) != repr(own):
@@ -148,42 +148,37 @@ class Balanced(HasLabels, Alone):
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, kept or not, and learn nothing."""
-        for part in (self.predictor, self.predictor.machine):
-            if hasattr(part, "check"):
-                part.check(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""
+        if self.predictor.machine is not None:
+            self.predictor.machine.check(x, y)
+        noted = self.predictor.note(x, y)
         self.space.check(y)
+        return noted
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, or drop it for ever.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label, also where it would have been dropped; nothing is learned.
         NotConverged
             As by the predictor.
         """
-        self.check(x, y)
         if self._coins.at(self.n) >= self.keep[self.space.encode(y)]:
             self.n += 1
             return
         before = self.kept
         try:
-            self.predictor.learn_one(x, y)
+            if self.predictor.machine is not None:
+                self.predictor.machine.learn_one(x, y)
+            self.predictor.after_learning(x, y, noted)
         finally:
-            self.n += self.kept - before  # what is learned is learned, also when a training failed
+            self.n += self.kept - before  # count what was learned, also when a training failed
 
     # ------------------------------------------------------------------ many examples
 
     def predict_many(self, X: Any) -> Any:
-        """Return predictions for many objects, all from what is known now; leaves no trace.
+        """Return predictions for many objects, all from the present state; leaves no trace.
 
         Parameters
         ----------
@@ -192,9 +187,9 @@ class Balanced(HasLabels, Alone):
         Raises
         ------
         TypeError
-            The predictor is not inductive: `InductiveVenn` and `InductiveConformal` are. So below.
+            The predictor is not inductive, as `InductiveVenn` and `InductiveConformal` are. The same below.
         ValueError, TypeError
-            X is not that.
+            X is not as described.
         """
         return self._inductive().predict_many(X)
 
@@ -234,7 +229,7 @@ class Balanced(HasLabels, Alone):
         Returns
         -------
         block of predictions
-            Row i is what is said of X[i] when the examples before it have been learned or dropped.
+            Row i is the prediction for X[i] after the examples before it have been learned or dropped.
 
         Raises
         ------
@@ -246,7 +241,7 @@ class Balanced(HasLabels, Alone):
         predictor, rows, labels, kept = self._examples(X, y)
         blocks, start = [], 0
         for i in kept.tolist():
-            # From one kept example to the next nothing is learned: all these objects may be asked about at once.
+            # Nothing is learned between two kept examples, so all objects between them may be predicted at once.
             blocks.append(predictor.predict_many(rows[start : i + 1]))
             before = self.kept
             try:
@@ -267,7 +262,7 @@ class Balanced(HasLabels, Alone):
         return self.predictor
 
     def _examples(self, X: Any, y: Any) -> tuple[Inductive[Any], Any, list[Label], Integers]:
-        """Return what learns, rows, labels, and the positions of the examples to be kept; or refuse the examples."""
+        """Return the learner, rows, labels, and positions of the examples to keep; or refuse the examples."""
         predictor = self._inductive()
         predictor.check_many(X, y)
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)

@@ -1,4 +1,4 @@
-"""Predictions for many objects in arrays: what one prediction says of one object."""
+"""Predictions for many objects in arrays: each kind of block does for many what a prediction does for one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from venn.prediction import (
 
 
 class _Block:
-    """What all blocks share: classes, and of each object the predicted one."""
+    """Base of all blocks: the classes, and the predicted class of each object."""
 
     classes: tuple[Label, ...]
 
@@ -79,15 +79,15 @@ class _Bounded(_Block):
 def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
     """Return the label distributions of categories whose examples weigh by class.
 
-    Where a label cannot come, the hypothesis that it has come is false, and its row may be anything. It is made the
-    mean of the others, which moves neither bounds nor the mean of all.
+    A hypothesis is false if its label cannot come, so its row may be anything. It is made the mean of the other rows,
+    which changes neither the bounds nor the mean of all rows.
 
     Parameters
     ----------
     labels : (..., c, c) numbers >= 0
-        Row j: examples of each class in the category of the new one, itself included as one of class j.
+        Row j: examples of each class in the category of the new example, which itself counts as one of class j.
     ratios : (c,) float64 >= 0, some > 0
-        What an example of each class weighs.
+        Weight of an example of each class.
     """
     masses = labels * ratios
     possible = ratios > 0
@@ -95,17 +95,17 @@ def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
     rows: Floats = masses / np.where(totals > 0, totals, 1.0)
     if not possible.all():
         true = rows[..., possible, :]
-        mean = np.clip(true.mean(axis=-2), true.min(axis=-2), true.max(axis=-2))  # means of equals may differ from them
+        mean = np.clip(true.mean(axis=-2), true.min(axis=-2), true.max(axis=-2))  # a mean of equals may differ
         rows[..., ~possible, :] = mean[..., None, :]
     return rows
 
 
 class ManyMultiprobabilities(_Bounded):
-    """Predictions for n objects by counts: what `Multiprobability` says of one, in arrays.
+    """Predictions for n objects by counts: many `Multiprobability` predictions, in arrays.
 
     With m the number of calibration examples in an object's category, row j of its multiprobability is
     (counts + 1{k = j}) / (m + 1), hence the interval of a class is [counts, counts + 1] / (m + 1). With ratios an
-    example of class k counts as ratios[k] of them, the new one too.
+    example of class k, also the new one, counts as ratios[k] examples.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ class ManyMultiprobabilities(_Bounded):
     rule : Rule
         Picks the predicted class.
     category_classes : (n,) int64, optional
-        Class of the category of each object, where categories stand for one.
+        Class that the category of each object stands for, if categories stand for classes.
     guaranteed : str, optional
-        What is a theorem about each prediction; by default what the rule says.
+        The guarantee of each prediction; by default the rule's.
     ratios : (c,) float64 >= 0, some > 0, optional
-        What an example of each class weighs; 1 by default.
+        Weight of an example of each class; 1 by default.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class ManyMultiprobabilities(_Bounded):
         ratios, index = np.asarray(self.ratios), self.index
         masses = self.counts * ratios
         own, total = masses[np.arange(len(self)), index], masses.sum(axis=1)
-        # Least under the hypothesis of the other class that weighs most; 1 where no other class can come.
+        # Smallest under the hypothesis of the heaviest other class; 1 if no other class can come.
         others = np.array([np.delete(ratios, k).max() for k in range(len(ratios))])[index]
         lower: Floats = np.divide(own, total + others, out=np.ones(len(self)), where=others > 0)
         upper: Floats = np.divide(
@@ -241,12 +241,13 @@ class ManyMultiprobabilities(_Bounded):
 
 
 class ManyClassIntervals(_Bounded):
-    """Predictions for n objects: what `ClassIntervals` says of one, in arrays.
+    """Predictions for n objects: many `ClassIntervals`, in arrays.
 
     Parameters
     ----------
     pairs : (n, c, 2) float64 in [0, 1]
-        Probability of each class when the label is supposed another one, and when it is supposed this one.
+        Probability of each class when the label is supposed to be another class, and when it is supposed to be this
+        one.
     classes : sequence of c labels
 
     Examples
@@ -298,7 +299,7 @@ class ManyClassIntervals(_Bounded):
 
 
 class ManyForecasts(_Bounded):
-    """Predictions for n objects: what `Forecast` says of one, in arrays.
+    """Predictions for n objects: many `Forecast` predictions, in arrays.
 
     Parameters
     ----------
@@ -347,7 +348,7 @@ class ManyForecasts(_Bounded):
 
 
 class ManyPredictionSets(_Block):
-    """Predictions for n objects: what `PredictionSet` says of one, in arrays.
+    """Predictions for n objects: many `PredictionSet` predictions, in arrays.
 
     Parameters
     ----------
@@ -355,7 +356,7 @@ class ManyPredictionSets(_Block):
         Of each class, in class order.
     classes : sequence of c labels
     smoothed : bool, default True
-        Ties are broken at random, so that the p-value of the true label is exactly uniform.
+        Whether ties are broken at random, so that the p-value of the true label is exactly uniform.
 
     Examples
     --------
@@ -399,7 +400,7 @@ class ManyPredictionSets(_Block):
         Raises
         ------
         ValueError, TypeError
-            `epsilon` is not that.
+            `epsilon` is not as described.
         """
         level = significance(epsilon)
         inside = (self.p_values > level).tolist()

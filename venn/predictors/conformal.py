@@ -1,4 +1,4 @@
-"""The transductive conformal predictor: rank the new example among all, under every hypothesis."""
+"""The transductive conformal predictor: it ranks the new example among all, under every hypothesis."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
     """Return the (c,) p-values of the classes.
 
     p_j = (#{A_i > A} + tau #{A_i = A}) / n under hypothesis j, the new example counted among all n and among the
-    ties. Both matter: with the new example outside the tie term p-values are not uniform, and no martingale on them
-    keeps its level.
+    ties. Both counts matter: if the new example is left out of the ties, p-values are not uniform, and no martingale on
+    them keeps its level.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
     label_conditional : bool, default False
         Count examples of class j only.
     ratios : (c,) float64 >= 0, some > 0, optional
-        What an example of each class counts for; 1 by default. With 0 the class cannot come: its p-value is 0.
+        Weight of an example of each class; 1 by default. With 0 the class cannot come: its p-value is 0.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
 
     Examples
     --------
-    Under the first hypothesis two examples are stranger and one besides the new one is equally strange:
+    Under the first hypothesis two examples are stranger than the new one, and one other is equally strange:
 
     >>> import numpy as np
     >>> ranks = Ranks(np.array([[2, 0], [0, 0]]), np.array([[1, 1], [0, 1]]), np.array([[3, 2], [2, 3]]))
@@ -69,22 +69,22 @@ def p_values(ranks: Ranks, tau: float, label_conditional: bool = False, ratios: 
 class Conformal(OnMachine):
     """Conformal predictor over the whole augmented bag.
 
-    For each class j the new object joins the bag with label j, the machine is solved exactly, and the p-value of
-    j is the share of examples at least as strange as the new one, ties broken at random. From the same
-    solutions as `TransductiveVenn`: in one `Panel` they are solved once.
+    For each class j the new object joins the bag with label j, the machine is solved exactly, and the p-value of j is
+    the share of examples at least as strange as the new one, ties broken at random. In one `Panel` the machine is
+    solved once for this predictor and `TransductiveVenn`.
 
     Under exchangeability, and for a machine and measure that treat all examples alike, the smoothed p-values of the
     true labels are independent and uniform on [0, 1]. So the set at level epsilon misses the true label with
     probability exactly epsilon, at each step independently of the others: the number of errors in n steps is
-    binomial. Plain p-values err on the side of larger sets. Label-conditionally the same holds among the examples
-    of each class, and so over all. It is a theorem; how small the sets are is not. On a `SlidingWindow` that has
-    forgotten an example each p-value is uniform, and successive ones depend on each other: see there.
+    binomial. Plain p-values give larger sets, never smaller. With `label_conditional` the same holds among the examples
+    of each class, and so over all. This is a theorem; how small the sets are is not. On a `SlidingWindow` that has
+    forgotten an example each p-value is uniform, but successive ones depend on each other: see there.
 
-    With a `shift` each single smoothed p-value is uniform for other class frequencies, and plain ones err on the safe
-    side, if no example of the operational stream is learned: see `PriorShift`. P-values of different steps are then
-    dependent: errors in n steps are not binomial, and no martingale may bet on them. Label-conditional p-values need no
-    weights: all that is said of them above holds however the frequencies of the classes change, as long as P(x | y)
-    does not, with a shift or without.
+    With a `shift` each single smoothed p-value is uniform for other class frequencies, and plain p-values are
+    conservative, if no example of the operational stream is learned: see `PriorShift`. P-values of different steps are
+    then dependent: errors in n steps are not binomial, and no martingale may bet on them. Label-conditional p-values
+    need no weights: all that is said of them above holds however the frequencies of the classes change, with a shift or
+    without, as long as P(x | y) does not change.
 
     Parameters
     ----------
@@ -98,16 +98,16 @@ class Conformal(OnMachine):
     smoothed : bool, default True
         Break ties at random. Without it the p-value is the largest that any tie-breaking could give.
     seed : int >= 0, default 0
-        Of the random numbers, one for each step, where n examples have been learned, those that a window has forgotten
-        among them, and object, by its content: numbers of float64, in full or sparse. It does not matter what is asked
-        and how often. Objects that are no rows of numbers, for a machine of your own, share the number of the step.
+        Of the random numbers. Each depends on the step (the number of examples learned, forgotten ones included) and on
+        the content of the object (its float64 numbers, in full or sparse), not on which questions are asked and how
+        often. Objects that are not rows of numbers, for a machine of your own, share the number of the step.
     shift : PriorShift, optional
-        Where the examples learned come by other class frequencies than the objects asked about.
+        For examples learned that come with other class frequencies than the objects asked about.
 
     Raises
     ------
     TypeError, ValueError
-        A part is not what it must be, or the measure cannot be had from the machine.
+        A part is not what it must be, or the machine does not provide what the measure needs.
 
     References
     ----------

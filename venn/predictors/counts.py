@@ -1,4 +1,4 @@
-"""Readers that count labels in the categories of a fixed scorer."""
+"""Readers that count labels in categories, for a scorer that does not change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from venn.taxonomies import AdaptiveMarginBins, ByScores
 
 
 def distinct(categories: Integers) -> tuple[list[int], Integers]:
-    """Return the v distinct categories, and (n,) which of them is each example's."""
+    """Return the v distinct categories, and (n,) the position of each example's category among them."""
     n = len(categories)
     if n == 1:
         return categories.tolist(), np.zeros(1, np.int64)
     if n > 0:
         low = int(categories.min())
         span = int(categories.max()) - low + 1
-        if span <= 4 * n + 64:  # a table: categories stand close together, as most do
+        if span <= 4 * n + 64:  # a table: categories are close together, as in most cases
             met = np.zeros(span, np.int64)
             met[categories - low] = 1
             return (np.flatnonzero(met) + low).tolist(), (np.cumsum(met) - 1)[categories - low]
@@ -36,8 +36,8 @@ def distinct(categories: Integers) -> tuple[list[int], Integers]:
 class Counter(Mergeable):
     """Base of readers that count the calibration examples in a category.
 
-    A reader receives the scores of calibration examples, all by one scorer, and is asked about those of others.
-    `clear` makes it forget them, when the scorer changes.
+    A reader receives the scores of calibration examples, all by one scorer, and then predicts from scores of new
+    objects. `clear` makes it forget the examples when the scorer changes.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Counter(Mergeable):
         raise NotImplementedError
 
     def nothing(self, n: int) -> ManyMultiprobabilities:
-        """Return predictions for n objects that say nothing, for want of a scorer: all rows certain of their own."""
+        """Return predictions for n objects while there is no scorer: each row is certain of its own class."""
         return self._block(np.zeros((n, len(self.classes)), np.int64), np.zeros(n, np.int64))
 
     def join(self, blocks: list[ManyMultiprobabilities]) -> ManyMultiprobabilities:
@@ -84,18 +84,18 @@ class Counter(Mergeable):
 
 
 class CategoryCounts(Counter):
-    """For taxonomies that look at one example at a time: one row of counts for each category met.
+    """For taxonomies that look at one example at a time: one row of counts for each category seen.
 
-    An example costs O(c) beside its category, memory is O(c) for each category.
+    An example costs O(c) besides its category; memory is O(c) for each category.
     """
 
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._places: dict[int, int] = {}
-        self._counts = np.zeros((1, len(self.classes)), np.int64)  # one row more than categories, of zeros
+        self._counts = np.zeros((1, len(self.classes)), np.int64)  # one extra row of zeros
 
     def _rows(self, categories: list[int]) -> Integers:
-        """Return the row of counts of each of distinct categories, new ones made."""
+        """Return the row of counts of each distinct category; rows of new categories are made."""
         places = self._places
         for category in categories:
             places.setdefault(category, len(places))
@@ -104,7 +104,7 @@ class CategoryCounts(Counter):
         return np.array([places[category] for category in categories], np.int64)
 
     def _known(self, categories: list[int]) -> NDArray[np.int64]:
-        """Return the (v, c) counts of distinct categories; zeros where one has not been met."""
+        """Return the (v, c) counts of distinct categories; zeros for unseen ones."""
         nowhere = len(self._counts) - 1
         return self._counts[[self._places.get(category, nowhere) for category in categories]]
 
@@ -116,7 +116,7 @@ class CategoryCounts(Counter):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The categories and their counts, in one order, whatever that of the examples was."""
+        """The categories and their counts, in an order that does not depend on the order of the examples."""
         categories = sorted(self._places)
         return {"categories": np.array(categories, np.int64), "counts": self._known(categories)}
 
@@ -133,14 +133,14 @@ class CategoryCounts(Counter):
         held_codes("counts", state["counts"], (p, len(self.classes)), 0, 1 << 53)
         if len(np.unique(state["categories"])) != p:
             raise ValueError("categories must be distinct")
-        self._classes_of(state["categories"].tolist())  # which refuses those that stand for no class
+        self._classes_of(state["categories"].tolist())  # refuses categories that stand for no class
         self.clear()
         self.take(state)
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         values, table = self._table(scores, codes)
-        rows = self._rows(values)  # before the counts are looked at: they may move
+        rows = self._rows(values)  # first, as this may move the counts
         self._counts[rows] += table
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
@@ -149,15 +149,15 @@ class CategoryCounts(Counter):
         return self._block(self._known(values)[which], self._classes_of(values)[which])
 
     def predict_table(self, scores: Floats, codes: Integers) -> tuple[ManyMultiprobabilities, NDArray[np.int64]]:
-        """Return the predictions that occur among n objects, each once, and (v, c) how often with each label.
+        """Return the distinct predictions for n objects, and (v, c) how often each occurs with each label.
 
-        Objects of one category have one prediction: so a collection costs little more than its scores.
+        Objects of one category have one prediction, so a collection costs little more than its scores.
         """
         values, table = self._table(scores, codes)
         return self._block(self._known(values), self._classes_of(values)), table
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyMultiprobabilities:
-        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
         values, which = distinct(self._categories(scores))
         before = np.empty(scores.shape, np.int64)
         places = self._rows(values)[which]
@@ -173,10 +173,10 @@ def scored_examples(state: dict[str, Any], c: int) -> tuple[Floats, Integers]:
 
 
 class ScoreBag(Counter):
-    """For taxonomies that look at all examples: their scores, put into categories anew for every object.
+    """For taxonomies that look at all examples: keeps the scores and computes all categories anew for every object.
 
-    Memory is O(c) for each of m calibration examples, and so is time for an object, beside what the taxonomy
-    takes for m + 1 rows.
+    Memory is O(c) for each of m calibration examples, and so is the time for an object, besides the taxonomy's own
+    for m + 1 rows.
     """
 
     def clear(self) -> None:
@@ -188,7 +188,7 @@ class ScoreBag(Counter):
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         n = self._n + len(scores)
-        if n >= len(self._scores):  # one row more than examples, for the new object
+        if n >= len(self._scores):  # one extra row, for the new object
             self._scores = grown(self._scores, 2 * n + 1, len(self.classes))
             self._codes = grown(self._codes, 2 * n + 1)
         self._scores[self._n : n] = scores
@@ -210,7 +210,7 @@ class ScoreBag(Counter):
         self.add(*scored_examples(state, len(self.classes)))
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
-        """Return the predictions for n objects of (n, c) scores, each as if it came alone."""
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone."""
         m, c = self._n, len(self.classes)
         counts = np.zeros((len(scores), c), np.int64)
         own = []
@@ -223,7 +223,7 @@ class ScoreBag(Counter):
         return self._block(counts, self._classes_of(own))
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyMultiprobabilities:
-        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
         blocks = [self.nothing(0)]
         for i in range(len(scores)):
             blocks.append(self.predict(scores[i : i + 1]))
@@ -233,10 +233,10 @@ class ScoreBag(Counter):
 
 
 class MarginBag(ScoreBag):
-    """For `AdaptiveMarginBins`: also the margins of each top class in ascending order, so that nothing is sorted anew.
+    """For `AdaptiveMarginBins`: also keeps the margins of each top class in ascending order, so nothing is sorted anew.
 
-    Of M margins with an object's top class those in its bin stand side by side, some M^(2/3) of them: an object costs
-    O(log M + M^(2/3)) beside its scores, and an example that joins moves O(M) numbers at once.
+    Of M margins with an object's top class, those in its bin are neighbours, some M^(2/3) of them: an object costs
+    O(log M + M^(2/3)) besides its scores, and an example that joins moves O(M) numbers at once.
     """
 
     taxonomy: AdaptiveMarginBins
@@ -244,7 +244,7 @@ class MarginBag(ScoreBag):
     def clear(self) -> None:
         """Forget all calibration examples."""
         super().clear()
-        self._ordered = 0  # examples whose margins stand in order, the first ones
+        self._ordered = 0  # number of first examples whose margins are in order
         self._margins = [np.zeros(0) for _ in self.classes]  # by top class
         self._labels = [np.zeros(0, np.int64) for _ in self.classes]  # class codes of the same examples
 
@@ -261,7 +261,7 @@ class MarginBag(ScoreBag):
         self._ordered = self._n
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
-        """Return the predictions for n objects of (n, c) scores, each as if it came alone."""
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone."""
         if self._ordered < self._n:
             self._put_in_order()
         c = len(self.classes)
@@ -275,9 +275,9 @@ class MarginBag(ScoreBag):
 
 
 def quantile_bin(ordered: Floats, value: float) -> tuple[int, slice]:
-    """Return the quantile bin of a value that joins (M,) ascending ones, and where those in it stand.
+    """Return the quantile bin of a value that joins (M,) ascending ones, and the slice of those in it.
 
-    Of the m = M + 1 values that with r smaller ones is in bin floor(r b / m), b = floor(m^(1/3)), as in
+    Of the m = M + 1 values, one with r smaller values is in bin floor(r b / m), b = floor(m^(1/3)), as in
     `AdaptiveMarginBins`: equal values share the bin of the first of them.
     """
     m = len(ordered) + 1
@@ -288,7 +288,7 @@ def quantile_bin(ordered: Floats, value: float) -> tuple[int, slice]:
     first, last = -(-bin_ * m // bins), -(-(bin_ + 1) * m // bins)
     start = int(ordered.searchsorted(ordered[first - 1], "right")) if first > 0 else 0
     stop = int(ordered.searchsorted(value, "right"))
-    if last >= 2 and m > 1:  # behind the new one ranks are one more than places
+    if last >= 2 and m > 1:  # after the new value, ranks are positions plus one
         stop = max(stop, int(ordered.searchsorted(ordered[min(last, m) - 2], "right")))
     return bin_, slice(start, stop)
 
@@ -296,7 +296,7 @@ def quantile_bin(ordered: Floats, value: float) -> tuple[int, slice]:
 def counter(
     taxonomy: ByScores, classes: tuple[Label, ...], rule: Rule, ratios: Floats | None = None
 ) -> CategoryCounts | ScoreBag:
-    """Return the reader that the taxonomy needs; an example of each class weighs by the (c,) ratios, if given."""
+    """Return the reader for the taxonomy; with (c,) ratios, an example of each class has that weight."""
     if taxonomy.pointwise:
         return CategoryCounts(taxonomy, classes, rule, ratios)
     kind = MarginBag if type(taxonomy) is AdaptiveMarginBins else ScoreBag

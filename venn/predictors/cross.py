@@ -1,4 +1,4 @@
-"""Cross Venn prediction: several inductive predictors whose calibration sets share out the examples."""
+"""Cross Venn prediction: several inductive predictors, each calibrated on its own fold of the examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive import checked_taxonomy
 from venn.predictors.inductive_base import Inductive, schedule_for
-from venn.predictors.learning import Alone, teach_all
+from venn.predictors.learning import Predictor, teach_all
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.saved import checked_keys, saved
 from venn.schedules import RandomAssignment
@@ -21,7 +21,7 @@ from venn.taxonomies import ByScores
 
 @saved
 class Fold(RandomAssignment):
-    """One fold's assignment: every example belongs to one of the folds, by draws that all folds share."""
+    """One fold's assignment: every example belongs to one fold, by draws that all folds share."""
 
     def __init__(self, fold: int, folds: int, seed: int, first: int, growth: float, last: int | None) -> None:
         super().__init__(1 / folds, seed, first, growth, last)
@@ -35,44 +35,44 @@ class Fold(RandomAssignment):
 
 
 @saved
-class CrossVenn(Alone):
+class CrossVenn(Predictor):
     """Inductive Venn predictors on complementary parts, their counts averaged.
 
     Every example is assigned at random, for good, to one of K folds. Predictor k calibrates on fold k and
-    trains on all other folds, so that every example calibrates once and trains K - 1 times. Training
-    comes at growing numbers of examples, as a transductive predictor would be retrained at every one; in
-    between, new examples calibrate in their fold. The K counts in the object's categories are averaged,
-    and row j of the answer is (mean counts + 1{k = j}) / (mean size + 1).
+    trains on all other folds, so that every example calibrates once and trains K - 1 times. Training happens
+    at growing numbers of examples (a transductive predictor would retrain at every one); in between, new
+    examples calibrate in their fold. The K counts in the object's categories are averaged, and row j of the
+    answer is (mean counts + 1{k = j}) / (mean size + 1).
 
-    Each of the K predictions alone is valid. Their merge is not proved to be anything: it is here for
-    its sharpness on few data, where giving up examples to calibration hurts.
+    Each of the K predictions is valid alone. Nothing is proved about their merge: it is here because it is sharp on few
+    data, where giving up examples to calibration costs much.
 
-    Costs K machines, each trained on (K - 1) / K of the examples, and K scores for a prediction.
+    Costs K machines, each trained on (K - 1) / K of the examples, and K scorings for a prediction.
 
     Parameters
     ----------
     machine : Machine
-        One that has learned nothing; its `fresh()` ones learn.
+        One that has learned nothing; its `fresh()` copies learn.
     taxonomy : taxonomy on scores, default Argmax()
     folds : int >= 2, default 5
     seed : int >= 0, default 0
         Of the assignment to folds.
     first : int >= 1, default 32
-        Examples at the first training; before it, predictions say nothing.
+        Examples at the first training; predictions before it say nothing.
     growth : float > 1, default 2
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
-        No training beyond that many examples. By default there is always a next one: give it where the
-        machine's memory grows as the square of what it has learned.
+        No training beyond that many examples. By default there is always a next one: set it where the
+        machine's memory grows as the square of the number of examples.
     shift : PriorShift, optional
-        Where the examples learned come by other class frequencies than the objects asked about: each part is then valid
-        as `InductiveVenn` says, the merge is as little proved as without.
+        For examples learned that come with other class frequencies than the objects asked about. Each part is then
+        valid as `InductiveVenn` says; about the merge nothing is proved, as without a shift.
 
     Raises
     ------
     ValueError, TypeError
-        For a parameter that is not that, a taxonomy that is not for that many classes, and a machine that has
-        learned or cannot.
+        A parameter is not as described, the taxonomy is not for that many classes, or the machine has learned or cannot
+        learn.
 
     References
     ----------
@@ -137,7 +137,7 @@ class CrossVenn(Alone):
         return {"parts": [part.state for part in self.parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         checked_keys("state", state, ("parts",))
         for part, held in zip(self.parts, state["parts"], strict=True):
             part.restore(held)
@@ -148,7 +148,7 @@ class CrossVenn(Alone):
 
     @property
     def tuning(self) -> Any:
-        """What chose the machine's kernel and C, if `tune` did."""
+        """How the machine's kernel and C were chosen, if `tune` chose them."""
         return getattr(self.given, "tuning", None)
 
     @property
@@ -157,7 +157,7 @@ class CrossVenn(Alone):
         return self.parts[0].n
 
     def predict_many(self, X: Any) -> ManyMultiprobabilities:
-        """Return predictions for many objects, all from what is known now; leaves no trace.
+        """Return predictions for many objects, all from the present state; leaves no trace.
 
         Parameters
         ----------
@@ -178,25 +178,16 @@ class CrossVenn(Alone):
         """
         return self._merged([part.predict_block(x) for part in self.parts])[0]
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        for part in self.parts:
-            part.check(x, y)
+    def note(self, x: Any, y: Label) -> list[Any]:
+        """Return what each fold notes, or raise what learning would raise."""
+        return [part.note(x, y) for part in self.parts]
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and train if it is time to.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         NotConverged
-            A training failed: that fold says nothing until the next, all others have learned.
+            A training failed: that fold says nothing until its next training; all other folds have learned.
         """
-        self.check(x, y)
-        teach_all(self.parts, x, y)
+        teach_all(self.parts, x, y, noted or self.note(x, y))

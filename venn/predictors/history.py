@@ -1,4 +1,4 @@
-"""The examples so far, kept for trainings to come."""
+"""Keeps the examples so far, for later trainings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from venn.saved import checked_keys, held_array, held_codes, held_finite, held_i
 
 
 class History:
-    """The examples so far, for trainings to come. The first one's objects decide whether all are kept sparse."""
+    """The examples so far, for later trainings. The first example's objects decide whether all are kept sparse."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -31,14 +31,14 @@ class History:
 
     @classmethod
     def restored(cls, state: Any, n: int, c: int) -> History:
-        """Return a history of n examples of c classes from its `state`, or raise a ValueError where it is of none."""
+        """Return a history of n examples of c classes from its `state`, or raise a ValueError if it does not fit."""
         checked_keys("history", state, ("X", "codes", "calibrates"))
         X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
         history = cls()
         if n:
             d = np.shape(X)[-1]
             held_int("number of features", d, 1)
-            if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # which were checked as they were made
+            if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # SparseRows are checked when made
                 held_finite("X", X, (n, d))
             held_codes("codes", codes, (n,), 0, c)
             history.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
@@ -47,7 +47,7 @@ class History:
         return history
 
     def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
-        """Keep examples, and whether they calibrated when they came."""
+        """Keep examples, and whether each calibrated when it came."""
         n = self.n + len(X)
         if n == self.n:
             return

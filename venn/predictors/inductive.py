@@ -1,4 +1,4 @@
-"""The inductive Venn predictor: count labels in the new object's category, by a scorer trained on other examples."""
+"""The inductive Venn predictor counts labels in the new object's category; its scorer is trained on other examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
         return Argmax()
     if not isinstance(taxonomy, ByScores):
         raise TypeError(f"taxonomy must be a function of the scores alone, such as Argmax(), got {taxonomy!r}")
-    taxonomy.categories(np.zeros((1, c)))  # one that is not for c classes says so now, not after some examples
+    taxonomy.categories(np.zeros((1, c)))  # raises now, not later, if it is not for c classes
     return taxonomy
 
 
@@ -36,17 +36,17 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
     width 1 / (m + 1). Before the first training, and in an empty category, the answer says nothing: [0, 1].
 
     Every single prediction is valid when calibration examples and the new one are exchangeable: the row
-    of the true label is calibrated. As the scorer has not seen the new example, its category does not depend
-    on the label supposed; where categories stand for classes the predicted label's own probability is
-    guaranteed too (see `CategoryClass`). What holds of sums over a stream is the schedule's: see there.
+    of the true label is calibrated. The scorer has not seen the new example, so its category does not depend
+    on the supposed label; where categories stand for classes, the predicted label's own probability is
+    guaranteed too (see `CategoryClass`). What holds of sums over a stream depends on the schedule: see there.
 
-    Learning costs O(c) beside the score, and predicting O(c), or O(c^2) where the (c, c) matrix is made:
-    by `predict_one`, by an item of a block and by its `probabilities`. Taxonomies that look at all examples
-    put all m of them into categories anew for every object, O(c m), but for `AdaptiveMarginBins()`: there margins are
-    kept in order, and an object costs O(c + m^(2/3)).
+    Besides the score, learning costs O(c), and predicting O(c), or O(c^2) where the (c, c) matrix is made: by
+    `predict_one`, by an item of a block and by its `probabilities`. Taxonomies that look at all examples compute
+    all m categories anew for every object, O(c m), except `AdaptiveMarginBins()`: its margins are kept in order, and
+    an object costs O(c + m^(2/3)).
 
-    With a `shift` every single prediction is valid for other class frequencies, if all examples that calibrate come by
-    those of training: see `PriorShift`.
+    With a `shift` every single prediction is valid for other class frequencies, if all examples that calibrate come
+    with the frequencies of training: see `PriorShift`.
 
     Categories are functions of the scores alone: `Grouped`, which looks at the object, and `Deleted`, which
     needs a machine that learns and unlearns, are for `TransductiveVenn` only.
@@ -57,20 +57,20 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     taxonomy : taxonomy on scores, default Argmax()
     schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
-        everything each time: give it `last` where the machine's memory grows as the square of that.
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
+        examples each time: set its `last` where the machine's memory grows as the square of their number.
     rule : Rule, optional
         Picks the predicted class: by default `CategoryClass()` where categories stand for classes,
         `RowMean()` elsewhere.
     shift : PriorShift, optional
-        Where the examples that calibrate come by other class frequencies than the objects asked about.
+        For calibration examples that come with other class frequencies than the objects asked about.
 
     Attributes
     ----------
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Not to be taught.
+        What scores objects now; None before the first training. Do not teach it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Inductive Venn-Abers: an online calibrator for each class or pair, behind the schedules of inductive predictors."""
+"""Inductive Venn-Abers: an online calibrator for each class or pair, with the schedules of inductive predictors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from venn.saved import checked_keys, saved
 from venn.schedules import Schedule
 from venn.taxonomies.scores import on_grid
 
-LARGEST = 1e300  # of scores told apart: larger ones have no place on the grid
+LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
 
 
 def steps(scores: Floats) -> Floats:
-    """Return the scores in whole steps of the grid of 1e-6 that taxonomies compare them on too."""
+    """Return the scores in whole steps of the grid of 1e-6, the same grid as for taxonomies."""
     return on_grid(np.clip(scores, -LARGEST, LARGEST))
 
 
 class ClasswiseAbers(Mergeable):
     """Reader of calibration scores: class k against all others by column k, one `VennAbers` for each class.
 
-    Scores are compared on the grid: isotonic regression knows their order and ties alone, so whole steps do.
+    Scores are compared on the grid: isotonic regression uses only their order and ties, so whole steps suffice.
     """
 
     def __init__(self, classes: tuple[Label, ...]) -> None:
@@ -72,13 +72,13 @@ class ClasswiseAbers(Mergeable):
             calibrator.insert_many(grid[:, k], codes == k)
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
-        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
         grid = steps(scores)
         pairs = [calibrator.query_many(grid[:, k]) for k, calibrator in enumerate(self._calibrators)]
         return ManyClassIntervals(np.stack(pairs, axis=1), self.classes)
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
-        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
         grid, pairs = steps(scores), np.empty((*scores.shape, 2))
         for k, calibrator in enumerate(self._calibrators):
             examples = zip(grid[:, k].tolist(), (codes == k).tolist(), calibrates.tolist(), strict=True)
@@ -89,7 +89,7 @@ class ClasswiseAbers(Mergeable):
         return ManyClassIntervals(pairs, self.classes)
 
     def nothing(self, n: int) -> ManyClassIntervals:
-        """Return predictions for n objects that say nothing, for want of a scorer: [0, 1] for every class."""
+        """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""
         return ManyClassIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
 
     def join(self, blocks: list[ManyClassIntervals]) -> ManyClassIntervals:
@@ -136,12 +136,12 @@ class PairwiseAbers(ClasswiseAbers):
             calibrator.insert_many(grid[here], codes[here] == i)
 
     def predict(self, scores: Floats) -> ManyForecasts:  # type: ignore[override]
-        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
         pairs = [calibrator.query_many(grid) for _, _, grid, calibrator in self._each(scores)]
         return self._forecasts(np.stack(pairs, axis=1))
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyForecasts:  # type: ignore[override]
-        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
         pairs = np.empty((len(scores), len(self._rivals), 2))
         for column, (i, j, grid, calibrator) in zip(np.moveaxis(pairs, 1, 0), self._each(scores), strict=True):
             here = calibrates & ((codes == i) | (codes == j))
@@ -153,7 +153,7 @@ class PairwiseAbers(ClasswiseAbers):
         return self._forecasts(pairs)
 
     def nothing(self, n: int) -> ManyForecasts:  # type: ignore[override]
-        """Return the predictions for n objects for want of a scorer: uniform."""
+        """Return uniform predictions for n objects, while there is no scorer."""
         return ManyForecasts(np.full((n, len(self.classes)), 1 / len(self.classes)), self.classes)
 
     def join(self, blocks: list[ManyForecasts]) -> ManyForecasts:  # type: ignore[override]
@@ -165,15 +165,15 @@ class PairwiseAbers(ClasswiseAbers):
 class InductiveVennAbers(Inductive[ManyClassIntervals]):
     """Venn-Abers predictor of every class, by a scorer that is not trained on the examples it calibrates on.
 
-    For class k the label is "k or not". The isotonic regression of the calibration examples and the new one
-    on their scores of class k, the new one supposed not k and then k, is read at the new one: (p0, p1). Its
-    categories are the blocks of the isotonic fit, so each pair is a Venn prediction of the event y = k:
-    when calibration examples and the new one are exchangeable, the one of the true hypothesis is perfectly
-    calibrated. What holds of sums over a stream is the schedule's, as for `InductiveVenn`.
+    For class k the label is "k or not". Isotonic regression is fitted to the scores of class k of the calibration
+    examples and the new one, which is supposed first not k, then k; its values at the new one are (p0, p1). Its
+    categories are the blocks of the isotonic fit, so each pair is a Venn prediction of the event y = k: when
+    calibration examples and the new one are exchangeable, the value under the true hypothesis is perfectly
+    calibrated. What holds of sums over a stream depends on the schedule, as for `InductiveVenn`.
 
-    Scores are compared on a grid of 1e-6, so that equal ones are equal whatever the order of training has left
-    in their last bits. Scores that differ by less may be taken for equal, which no theorem minds: give
-    decision values, or logarithms, where probabilities below 1e-6 matter.
+    Scores are compared on a grid of 1e-6, so that equal scores stay equal whatever the order of training does to their
+    last bits. Scores that differ by less may count as equal, which harms no theorem: give decision values, or
+    logarithms, where probabilities below 1e-6 matter.
 
     For several classes the point forecast of `InductiveOneVsOneAbers` is often sharper.
 
@@ -184,15 +184,15 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     machine : Machine or FrozenScorer
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
-        everything each time: give it `last` where the machine's memory grows as the square of that.
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
+        examples each time: set its `last` where the machine's memory grows as the square of their number.
 
     Attributes
     ----------
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Not to be taught.
+        What scores objects now; None before the first training. Do not teach it.
 
     Raises
     ------
@@ -237,36 +237,36 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
 
 @saved
 class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
-    """Point forecasts for several classes by Venn-Abers of each pair, by a scorer that is not trained on the examples.
+    """Point forecasts for several classes by Venn-Abers of each pair; the scorer is not trained on these examples.
 
     The pair (i, j) is calibrated on the examples of these two classes by the difference of their scores; p0 and p1
-    of each pair are merged, the merged probabilities coupled, as by `OneVsOneAbers`. For three classes or more that is
-    often sharper than one against all, whose point forecast leans towards the middle.
+    of each pair are merged, and the merged probabilities coupled, as in `OneVsOneAbers`. For three classes or more this
+    is often sharper than one against all, whose point forecast leans towards the middle.
 
-    These forecasts carry no guarantee: each pair is valid among objects of its two classes, but which objects these are
-    nobody knows, and merging and coupling lose it. Where bounds are wanted, take `InductiveVennAbers`. Before the first
-    training forecasts are uniform.
+    These forecasts carry no guarantee: each pair is valid among objects of its two classes, but nobody knows which
+    objects these are, and merging and coupling lose the validity. If you need bounds, use `InductiveVennAbers`. Before
+    the first training forecasts are uniform.
 
     Differences are compared on a grid of 1e-6. Predicting and learning cost O(log^2 m) for m calibration examples, some
-    microseconds, for each of c (c - 1) / 2 pairs; an example is learned by c - 1 of these.
+    microseconds, for each of c (c - 1) / 2 pairs; an example is learned by c - 1 of them.
 
     Parameters
     ----------
     machine : Machine or FrozenScorer
-        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples; best of decision values or
-        of logarithms of probabilities, of which differences mean something.
+        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples. Decision values or
+        logarithms of probabilities are best, as their differences mean something.
     merge : merge object, default LogMerge()
         Makes one probability of p0 and p1.
     schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
-        everything each time: give it `last` where the machine's memory grows as the square of that.
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
+        examples each time: set its `last` where the machine's memory grows as the square of their number.
 
     Attributes
     ----------
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Not to be taught.
+        What scores objects now; None before the first training. Do not teach it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What inductive predictors share: a scorer trained on some examples, its scores calibrated on others."""
+"""The base of inductive predictors: a scorer trained on some examples, its scores calibrated on others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.predictors.merging import Calibration, checked_parts
 from venn.saved import arguments_of, held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
@@ -22,7 +22,7 @@ Many = TypeVar("Many")
 
 
 class Reader(Protocol[Many]):
-    """What makes predictions of the scores of calibration examples, all by one scorer."""
+    """Makes predictions from the scores of calibration examples, all by one scorer."""
 
     def clear(self) -> None:
         """Forget all calibration examples."""
@@ -31,10 +31,10 @@ class Reader(Protocol[Many]):
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
 
     def predict(self, scores: Floats) -> Many:
-        """Return the predictions for n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Many:
-        """Predict, then take in where it calibrates, each example in turn; return the predictions."""
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
 
     def nothing(self, n: int) -> Many:
         """Return the predictions for n objects that are made before there is a scorer."""
@@ -47,11 +47,11 @@ class Reader(Protocol[Many]):
         """The calibration examples."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Hold the calibration examples of a `state`, or raise a ValueError where it holds none."""
+        """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
 
 
 def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
-    """Return the (n, c) scores of n objects, by the scorer's own way for many where it has one."""
+    """Return the (n, c) scores of n objects, by the scorer's own method for many if it has one."""
     many = getattr(scorer, "score_many", None)
     if many is not None:
         scores: Floats = many(rows)
@@ -62,28 +62,28 @@ def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     return scores
 
 
-class Inductive(HasLabels, Alone, Generic[Many]):
+class Inductive(HasLabels, Predictor, Generic[Many]):
     """Base of inductive predictors: a scorer, a schedule that says when it is trained, a reader of its scores.
 
-    What examples train and what examples calibrate is the schedule's business; how calibration scores become
-    predictions is the reader's. A training set that contains the last one is learned on top of it,
-    otherwise a fresh machine starts from nothing.
+    The schedule decides which examples train and which calibrate; the reader turns calibration scores into
+    predictions. If a training set contains the last one, only the rest is learned; otherwise a fresh machine
+    learns all of it.
 
     Parameters
     ----------
     machine : Machine or FrozenScorer
-        A machine that has learned nothing; it is never taught itself, its `fresh()` ones are.
+        A machine that has learned nothing; it is never taught, only its `fresh()` copies are.
     reader : Reader
     schedule : Schedule
 
     Attributes
     ----------
     given : Machine or FrozenScorer
-        The machine as it was given. Not to be taught.
+        The machine as it was given. Do not teach it.
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Not to be taught.
+        What scores objects now; None before the first training. Do not teach it.
     """
 
     def __init__(self, machine: Any, reader: Reader[Many], schedule: Schedule) -> None:
@@ -104,7 +104,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
 
     @property
     def tuning(self) -> Any:
-        """What chose the machine's kernel and C, if `tune` did."""
+        """How the machine's kernel and C were chosen, if `tune` chose them."""
         return getattr(self.given, "tuning", None)
 
     # -------------------------------------------------------------------- state
@@ -130,7 +130,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         n, features = held_int("n", state["n"]), state["features"]
         if (n == 0 or self._features is not None) and features != self._features:
@@ -174,7 +174,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
             if trains:
                 raise ValueError("machine must be one that the schedule trains, got none")
             return
-        # Of a machine of the user's own the repr may hold an address.
+        # The repr of a user's own machine may hold an address.
         alike = not is_saved(machine) or repr(machine) == repr(self.given)
         if not trains or type(machine) is not type(self.given) or not alike:
             raise ValueError(f"machine must be one like {self.given!r}, got {machine!r}")
@@ -184,7 +184,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
 
     @property
     def calibration(self) -> Calibration:
-        """What the calibration examples have left: it merges with that of others and moves between processes."""
+        """The remainder of the calibration examples: it merges with that of others and can go to another process."""
         return Calibration(self._reader, self.n, self._features)
 
     def calibrated(self, calibration: Calibration | None = None) -> Self:
@@ -217,16 +217,16 @@ class Inductive(HasLabels, Alone, Generic[Many]):
         return self._finished(self._predict(rows), rows, None)
 
     def _finished(self, block: Many, rows: frozen.ObjectRows, start: int | None) -> Many:
-        """Return predictions made of what the reader says of objects: asked about now, or at steps from `start` on."""
+        """Return predictions from the reader's output for objects: asked about now, or at steps from `start` on."""
         return block
 
     def _predict(self, rows: frozen.ObjectRows) -> Many:
-        # Scored before there is a scorer too: by a machine that knows nothing, which refuses what it must.
+        # Objects are scored even before there is a scorer: a machine that knows nothing refuses bad ones.
         scores = self.scores_of(rows)
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
     def scores_of(self, rows: frozen.ObjectRows) -> Floats:
-        """Return the scores of rows; one that was asked about last is not scored again."""
+        """Return the scores of rows; those of the last object asked about are kept."""
         if len(rows) != 1:
             return score_rows(self._machine, rows)
         key = rows.tobytes()
@@ -235,70 +235,72 @@ class Inductive(HasLabels, Alone, Generic[Many]):
         return self._asked[1]
 
     def predict_many(self, X: Any) -> Many:
-        """Return predictions for many objects, all from what is known now; leaves no trace.
+        """Return predictions for many objects, all from the present state; leaves no trace.
 
         Parameters
         ----------
         X : (n, d) finite numbers
-            An array; of a `FrozenScorer` fitted to a table also one with the same columns, here and below.
+            An array; for a `FrozenScorer` fitted to a table also a table with the same columns, here and below.
 
         Raises
         ------
         ValueError, TypeError
-            X is not that.
+            X is not as described.
         """
         return self.predict_rows(clean_rows(X, self._features, self._names))
 
     # ------------------------------------------------------------------ merging
 
     def merge(self, other: Self) -> Self:
-        """Return a new predictor that has calibrated on the examples of both; they stay as they are.
+        """Return a new predictor that has calibrated on the examples of both, which do not change.
 
-        Parts merge exactly: whatever the order and grouping, the answers are, to the last bit, those of one that has
-        learned all the examples, and one that has learned nothing changes nothing.
+        Parts merge exactly: whatever the order and grouping, the answers are, to the last bit, those of a predictor
+        that has learned all the examples. One that has learned nothing changes nothing.
 
         Parameters
         ----------
         other : of the same class
-            With the same parameters and the same scorer: that, a copy, or one that has been saved and loaded, compared
-            by content. Both by `NoTraining()`, which treats all examples alike: by other schedules it depends on the
-            number of the examples before which of them train or calibrate.
+            With the same parameters and the same scorer: the same object, a copy, or one saved and loaded, compared by
+            content. Both have the schedule `NoTraining()`, which treats all examples alike: in other schedules the
+            number of examples before decides which train or calibrate.
 
         Raises
         ------
         TypeError, ValueError
-            It is not that; the message names the difference.
+            `other` is not as described; the message names the difference.
         """
         checked_parts(self, other)
         return self.calibrated(self.calibration.merge(other.calibration))
 
     # ----------------------------------------------------------------- learning
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        self.scores_of(self._row(x))
-        self.space.check(y)
+    def note(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
+        """Return the example as rows and class codes, or raise what learning it would raise."""
+        row = self._row(x)
+        self.scores_of(row)
+        return row, np.array([self.space.encode(y)])
 
     def check_many(self, X: Any, y: Any) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self.checked_examples(X, y)[0])
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
+        noted : optional
+            What `note` returned.
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        self._advance(self._row(x), np.array([self.space.encode(y)]), predict=False)
+        rows, codes = noted or self.note(x, y)
+        self._advance(rows, codes, predict=False)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.
@@ -328,7 +330,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
         Returns
         -------
         block of predictions
-            Row i is what is said of X[i] when the examples before it have been learned.
+            Row i is the prediction for X[i] after the examples before it have been learned.
 
         Raises
         ------
@@ -354,7 +356,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
     def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
-        # All that can be refused is refused before anything is learned: a later machine is of the same kind.
+        # Everything is checked before anything is learned: a later machine is of the same kind.
         scores = self.scores_of(rows)
         start, trained = 0, False
         while start < len(rows):
@@ -380,7 +382,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
         return blocks
 
     def _train(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
-        """Train the scorer and calibrate it, each on what the schedule says of all examples so far."""
+        """Train the scorer and calibrate it, each on the examples that the schedule chooses."""
         calibrates = self.schedule.split(calibrated, self._rng)
         self._next = self.schedule.next_training(self.n)
         if self._next is None:
@@ -388,7 +390,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
         self.scorer = None
         self._asked = None
         self._reader.clear()
-        if calibrates[self._training_set].any():  # learned already, and no longer to be
+        if calibrates[self._training_set].any():  # an example was learned that now calibrates
             self._forget()
         news = ~calibrates
         news[self._training_set] = False
@@ -410,7 +412,7 @@ class Inductive(HasLabels, Alone, Generic[Many]):
 
 
 def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
-    """Return the schedule, by default the one that suits the machine; or say what is wrong with the two."""
+    """Return the schedule, by default the one that suits the machine; or say what is wrong with either."""
     if not has_methods(machine, "scores"):
         raise TypeError(
             f"machine must be a machine or a FrozenScorer, with a method 'scores', got {machine!r}; a fitted "
@@ -421,7 +423,7 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
         raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
     if learns and machine.n != 0:
         raise ValueError(
-            f"machine must have learned nothing, for the schedule says what it learns, got one of {machine.n} examples"
+            f"machine must have learned nothing, as the schedule says what it learns, got one of {machine.n} examples"
         )
     if schedule is None:
         return PrefixRestart() if learns else NoTraining()

@@ -1,4 +1,4 @@
-"""Inductive conformal prediction: ranks among calibration examples, behind the schedules of inductive predictors."""
+"""Inductive conformal prediction: ranks among calibration examples, with the schedules of inductive predictors."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from venn.saved import checked_keys, held_array, held_rows, saved
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
-REBUILD = 4  # more new values than this part of the old ones: cheaper to sort them all
+REBUILD = 4  # if new values exceed this part of the old ones, sorting them all is cheaper
 CHUNK = 1024  # objects whose scores are repeated for every label at a time
 
 
 class Ranked(NamedTuple):
-    """Ranks of n objects with each label, among the calibration examples that it is compared with and itself."""
+    """Ranks of n objects with each label, among themselves and the calibration examples they are compared with."""
 
-    greater: NDArray[Any]  #: (n, c) how many are of greater nonconformity, or what they weigh; so below
-    equal: NDArray[Any]  #: (n, c) how many of equal, itself included
-    total: NDArray[Any]  #: (n, c) how many there are
+    greater: NDArray[Any]  #: (n, c) number, or weight, of examples of greater nonconformity
+    equal: NDArray[Any]  #: (n, c) of equal nonconformity, itself included
+    total: NDArray[Any]  #: (n, c) of all
 
 
 class Ranking(Mergeable):
@@ -44,7 +44,7 @@ class Ranking(Mergeable):
         self._measure = measure
         self._c = c
         self._label_conditional = label_conditional
-        # Classes that are compared with the same examples stand side by side: from, up to.
+        # Classes compared with the same examples are neighbours: from, up to.
         self._groups = [(k, k + 1) for k in range(c)] if label_conditional else [(0, c)]
         self.clear()
 
@@ -58,7 +58,7 @@ class Ranking(Mergeable):
         self._seen = [no_values() for _ in self._groups]
 
     def _steps(self, scores: Floats, codes: Integers) -> Floats:
-        """Return (n,) nonconformity in whole steps of the grid; what is too large for it is infinite."""
+        """Return (n,) nonconformity in whole steps of the grid; values too large for it are infinite."""
         with np.errstate(over="ignore"):
             return self._measure.steps(scores, codes)
 
@@ -104,11 +104,11 @@ class Ranking(Mergeable):
         self.take(state)
 
     def predict(self, scores: Floats) -> Ranked:
-        """Return the ranks of n objects of (n, c) scores, each as if it came alone; leaves no trace."""
+        """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
         return self.replay(scores, np.zeros(len(scores), np.int64), np.zeros(len(scores), np.bool_))
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
-        """Rank, then take in where it calibrates, each example in turn; return the ranks."""
+        """Rank each example in turn, then add it if it calibrates; return the ranks."""
         values = self._with_each_label(scores)
         ranks = Ranked(*np.empty((3, *values.shape), np.int64))
         for g, (first, last) in enumerate(self._groups):
@@ -118,7 +118,7 @@ class Ranking(Mergeable):
         return ranks
 
     def nothing(self, n: int) -> Ranked:
-        """Return the ranks of n objects that are alone, for want of a scorer."""
+        """Return the ranks of n objects that are alone, while there is no scorer."""
         shape = (n, self._c)
         return Ranked(np.zeros(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64))
 
@@ -128,7 +128,7 @@ class Ranking(Mergeable):
 
 
 class WeightedRanking(Ranking):
-    """The same with examples that weigh by class: each is compared with those of every class in turn.
+    """The same for examples weighed by class: each is compared with the examples of every class in turn.
 
     With c classes a prediction costs c times as much.
     """
@@ -143,12 +143,12 @@ class WeightedRanking(Ranking):
         return {"measure": self._measure, "ratios": self._ratios}
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
-        """Rank, then take in where it calibrates, each example in turn; return the ranks."""
+        """Rank each example in turn, then add it if it calibrates; return the ranks."""
         values = self._with_each_label(scores)
         greater = np.zeros(values.shape)
-        equal, total = np.full((2, *values.shape), self._ratios)  # itself, as what it is supposed to be
+        equal, total = np.full((2, *values.shape), self._ratios)  # itself, with its supposed class
         counts = Ranked(*np.empty((3, *values.shape), np.int64))
-        # Whole numbers times a weight, class by class: nothing depends on the order in which examples came.
+        # Whole numbers times a weight, class by class: the order of the examples does not matter.
         for k, ratio in enumerate(self._ratios.tolist()):
             own = np.where(calibrates & (codes == k), k, -1)
             self._seen[k] = with_room(self._seen[k], int((own >= 0).sum()))
@@ -159,7 +159,7 @@ class WeightedRanking(Ranking):
         return Ranked(greater, equal, total)
 
     def nothing(self, n: int) -> Ranked:
-        """Return the ranks of n objects that are alone, for want of a scorer."""
+        """Return the ranks of n objects that are alone, while there is no scorer."""
         return Ranked(np.zeros((n, self._c)), *np.full((2, n, self._c), self._ratios))
 
 
@@ -173,7 +173,7 @@ def pointwise_measure(measure: Any, c: int) -> ByScores:
             "measure must be a pointwise function of the scores, such as Margin(), for calibration examples are "
             f"measured once, each by itself; got {measure!r}"
         )
-    # One that is not for c classes says so now. Its value at scores that need not occur, such as NaN, says nothing.
+    # Raises now if the measure is not for c classes. Its value does not matter: these scores need not occur.
     with np.errstate(all="ignore"):
         measure.checked_values(np.zeros((1, c)), np.zeros(1, np.int64))
     return measure
@@ -183,33 +183,33 @@ def pointwise_measure(measure: Any, c: int) -> ByScores:
 class InductiveConformal(Inductive[Any]):
     """Conformal predictor by a scorer that is not trained on the examples it calibrates on.
 
-    The p-value of label j is (#greater + tau #equal) / #all: how many calibration examples are of greater
-    nonconformity than the new one with label j, how many of equal, itself included; tau is uniform on [0, 1],
-    one draw for each step and object, whatever the label. So objects that are asked about at one step, as all of a
-    `predict_many` are, do not share it unless they are equal, and asked again have the same. Plain p-values have
-    tau = 1. Values are compared on a grid of 1e-6. Before the first training there is nothing to compare with: every
-    p-value is tau.
+    The p-value of label j is (#greater + tau #equal) / #all: the numbers of calibration examples with greater
+    nonconformity than the new one with label j, and with equal nonconformity, itself included; tau is uniform on
+    [0, 1], one draw for each step and object, whatever the label. So objects asked about at one step, as in
+    `predict_many`, do not share it unless they are equal, and an object asked about again has the same. Plain p-values
+    have tau = 1. Values are compared on a grid of 1e-6. Before the first training there is nothing to compare with:
+    every p-value is tau.
 
-    What is a theorem, when examples are exchangeable, about the smoothed p-value of the true label:
+    Theorems about the smoothed p-value of the true label, when examples are exchangeable:
 
-    - at each single step, by every schedule: it is uniform on [0, 1], so the set at level epsilon misses
-      the label with probability epsilon. Plain ones err at most so often. With `label_conditional` it is
-      so among the examples of each class.
-    - over a stream, by `PrefixRestart`, and by `NoTraining` with a scorer fitted on other data: p-values are also
+    - at each single step, with every schedule: it is uniform on [0, 1], so the set at level epsilon misses
+      the label with probability epsilon. Sets of plain p-values err at most so often. With `label_conditional` the
+      same holds among the examples of each class.
+    - over a stream, with `PrefixRestart`, and with `NoTraining` and a scorer fitted on other data: p-values are also
       independent, those before the first training included. So the number of errors in N steps is binomial
-      (N, epsilon), and test martingales may bet on them. Training may be by any machine, symmetric or not.
-    - by `Prefix`, the same within each period from one training to the next; not across periods, which share
+      (N, epsilon), and test martingales may bet on them. Any machine may be trained, symmetric or not.
+    - with `Prefix`, the same within each period from one training to the next; not across periods, which share
       calibration examples.
-    - by `FreshSplit`, single steps only: of p-values together nothing is proved.
-    - by `RandomAssignment` and `FixedCalibration`, single steps only, for p-values of different steps are
-      dependent: they are compared with the same calibration examples. With a fixed set of them the error rate over a
-      long stream is not epsilon but a random number, of a Beta distribution for plain p-values without ties;
-      a martingale will find that out, and rightly so.
+    - with `FreshSplit`, single steps only: nothing is proved about several p-values together.
+    - with `RandomAssignment` and `FixedCalibration`, single steps only: p-values of different steps are dependent, as
+      they are compared with the same calibration examples. With a fixed set of these the error rate over a long
+      stream is not epsilon but a random number, of a Beta distribution for plain p-values without ties;
+      a martingale will detect that, and rightly so.
 
-    With a `shift` single steps are as said for other class frequencies, if all examples that calibrate come by those of
-    training: see `PriorShift`. P-values of different steps are then dependent, whatever the schedule: errors are not
-    binomial, and no martingale may bet on them. With `label_conditional` weights cancel, and what is said above of
-    p-values holds however the frequencies of the classes change, as long as P(x | y) does not.
+    With a `shift` single steps are valid for other class frequencies, if all examples that calibrate come with the
+    frequencies of training: see `PriorShift`. P-values of different steps are then dependent, whatever the schedule:
+    errors are not binomial, and no martingale may bet on them. With `label_conditional` weights cancel, and what is
+    said above of p-values holds however the frequencies of the classes change, as long as P(x | y) does not change.
 
     With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m).
 
@@ -218,28 +218,28 @@ class InductiveConformal(Inductive[Any]):
     machine : Machine or FrozenScorer
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     measure : nonconformity measure on scores, optional
-        One that is `pointwise`, of an example's own scores and label alone; whether it is `deleted` says nothing
-        here, for no score is of a machine that has learned the example. By default `Margin(deleted=False)`.
+        One that is `pointwise`: it depends on an example's own scores and label alone. Its `deleted` does not matter
+        here, as no score is by a machine that has learned the example. By default `Margin(deleted=False)`.
     schedule : Schedule, optional
-        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on
-        everything each time: give it `last` where the machine's memory grows as the square of that.
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
+        examples each time: set its `last` where the machine's memory grows as the square of their number.
     label_conditional : bool, default False
         Compare an example with label j with those of class j only. The error rate then holds for each class,
         at the price of larger sets.
     smoothed : bool, default True
         Break ties at random; otherwise p-values are plain.
     seed : int >= 0, default 0
-        Of the random numbers, one for each step, where n examples have been learned, and object, by its content:
-        numbers of float64, in full or sparse. It must have nothing to do with how examples came about.
+        Of the random numbers. Each depends on the step (the number of examples learned) and on the content of the
+        object (its float64 numbers, in full or sparse). It must be unrelated to how the examples were made.
     shift : PriorShift, optional
-        Where the examples that calibrate come by other class frequencies than the objects asked about.
+        For calibration examples that come with other class frequencies than the objects asked about.
 
     Attributes
     ----------
     n : int
         Number of examples learned.
     scorer : Machine, FrozenScorer or None
-        What scores objects now; None before the first training. Not to be taught.
+        What scores objects now; None before the first training. Do not teach it.
 
     Raises
     ------
@@ -309,7 +309,7 @@ class InductiveConformal(Inductive[Any]):
         )
 
     def _finished(self, block: Ranked, rows: ObjectRows, start: int | None) -> ManyPredictionSets:
-        # The reader gives ranks, which know of no step and no object; here they meet the random number of theirs.
+        # The reader's ranks depend on no step and no object; here each gets its random number.
         if not self.smoothed:
             return self._p_values(block, 1.0)
         digests = digests_of(rows)
@@ -320,7 +320,7 @@ class InductiveConformal(Inductive[Any]):
         return self._p_values(block, self._smoothing.of(self.n, digests)[:, None])
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
-        """Return the predictions by ranks and what breaks ties: one number, or (n, 1)."""
+        """Return the predictions from ranks and the numbers that break ties: one, or (n, 1)."""
         above = ranks.greater + tau * ranks.equal
         if self._possible is None:
             p_values = above / ranks.total
@@ -330,7 +330,7 @@ class InductiveConformal(Inductive[Any]):
         return ManyPredictionSets(p_values, self.classes, self.smoothed)
 
     def predict_one(self, x: Any) -> PredictionSet:
-        """Return the p-values of every class for `x`; leaves no trace, and asked again says the same.
+        """Return the p-values of every class for `x`; leaves no trace, and the same question gets the same answer.
 
         Parameters
         ----------

@@ -1,53 +1,84 @@
-"""How predictors learn: through a machine that others may share, or all by themselves."""
+"""How predictors learn, in three phases: they note what they must, their machines learn, they learn the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from venn.machines.machine import Machine
+from venn.parameters import has_methods
 from venn.prediction import Label
 from venn.saved import Saved
 
 
-class OnMachine(Saved):
-    """Base of transductive predictors: all there is to know is in the machine, which others may read too."""
+class Predictor(Saved):
+    """Base of predictors: gives `learn_one` from the three phases, each of which may be left as it is here.
 
-    machine: Machine
+    1. `note` refuses an example that cannot be learned, and returns what must be known from before learning.
+    2. The machine learns, if the predictor reads one that others may read too.
+    3. `after_learning` receives what `note` returned, and learns what the machine does not hold.
+
+    A `Panel` goes through the same phases with all its predictors side by side. A predictor of your own gives
+    `classes`, `predict_one`, and what it needs of these.
+    """
+
+    #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
+    machine: Any = None
+    #: The labels, in class order.
+    classes: Any
+
+    def predict_one(self, x: Any) -> Any:
+        """Return what is known of the label of `x`; leaves no trace."""
+        raise NotImplementedError
+
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
+        return None
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example that the machine has already learned."""
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a bad object or label; nothing is learned.
+        NotConverged
+            The machine cannot be solved: nothing is learned. Or a fit of the predictor's own fails: the example is
+            learned.
+        """
+        noted = self.note(x, y)
+        if self.machine is not None:
+            self.machine.learn_one(x, y)
+        self.after_learning(x, y, noted)
+
+
+def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
+    """Return the predictor, or say what is wrong with it."""
+    methods = ("predict_one", "note", "learn_one", "after_learning")
+    there = all(hasattr(predictor, attribute) for attribute in ("machine", "classes"))
+    if not there or not has_methods(predictor, *methods):
+        raise TypeError(f"{name} must be a predictor, with machine, classes, {', '.join(methods)}, got {predictor!r}")
+    return predictor
+
+
+class OnMachine(Predictor):
+    """Base of transductive predictors: all there is to know is in the machine, which others may read too."""
 
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
-        return self.machine.classes
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example."""
-        self.machine.learn_one(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Nothing: the machine holds all there is to know."""
+        labels: tuple[Label, ...] = self.machine.classes
+        return labels
 
 
-class Alone(Saved):
-    """Base of predictors with machines of their own or none, which a panel would neither teach nor share."""
-
-    machine = None
-
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example."""
-        raise NotImplementedError
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example, as `learn_one` does: there is no machine that learns elsewhere."""
-        self.learn_one(x, y)
-
-
-def teach_all(parts: Iterable[Any], x: Any, y: Label) -> None:
-    """Let every part learn one example, also where another fails; then raise the first failure."""
+def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:
+    """Let every part learn an example that its machine has learned, also where another fails; raise the first error."""
     failure: Exception | None = None
-    for part in parts:
+    for part, noted in zip(parts, notes, strict=True):
         try:
-            part.learn_one(x, y)
+            part.after_learning(x, y, noted)
         except Exception as error:
             failure = failure or error
     if failure is not None:

@@ -1,4 +1,4 @@
-"""Merging what calibration examples leave behind: parts of them merge to the whole."""
+"""Merging of calibrated parts: the state left by each part's calibration examples merges into that of the whole."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from venn.pickled import same_content
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse to merge what does not belong together.
+    """Refuse to merge objects that do not belong together.
 
     Parameters
     ----------
     one, other : objects to be merged
     parts : dict of str to pair
-        What must be the same of both, by the name that a message gives it; compared by their reprs.
+        What both must have in common, by the name that a message gives it; compared by repr.
 
     Raises
     ------
@@ -36,16 +36,16 @@ def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> No
 
 
 class Mergeable(ABC):
-    """Base of readers of calibration scores: parts of their examples merge to the whole.
+    """Base of readers of calibration scores whose parts can be merged into the whole.
 
-    A merged reader is a new one, neither part changes. It answers as one that has taken in the examples of both, to
+    Merging makes a new reader and changes neither part. It answers like one that has received the examples of both, to
     the last bit, whatever the order and grouping of merges; a fresh one changes nothing.
     """
 
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, in its order, by the names that messages give them."""
+        """The constructor's arguments, in its order, by the names that messages give them."""
 
     @property
     @abstractmethod
@@ -58,10 +58,10 @@ class Mergeable(ABC):
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
-        """Hold the examples of a saved `state`, or raise a ValueError where it holds none."""
+        """Hold the examples of a saved `state`, or raise a ValueError if it is not one."""
 
     def fresh(self) -> Self:
-        """Return one with the same parameters and no examples."""
+        """Return a reader with the same parameters and no examples."""
         return type(self)(*self.parameters.values())
 
     def merge(self, other: Self) -> Self:
@@ -89,14 +89,14 @@ def _plain(value: Any) -> Any:
 
 
 class Calibration(NamedTuple):
-    """What examples leave behind in an inductive predictor."""
+    """What an inductive predictor keeps of its calibration examples."""
 
     reader: Any
     n: int  #: number of examples
     features: int | None  #: of their objects
 
     def merge(self, other: Calibration) -> Calibration:
-        """Return what both leave.
+        """Return the calibration of both together.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Calibration(NamedTuple):
 
 
 def checked_parts(one: Any, other: Any) -> None:
-    """Refuse to merge inductive predictors of different parameters or scorers, or that treat examples by their order.
+    """Refuse to merge inductive predictors that differ in parameters or scorer, or depend on the order of examples.
 
     Raises
     ------
@@ -123,15 +123,15 @@ def checked_parts(one: Any, other: Any) -> None:
     checked_unordered(one)
     checked_unordered(other)
     _check_scorer(one.given, other.given)
-    alike = type(other).made_of({**other.parameters, "machine": one.given})  # its repr may hold an address
+    alike = type(other).made_of({**other.parameters, "machine": one.given})  # a machine's repr may hold an address
     checked_alike(one, alike, {"parameters of": (one, alike)})
 
 
 def checked_unordered(predictor: Any) -> None:
-    """Refuse a predictor that treats examples by their order: parts have none between them."""
+    """Refuse a predictor that depends on the order of examples: parts have no order between them."""
     if not predictor.schedule.alike:
         raise ValueError(
-            f"{type(predictor).__name__} must be by NoTraining(), to be merged: {predictor.schedule!r} "
+            f"{type(predictor).__name__} must have the schedule NoTraining(), to be merged: {predictor.schedule!r} "
             "lets examples train or calibrate by their order"
         )
 

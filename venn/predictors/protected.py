@@ -1,4 +1,4 @@
-"""Protected forecasting: never much worse than its base, and better where that is miscalibrated."""
+"""Protected forecasting: never much worse than the base forecaster, and better where that is miscalibrated."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from venn.labels import Classes, HasLabels
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
-from venn.saved import Saved, held_array, held_finite, held_float, held_int, saved
+from venn.predictors.learning import Predictor, checked_predictor
+from venn.saved import held_array, held_float, saved
 
 POWERS = (1.0, 0.5, 2.0)
 SHIFT = 1.0
 
 
 class Loss(Protocol):
-    """How forecasts are scored, and how weighted ones are merged into one.
+    """How forecasts are scored, and how several weighted forecasts are merged into one.
 
-    The bound of `Protected` is a theorem where ``forecast`` merges well enough: whatever the label, the loss of
+    The bound of `Protected` is a theorem if ``forecast`` merges well enough: whatever the label, the loss of
     the merged forecast must be at most -ln sum_i w_i exp(-loss_i), for weights w of sum 1.
     """
 
@@ -79,9 +80,9 @@ class BrierLoss(Parameters):
     """Brier loss sum_k (1{y = k} - p_k)^2, in [0, 2].
 
     With g_k = -ln sum_i w_i exp(-loss_i(k)), the merged forecast is p_k = (s - g_k)^+ / 2 with the s that makes the
-    sum 1. Its loss is at most g_y, whatever the label y: the Brier game is mixable at learning rate 1. (Solving for
-    s as if nothing were negative, cutting off what is, and dividing by the sum is another forecast: of (.8, .2, 0,
-    ..., 0) and (.2, .8, 0, ..., 0), weighted .8 and .2, with ten classes, it loses up to g_y + .010.)
+    sum 1. Its loss is at most g_y, whatever the label y: the Brier game is mixable at learning rate 1. (A simpler rule
+    solves for s as if nothing were negative, cuts off negative numbers and divides by the sum. It is another forecast:
+    of (.8, .2, 0, ..., 0) and (.2, .8, 0, ..., 0), weighted .8 and .2, with ten classes, it loses up to g_y + .010.)
 
     References
     ----------
@@ -108,40 +109,32 @@ class BrierLoss(Parameters):
 
 
 class Answer(NamedTuple):
-    """What was said of the last object asked about."""
+    """What is said of one object."""
 
-    x: Any
-    """The object, where it is not made of numbers; else None."""
-    content: bytes | None
-    """Tells an object made of numbers from another; None for one that is not."""
-    learned: int | None
-    """Number of examples that the base had learned; None where its machine does not count."""
-    rows: Floats
-    """(s, c) logarithms of the calibrators' forecasts, those of the base first."""
-    merged: Floats
-    """(c,) the forecast."""
+    rows: Floats  #: (versions, c) logarithms of the versions' forecasts
+    merged: Floats  #: (c,) the forecast
 
 
 @saved
-class Protected(HasLabels, Saved):
+class Protected(HasLabels, Predictor):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
-    and no shift or one of +1 or -1 at one class: the base where it is well calibrated, a milder or a bolder one, or
-    one that leans to or away from a class. (For two classes these are the nine published calibrators.) Before each
-    step the share J of each version's weight is spread evenly over all of them, for every jump rate J in a mixture
-    of its own; after it weights are multiplied by exp(-loss). The weight `passive` stays on the base itself.
+    and no shift or one of +1 or -1 at one class: the base (right where it is well calibrated), a milder or bolder one,
+    or one that leans to or away from a class. (For two classes these are the nine published calibrators.) There is a
+    mixture for every jump rate J: before each step the share J of each version's weight is spread evenly over all
+    versions; after it weights are multiplied by exp(-loss). The weight `passive` stays on the base itself.
 
-    Theorem, for any sequence of objects and labels whatever: after every step the cumulative loss is at most the
-    base's plus ln(1 / passive), by `LogLoss` and by `BrierLoss`. That it is less than the base's where that is
+    Theorem, for any sequence of objects and labels: after every step the cumulative loss is at most the base's plus
+    ln(1 / passive), by `LogLoss` and by `BrierLoss`. That it is less than the base's if the base is
     miscalibrated is an observation, not a theorem, and the forecasts carry no guarantee of calibration.
 
     Parameters
     ----------
     predictor : Predictor
         The base, whose predictions have `.proba`: forecasts, multiprobabilities, class intervals. It is copied,
-        with all it has learned; only its machine is shared. So it may itself stand in the same `Panel`, and nothing
-        is learned twice: what was passed in is not taught by this object.
+        with all it has learned; only its machine is shared. So the original may stand in the same `Panel`, and nothing
+        is learned twice: this object does not teach it.
     loss : Loss, default LogLoss()
         `LogLoss()`, `BrierLoss()`, or an object with the same methods.
     rates : sequence of floats in (0, 1), default (0.01, 0.001, 0.0001)
@@ -153,9 +146,9 @@ class Protected(HasLabels, Saved):
     predictor : Predictor
         The copy of the base that learns here.
     gain : float
-        Cumulative loss of the base less that of these forecasts: at least ln(passive), up to rounding. With log
+        Cumulative loss of the base minus that of these forecasts: at least ln(passive), up to rounding. With log
         loss, exp(gain) is a test martingale against the hypothesis that the base's forecasts are the true
-        conditional probabilities. Steps of infinite loss, which both have at once, are left out.
+        conditional probabilities. Steps where both losses are infinite are left out.
 
     Raises
     ------
@@ -166,20 +159,18 @@ class Protected(HasLabels, Saved):
 
     Notes
     -----
-    A class to which the base gives probability 0 keeps it in every version. If its label comes, by log loss all lose
-    infinitely, which says nothing about weights: they stay as they are. The bound then holds for the sum over the
-    other steps.
+    If the base gives a class probability 0, so does every version. If that label comes, all log losses are infinite,
+    which says nothing about weights: they do not change. The bound then holds for the sum over the other steps.
 
-    Why the bound holds: each step multiplies the sum of the weights, were they never normalised, by at most
+    Why the bound holds: each step multiplies the sum of the weights, before normalising, by at most
     exp(-loss of the forecast), and the sum is at least the passive weight: passive * exp(-cumulative loss of the
     base).
 
-    Weights are kept as logarithms; memory is constant. The forecast itself is made of plain numbers, so the log loss
-    of probabilities below 1e-300 is not to be relied on.
+    Weights are kept as logarithms; memory is constant. The forecast itself consists of plain numbers, so do not rely on
+    the log loss of probabilities below 1e-300.
 
-    The base's forecast must be from before its machine learns. `learn_one` and a `Panel` see to that: both call
-    `check`. Who teaches the machine by hand calls `check`, or `predict_one` of that object last; then the machine
-    learns, then `after_learning`.
+    The base's forecast must be from before its machine learns. `learn_one` and a `Panel` see to that. Who teaches the
+    machine by hand calls `note` before, and hands what it returns to `after_learning`.
 
     References
     ----------
@@ -187,15 +178,12 @@ class Protected(HasLabels, Saved):
 
     Examples
     --------
-    A base that is too bold, on labels that are as often one as the other:
+    A base that is too bold, on labels that are equally often one and the other:
 
-    >>> class Bold:
-    ...     machine, classes = None, ("no", "yes")
+    >>> class Bold(Predictor):
+    ...     classes = ("no", "yes")
     ...     def predict_one(self, x):
     ...         return Forecast(np.array([0.1, 0.9]), self.classes)
-    ...     def after_learning(self, x, y):
-    ...         pass
-    ...     learn_one = after_learning
     >>> model = Protected(Bold())
     >>> for y in ["yes", "no"] * 100:
     ...     model.learn_one([0.0], y)
@@ -212,12 +200,7 @@ class Protected(HasLabels, Saved):
         rates: Sequence[float] = (1e-2, 1e-3, 1e-4),
         passive: float = 0.5,
     ) -> None:
-        learns = has_methods(predictor, "predict_one", "learn_one", "after_learning")
-        if not learns or not all(hasattr(predictor, attribute) for attribute in ("machine", "classes")):
-            raise TypeError(
-                "predictor must be a predictor (machine, classes, predict_one, learn_one, after_learning), "
-                f"got {predictor!r}"
-            )
+        checked_predictor(predictor)
         if loss is not None and not has_methods(loss, "losses", "forecast"):
             raise TypeError(f"loss must be a loss object, with methods 'losses' and 'forecast', got {loss!r}")
         self.loss: Loss = LogLoss() if loss is None else loss
@@ -236,56 +219,39 @@ class Protected(HasLabels, Saved):
         self._log_passive = math.log(self.passive)
         self._log_weights = np.full((len(self.rates), states), -np.inf)
         self._log_weights[:, 0] = math.log((1.0 - self.passive) / len(self.rates))
-        # Weights are those of the next forecast: after the jump that comes before it.
+        # Weights are for the next forecast: after the jump that comes before it.
         jump(self._log_weights, self._rates)
-        self._n = 0
-        self._asked: Answer | None = None
 
     @property
     def state(self) -> dict[str, Any]:
-        """Gain and weights, and what was said last, which a label may follow."""
-        asked = self._asked
-        return {
-            "gain": self.gain,
-            "passive": self._log_passive,
-            "weights": self._log_weights,
-            "n": self._n,
-            # What was said of an object that is not made of numbers is known by that very object.
-            "asked": None if asked is None or asked.content is None else tuple(asked)[1:],
-        }
+        """Gain and weights."""
+        return {"gain": self.gain, "passive": self._log_passive, "weights": self._log_weights}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return one around this base, which is not copied."""
+        """Return a predictor around this base, which is not copied."""
         thing = super().made_of(parameters)
         thing.predictor = parameters["predictor"]
         return thing
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         weights = held_array("weights", state["weights"], self._log_weights.shape)
         if not (weights < np.inf).all():
             raise ValueError("weights must be logarithms of numbers")
-        self.gain, self._n = held_float("gain", state["gain"]), held_int("n", state["n"])
+        self.gain = held_float("gain", state["gain"])
         passive = state["passive"]
         if type(passive) is not float or not passive < np.inf:
             raise ValueError(f"passive must be the logarithm of a number, got {passive!r}")
         self._log_passive, self._log_weights = passive, weights.copy()
-        if state["asked"] is not None:
-            content, learned, rows, merged = state["asked"]
-            c = len(self.classes)
-            held_array("what was said", rows, (weights.shape[1], c))
-            if type(content) is not bytes or not (learned is None or type(learned) is int) or np.isnan(rows).any():
-                raise ValueError("asked must be what was said of an object")
-            self._asked = Answer(None, content, learned, rows, held_finite("what was said", merged, (c,)))
 
     def __repr__(self) -> str:
         return f"Protected({self.predictor!r}, loss={self.loss!r}, rates={self.rates!r}, passive={self.passive!r})"
 
     @property
     def tuning(self) -> Any:
-        """What chose the kernel and C of the base's own machine, if `tune` did."""
+        """How the kernel and C of the base's own machine were chosen, if `tune` chose them."""
         return getattr(self.predictor, "tuning", None)
 
     def predict_one(self, x: Any) -> Forecast:
@@ -294,7 +260,7 @@ class Protected(HasLabels, Saved):
         Parameters
         ----------
         x : object
-            What the base takes.
+            Any object that the base takes.
 
         Raises
         ------
@@ -303,86 +269,47 @@ class Protected(HasLabels, Saved):
         """
         return Forecast(self._ask(x).merged, self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise, and note what the base says of `x` before anything learns."""
+    def note(self, x: Any, y: Label) -> tuple[Answer, Any]:
+        """Return what is said of `x` before anything learns, and what the base notes; or raise what it would raise."""
         self.space.check(y)
-        if hasattr(self.predictor, "check"):
-            self.predictor.check(x, y)
-        self._said(x)
+        noted = self.predictor.note(x, y)
+        return self._ask(x), noted
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the base's own state and the weights.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The base or its machine refuses the example; nothing is learned.
-        NotConverged
-            The machine cannot be solved: nothing is learned. Or a training or fit of the base fails: all have
-            learned the example.
-        """
-        self.check(x, y)
-        if self.machine is not None:
-            self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has already learned.
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example that the machine has already learned: the base's own state, and the weights.
 
         Raises
         ------
         RuntimeError
-            Neither `check` nor `predict_one` was last called with this object just before the machine learned it,
-            so what the base said of it then cannot be known. The base has learned it, the weights have not moved.
+            `noted` is missing, so what the base said of `x` before its machine learned cannot be known. The base has
+            learned the example, the weights have not moved.
         NotConverged
-            As by `learn_one`.
+            A training or fit of the base fails: all have learned the example.
         """
         code = self.space.encode(y)
-        if self.machine is None:
-            # Nobody else teaches this base, so it has not learned yet: it may be asked, and it may refuse.
-            answer = self._said(x)
-            try:
-                self.predictor.after_learning(x, y)
-            except NotConverged:  # a training that fails does so when the example is learned: the step counts
-                self._weigh(answer, code)
-                raise
-            self._weigh(answer, code)
-            return
-        asked, self._asked = self._asked, None
-        if asked is None or (wrong := self._mismatch(asked, x)):
+        if noted is None and self.machine is None:  # nobody else teaches this base, so it has not learned yet
+            noted = self.note(x, y)
+        if noted is None:
             self.predictor.after_learning(x, y)
             raise RuntimeError(
-                "after_learning needs a call of check, or of predict_one, with x last before the machine learned, got "
-                f"{'none' if asked is None else wrong}: call learn_one, or learn in a Panel"
+                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+                "or learn in a Panel"
             )
-        # First the weights, which cannot fail: the forecast stood before the label, whatever a fit does now.
-        self._weigh(asked, code)
-        self.predictor.after_learning(x, y)
-
-    def _learned(self) -> int | None:
-        if self.machine is None:
-            return self._n
-        learned: int = self.machine.learned
-        return learned
-
-    def _mismatch(self, asked: Answer, x: Any) -> str:
-        """Return in words why an answer is not the one given of `x` just before the machine learned; "" if it is."""
-        content, learned = _content(x), self._learned()
-        if asked.content != content or (content is None and asked.x is not x):
-            return "one with another object"
-        if asked.learned is not None and learned is not None and asked.learned != learned - 1:
-            return f"one before the machine learned {learned - asked.learned} examples"
-        return ""
-
-    def _said(self, x: Any) -> Answer:
-        """Return what is said of `x` now, without asking again where that has just been done."""
-        asked, content, learned = self._asked, _content(x), self._learned()
-        if asked is None or content is None or learned is None or (asked.content, asked.learned) != (content, learned):
-            return self._ask(x)
-        return asked
+        answer, of_base = noted
+        if self.machine is not None:  # the weights first, which cannot fail: the forecast stood before the label
+            self._weigh(answer, code)
+            self.predictor.after_learning(x, y, of_base)
+            return
+        # Nobody else teaches this base: it may refuse. A training that fails does so when the example is learned.
+        try:
+            self.predictor.after_learning(x, y, of_base)
+        except NotConverged:
+            self._weigh(answer, code)
+            raise
+        self._weigh(answer, code)
 
     def _ask(self, x: Any) -> Answer:
-        """Ask the base about `x`, merge, and remember."""
+        """Ask the base about `x`, and merge."""
         prediction = self.predictor.predict_one(x)
         proba = getattr(prediction, "proba", None)
         if proba is None:
@@ -393,12 +320,10 @@ class Protected(HasLabels, Saved):
         with np.errstate(divide="ignore"):
             rows: Floats = recalibrate(np.log(clean), self._powers, self._shifts)
         merged = self.loss.forecast(pool(self._log_passive, self._log_weights), rows)
-        content = _content(x)
-        self._asked = Answer(x if content is None else None, content, self._learned(), rows, merged)
-        return self._asked
+        return Answer(rows, merged)
 
     def _weigh(self, answer: Answer, code: int) -> None:
-        """Let the weights follow the losses of one step, and jump for the next."""
+        """Update the weights by the losses of one step, and jump for the next."""
         losses = self.loss.losses(answer.rows, code)
         if np.isfinite(losses[0]):
             with np.errstate(divide="ignore"):
@@ -410,23 +335,11 @@ class Protected(HasLabels, Saved):
             self._log_passive -= total
             self._log_weights -= total
         jump(self._log_weights, self._rates)
-        self._n += 1
-        self._asked = None
 
 
 def _calibrators(c: int) -> tuple[Floats, Floats]:
     """Return powers (s,) and shifts (s, c), the identity first."""
-    # For two classes a shift of one is the opposite shift of the other.
+    # For two classes a shift of one class is the opposite shift of the other.
     ways = np.vstack([np.eye(c), -np.eye(c)] if c > 2 else [[0.0, 1.0], [0.0, -1.0]])
     shifts = SHIFT * np.vstack([np.zeros(c), ways])
     return np.repeat(POWERS, len(shifts)), np.tile(shifts, (len(POWERS), 1))
-
-
-def _content(x: Any) -> bytes | None:
-    try:
-        if np.iscomplexobj(x):
-            return None
-        values = np.asarray(x, np.float64) + 0.0  # -0.0 and 0.0 are one value
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return repr(values.shape).encode() + values.tobytes()

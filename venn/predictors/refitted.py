@@ -1,4 +1,4 @@
-"""Any batch classifier as an online predictor: fitted anew, from nothing, to all examples so far."""
+"""Any batch classifier as an online predictor: fitted anew at set times, to all examples so far."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from venn.machines.checks import clean_object
 from venn.parameters import has_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.history import History
-from venn.predictors.learning import Alone
+from venn.predictors.learning import Predictor
 from venn.saved import held_bool, held_codes, held_finite, held_int, held_rows, saved
 from venn.schedules import PrefixRestart, Schedule, checked_schedule
 
 
 @saved
-class Refitted(HasLabels, Alone):
+class Refitted(HasLabels, Predictor):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
-    So estimators that do not learn online stand beside those that do, in a `Panel` or a replay. Between two fits
-    the forecasts are those of the last; before the first they are uniform. Classes that were not among the examples
-    of a fit have probability 0 until the next, and where there was only one class the estimator is not asked: that
+    So estimators that do not learn online can stand beside those that do, in a `Panel` or a replay. Between two fits
+    the forecasts are those of the last fit; before the first they are uniform. Classes that were not among the examples
+    of a fit have probability 0 until the next. If there was only one class the estimator is not fitted: that
     class has probability 1. These forecasts carry no guarantee.
 
-    Each fit costs what a fit of the estimator costs, and all examples are kept until the schedule says that there
-    is no more fit.
+    Each fit costs what a fit of the estimator costs. All examples are kept until the schedule says that there will be
+    no further fit.
 
     Parameters
     ----------
     estimator : classifier with `fit(X, y)` and `predict_proba(X)`
-        As scikit-learn has them: `BootstrapSVC`, `PosteriorSVC`, any of scikit-learn's own. It stays as it is; copies
-        of it, not fitted, are fitted to (n, d) float64 objects and (n,) labels. One that draws at random should have
-        a fixed seed, and then starts from that seed at each fit.
+        As in scikit-learn: `BootstrapSVC`, `PosteriorSVC`, any of scikit-learn's own. It does not change; unfitted
+        copies of it are fitted to (n, d) float64 objects and (n,) labels. One that draws at random should have
+        a fixed seed; it then starts from that seed at each fit.
     classes : sequence of distinct labels
-        Of types that the estimator can sort.
+        They must be of types that the estimator can sort.
     schedule : Schedule, default PrefixRestart()
-        Only its times of training matter; what it says of calibration does not. `PrefixRestart(first, growth, last)`
+        Only its times of training matter, not its calibration. `PrefixRestart(first, growth, last)`
         fits at growing numbers of examples, `FreshSplit()` after every one.
 
     Attributes
     ----------
     machine : None
-        No machine that a panel would teach or share.
+        There is no machine that a panel may teach or share.
     n : int
         Number of examples learned.
     fitted : classifier or None
-        What was fitted last; None before that, and where there was one class only. Not to be fitted again.
+        The last fitted classifier; None before the first fit, and if there was one class only. Do not fit it again.
     fitted_to : int
-        Number of examples at the last fit that succeeded; 0 before.
+        Number of examples at the last successful fit; 0 before.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Refitted(HasLabels, Alone):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The examples, and what was fitted where they are gone."""
+        """The examples, and the fitted estimator if they are gone."""
         return {
             "n": self.n,
             "features": self._features,
@@ -114,7 +114,7 @@ class Refitted(HasLabels, Alone):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         c, n = len(self.classes), held_int("n", state["n"])
         to = held_int("fitted_to", state["fitted_to"], 0, n)
@@ -143,7 +143,7 @@ class Refitted(HasLabels, Alone):
         self.fitted_to = to
 
     def _fit_again(self, to: int) -> None:
-        """Fit to the first examples; the same fit, for the estimator starts from its own seed each time."""
+        """Fit to the first examples; the fit is the same, as the estimator starts from its own seed each time."""
         assert self._history is not None
         whole, then, n = self._history, self._next, self.n
         self._history = History()
@@ -167,35 +167,27 @@ class Refitted(HasLabels, Alone):
         Raises
         ------
         ValueError, TypeError
-            x is not that, or what the estimator gives is no distribution.
+            x is not as described, or the estimator's answer is not a distribution.
         """
         row = clean_object(x, self._features)
         if self.fitted is None:
             return Forecast(self._proba, self.classes)
         return Forecast(self._distribution(self.fitted.predict_proba(row[None])), self.classes)
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
-        clean_object(x, self._features)
-        self.space.check(y)
+    def note(self, x: Any, y: Label) -> tuple[Floats, int]:
+        """Return the object as numbers and the class code, or raise what learning would raise."""
+        return clean_object(x, self._features), int(self.space.encode(y))
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example, and fit if the schedule says so.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        y : one of `classes`
 
         Raises
         ------
-        ValueError, TypeError
-            For a bad object or label; nothing is learned.
         Exception
-            Whatever the estimator raises when it cannot be fitted: the example is learned, and forecasts stay those
-            of the fit before, until the next.
+            Whatever the estimator raises when it cannot be fitted: the example is learned, and the forecasts of the
+            previous fit remain until the next.
         """
-        row, code = clean_object(x, self._features), self.space.encode(y)
+        row, code = noted or self.note(x, y)
         self._features = len(row)
         self.n += 1
         if self._history is None:
@@ -227,7 +219,7 @@ class Refitted(HasLabels, Alone):
         """Return (c,) probabilities from those of the estimator's classes, (1, m), or say what is wrong with them."""
         p = np.asarray(given, np.float64)
         assert self._columns is not None
-        # Estimators that compute in float32 have sums that differ from 1 by their rounding.
+        # Sums of estimators that compute in float32 differ from 1 by rounding.
         if p.shape != (1, len(self._columns)) or not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-4:
             raise ValueError(
                 f"estimator must give one probability for each of its {len(self._columns)} classes, with sum 1, "
@@ -242,13 +234,13 @@ def fresh(estimator: Any) -> Any:
     """Return a copy of the estimator that is not fitted."""
     if not hasattr(estimator, "get_params"):
         return copy.deepcopy(estimator)
-    from sklearn.base import clone  # not before an estimator is there: the import takes a second
+    from sklearn.base import clone  # only when there is an estimator: the import takes a second
 
     return clone(estimator)
 
 
 def label_array(classes: Sequence[Label]) -> Any:
-    """Return (c,) labels as an array that gives them back as they are: of objects, where numpy would change them."""
+    """Return (c,) labels as an array that returns them unchanged: of dtype object if numpy would change them."""
     array = np.asarray(classes) if len({type(label) for label in classes}) == 1 else None
     if array is None or array.ndim != 1 or array.tolist() != list(classes):
         array = np.empty(len(classes), object)

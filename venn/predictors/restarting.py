@@ -1,91 +1,84 @@
-"""A predictor whose window starts anew when a monitor of its own predictions rings."""
+"""A predictor whose window restarts when a monitor of its predictions rings."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from venn.labels import Classes, HasLabels
-from venn.machines.store import content_of
 from venn.parameters import has_methods, integer
 from venn.prediction import Label, Prediction
-from venn.saved import Saved, held_int, saved
+from venn.predictors.learning import Predictor, checked_predictor
+from venn.saved import held_int, saved
 
-SEEDS = 1 << 64  # apart, those of two starts: no seed of a user's is as large
+SEEDS = 1 << 64  # distance of the seeds of two starts: users' seeds are never this large
 
 
 class Watcher(Protocol):
-    """What says when the predictions no longer hold; `Monitor` is one."""
+    """Says when the predictions no longer hold; `Monitor` is one."""
 
     def update(self, prediction: Any, y: Label) -> Sequence[Any]:
         """Take in a prediction and the label that was then revealed; return the alarms that ring now."""
 
     def fresh(self, seed: int) -> Watcher:
-        """Return one with the same parameters, but this seed, that has seen nothing."""
-
-
-class Said(NamedTuple):
-    """What was said of an object just before its label was learned."""
-
-    content: bytes
-    learned: int
-    prediction: Prediction
+        """Return one with the same parameters, except this seed, that has seen nothing."""
 
 
 @saved
-class Restarting(HasLabels, Saved):
+class Restarting(HasLabels, Predictor):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
-    At every example learned it makes its prediction as things stand, tells the monitor what it was and what the label
-    turned out to be, and learns. If an alarm rings, the window forgets all but the latest `keep` examples, and a fresh
-    monitor, with random numbers of its own, takes over.
+    At every example to learn it first makes its prediction, gives the monitor the prediction and the label, and then
+    learns. If an alarm rings, the window forgets all but the latest `keep` examples, and a fresh monitor, with random
+    numbers of its own, takes over.
 
-    What is proved, for an exchangeable stream. An alarm is a function of the examples up to it; given those, the ones
-    after it are still exchangeable. So with keep=0 everything that holds at the start of a stream holds at a restart
-    again, given the past: each prediction is valid; until the window is full, or full again, so are the statements
-    about many steps, and each start rings falsely, by the detectors of the monitor that have a level, with at most that
-    chance. Of N starts at most N times the level do so on average. Once the window slides, each prediction remains
-    valid, but of alarms nothing is proved: see `SlidingWindow`. With keep > 0 the kept examples are among those that
-    made the alarm ring, so they and the new one are not exchangeable given that it rang: nothing is proved until the
-    last of them has left the window. They may still be the better choice, as a short memory is worth more than none.
+    What is proved, for an exchangeable stream. An alarm is a function of the examples up to it; given those, the later
+    ones are still exchangeable. So with keep=0 everything that holds at the start of a stream holds again at a restart,
+    given the past: each prediction is valid; until the window is full again, so are the statements about many steps;
+    and each start rings falsely with at most the level's probability, for the detectors of the monitor that have a
+    level. Of N starts at most N times the level ring falsely on average. Once the window slides, each prediction
+    remains valid, but nothing is proved about alarms: see `SlidingWindow`. With keep > 0 the kept examples are among
+    those that made the alarm ring, so they and the new one are not exchangeable given the alarm: nothing is proved
+    until the last of them has left the window. Keeping them may still be better, as a short memory is worth more than
+    none.
 
-    What is not proved. When the stream has changed, an alarm comes after the change by a delay that no theorem
-    bounds; predictions in between are not valid, and neither is what is kept from before. With keep=0, if the examples
-    after the alarm are exchangeable, all the above holds of them; that they are is what nobody can know. And a monitor
-    of one predictor's errors hears only changes that those errors show.
+    What is not proved. When the stream has changed, an alarm comes after a delay that no theorem bounds; predictions in
+    between are not valid, nor is what is kept from before. With keep=0, if the examples after the alarm are
+    exchangeable, all the above holds of them; but nobody can know that they are. And a monitor of one predictor's
+    errors notices only changes that show in those errors.
 
     Parameters
     ----------
     predictor : predictor
-        One that reads a `SlidingWindow` and is not told of examples by anyone else: it is copied, the window is not,
-        so other predictors of a `Panel` may read the window too; they find it restarted.
+        One that reads a `SlidingWindow` and that nobody else teaches: it is copied, the window is not, so other
+        predictors of a `Panel` may read the window too; they find it restarted.
     monitor : Watcher
-        A pattern, such as `Monitor(classes)`; fresh ones are used.
+        A pattern, such as `Monitor(classes)`; fresh copies are used.
     keep : int >= 0, default 0
         Number of latest examples that survive a restart, at most the size of the window.
     seed : int >= 0, default 0
-        Of the monitors' random numbers; each start has others.
+        Of the monitors' random numbers; each start has other ones.
 
     Attributes
     ----------
     predictor : predictor
-        The copy. Not to be taught.
+        The copy. Do not teach it.
     monitor : Watcher
-        The one since the last restart.
+        The monitor since the last restart.
     n : int
         Number of examples learned.
     restarts : tuple of int
         Values of `n` at which the window restarted.
     alarms : tuple
-        Of each restart the alarms that rang.
+        The alarms that rang at each restart.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     Examples
     --------
@@ -104,8 +97,7 @@ class Restarting(HasLabels, Saved):
     """
 
     def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
-        if not has_methods(predictor, "predict_one", "after_learning"):
-            raise TypeError(f"predictor must be a predictor object, such as Conformal, got {predictor!r}")
+        checked_predictor(predictor)
         if not has_methods(getattr(predictor, "machine", None), "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {predictor!r}")
         if not has_methods(monitor, "update", "fresh"):
@@ -121,7 +113,6 @@ class Restarting(HasLabels, Saved):
         self.monitor = monitor.fresh(seed=self.seed)
         self.n = 0
         self._restarts: list[tuple[int, tuple[Any, ...]]] = []
-        self._said: Said | None = None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -130,23 +121,22 @@ class Restarting(HasLabels, Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Monitor, restarts, and what was said last, which a label may follow."""
+        """Monitor and restarts."""
         return {
             "n": self.n,
             "monitor": self.monitor,
             "restarts": self._restarts,
-            "said": None if self._said is None else tuple(self._said),
         }
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return one around this predictor, which is not copied."""
+        """Return a predictor around this one, which is not copied."""
         thing = super().made_of(parameters)
         thing.predictor = parameters["predictor"]
         return thing
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         self.n = held_int("n", state["n"])
         if type(state["monitor"]) is not type(self.monitor):
@@ -156,11 +146,6 @@ class Restarting(HasLabels, Saved):
         if not (np.diff(steps) > 0).all() or not all(isinstance(rung, tuple) for _, rung in state["restarts"]):
             raise ValueError(f"restarts must be steps in order and alarms, got {state['restarts']!r}")
         self._restarts = state["restarts"]
-        if state["said"] is not None:
-            content, learned, prediction = state["said"]
-            if type(content) is not bytes or not hasattr(prediction, "guaranteed"):
-                raise ValueError(f"said must be what was said of an object, got {state['said']!r}")
-            self._said = Said(content, held_int("learned", learned), prediction)
 
     def __repr__(self) -> str:
         return f"Restarting({self.predictor!r}, {self._pattern!r}, keep={self.keep}, seed={self.seed})"
@@ -172,11 +157,11 @@ class Restarting(HasLabels, Saved):
 
     @property
     def alarms(self) -> tuple[tuple[Any, ...], ...]:
-        """The alarms that rang at each restart; they count steps from the start before."""
+        """The alarms that rang at each restart; they count steps from the previous start."""
         return tuple(rung for _, rung in self._restarts)
 
     def predict_one(self, x: Any) -> Prediction:
-        """Return what the predictor says of `x` now; leaves no trace.
+        """Return the predictor's prediction for `x` now; leaves no trace.
 
         Parameters
         ----------
@@ -185,58 +170,41 @@ class Restarting(HasLabels, Saved):
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise, and note what is said of `x` before anything learns."""
+    def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
+        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
         self.space.check(y)
-        for part in (self.machine, self.predictor):
-            if hasattr(part, "check"):
-                part.check(x, y)
-        self._said = Said(content_of(x), self.machine.learned, self.predict_one(x))
+        return self.predict_one(x), self.predictor.note(x, y)
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the monitor and the predictor; restart if an alarm rings.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The machine refuses the example; nothing is learned. Or the monitor refuses the prediction.
-        NotConverged
-            The machine cannot be solved; nothing is learned. Or the predictor's own fit fails, or the window stops
-            short of `keep` examples; all have learned the example.
-        """
-        self.check(x, y)
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has already learned.
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example that the machine has already learned: monitor and predictor; restart if an alarm rings.
 
         Raises
         ------
         RuntimeError
-            `check` was not called with this object just before the machine learned it, so what was to be said of it
-            then cannot be known. The predictor has learned it, the monitor has not seen it.
+            `noted` is missing, so what was said of `x` before the machine learned cannot be known. The predictor has
+            learned the example, the monitor has not seen it.
+        NotConverged
+            The predictor's own fit fails, or the window stops short of `keep` examples; all have learned the example.
         """
-        said, self._said = self._said, None
         self.n += 1
-        content, learned = content_of(x), self.machine.learned
-        if said is None or (said.content, said.learned) != (content, learned - 1):
+        if noted is None:
             self.predictor.after_learning(x, y)
             raise RuntimeError(
-                "after_learning needs a call of check with x, last before the machine learned it, got "
-                f"{'none' if said is None else 'another'}: call learn_one, or learn in a Panel"
+                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+                "or learn in a Panel"
             )
+        prediction, of_predictor = noted
         rung: Sequence[Any] = ()
         try:
-            rung = self.monitor.update(said.prediction, y)
+            rung = self.monitor.update(prediction, y)
         finally:
             try:
-                self.predictor.after_learning(x, y)
+                self.predictor.after_learning(x, y, of_predictor)
             finally:
                 if rung:
                     self._restart(tuple(rung))
 
     def _restart(self, rung: tuple[Any, ...]) -> None:
-        self.machine.restart(self.keep)  # first: what fails is no restart
+        self.machine.restart(self.keep)  # first: if it fails, there is no restart
         self._restarts.append((self.n, rung))
         self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._restarts))

@@ -1,8 +1,7 @@
-"""Scalers: a machine's scores mapped to probabilities, by any map and from any source of scores."""
+"""Scalers: they map a machine's scores to probabilities, with any map and any source of scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -10,43 +9,44 @@ import numpy as np
 from venn.maps.contract import Follower, ScoreMap, checked_map
 from venn.maps.followers import follower_of
 from venn.prediction import Forecast, Label
+from venn.predictors.learning import Predictor
 from venn.predictors.score_sources import ScoreSource, checked_source
-from venn.saved import Saved, checked_keys, held_bool, held_int, saved
+from venn.saved import checked_keys, held_bool, held_int, saved
 
 
 @saved
-class Scaler(Saved):
+class Scaler(Predictor):
     """Probabilities by a map from scores, fitted anew after every example.
 
     A binary map, such as `Platt()`, is fitted for each class against all others: machine k's map to its scores of the
-    examples, positives those of class k. The new object's scores are mapped and divided by their sum (all zero: the
-    uniform distribution). A map of all classes, such as `Temperature()`, is fitted once. The class of largest
+    examples, where those of class k are positive. The new object's mapped scores are divided by their sum (all zero:
+    the uniform distribution). A map of all classes, such as `Temperature()`, is fitted once. The class of largest
     probability is predicted, ties to the first. Before there are scored examples the forecast is uniform. Maps are
     fitted after each learned example, so predicting changes nothing.
 
-    These forecasts carry no guarantee: they are the baselines that Venn predictors are compared with.
+    These forecasts carry no guarantee: they are baselines for Venn predictors.
 
-    `Platt` and `Isotonic` go on from their last fit, and `Binning` counts in compiled code; the others are fitted from
-    nothing each time (`benchmarks/scalers.py` has the times).
+    `Platt` and `Isotonic` continue from their last fit, and `Binning` counts in compiled code; the others are fitted
+    from nothing each time (times: `benchmarks/scalers.py`).
 
     Parameters
     ----------
     machine : Machine
-        Shared with other predictors when they stand in one `Panel`; `HeldOutScores` takes a `FrozenScorer` too, and
+        Shared with other predictors when they stand in one `Panel`; `HeldOutScores` also takes a `FrozenScorer`, and
         teaches `fresh()` machines.
     map : ScoreMap
         `Platt()`, `Binning()`, `Isotonic()`, `Softmax()`, `Sigma01()`, `SigmaPP()`, `Beta2()`, `BetaScaling()`,
         `BetaCalibration()`, `Temperature()`, or an object with the same method.
     source : ScoreSource, default TrainingScores()
-        Whose scores the map is fitted to: `TrainingScores()`, `DeletedScores()`, `HeldOutScores()`,
+        Which scores the map is fitted to: `TrainingScores()`, `DeletedScores()`, `HeldOutScores()`,
         `CrossFittedScores()`, or an object with the same method.
 
     Attributes
     ----------
     n : int
-        Number of examples learned, those that a window has forgotten among them.
+        Number of examples learned, including those that a window has forgotten.
     fitted : Follower
-        The maps as fitted last.
+        The last fitted maps.
 
     Raises
     ------
@@ -94,18 +94,18 @@ class Scaler(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The maps as fitted last, and what a source of scores has in its own machines."""
+        """The last fitted maps, and the state of a source's own machines."""
         return {
             "fitted_to": self._fitted_to,
             "held": self._held_then,
             "ready": self._ready,
-            "maps": getattr(self.fitted, "state", self.fitted),  # a follower of the user's own may have no state
+            "maps": getattr(self.fitted, "state", self.fitted),  # a user's own follower may have no state
             "parts": [part.state for part in self._feed.parts],
         }
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a scaler on this machine, whatever that has learned: nothing is fitted."""
+        """Return a scaler on this machine, which may have learned: nothing is fitted."""
         checked_keys("parameters", parameters, ("machine", "map", "source"))
         machine = parameters["machine"]
         scaler = cls(machine.fresh() if hasattr(machine, "fresh") else machine, parameters["map"], parameters["source"])
@@ -117,7 +117,7 @@ class Scaler(Saved):
         self._feed.stand_on(machine)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it says nothing possible."""
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
         for part, held in zip(self._feed.parts, state["parts"], strict=True):
             part.restore(held)
@@ -138,7 +138,7 @@ class Scaler(Saved):
 
     @property
     def machine(self) -> Any:
-        """What a panel teaches and shares; None where the source keeps its own machines only."""
+        """The machine that a panel teaches and shares; None if the source has only machines of its own."""
         return self._feed.machine
 
     @property
@@ -148,25 +148,13 @@ class Scaler(Saved):
 
     @property
     def n(self) -> int:
-        """Number of examples learned, those that a window has forgotten among them."""
+        """Number of examples learned, including those that a window has forgotten."""
         return self._feed.n
 
     @property
     def tuning(self) -> Any:
-        """What chose the machine's kernel and C, if `tune` did."""
+        """How the machine's kernel and C were chosen, if `tune` chose them."""
         return getattr(self._given, "tuning", None)
-
-    @property
-    def check(self) -> Callable[[Any, Label], None]:
-        """Raise what `learn_one(x, y)` would raise, and learn nothing; only where the source keeps machines of its own.
-
-        Raises
-        ------
-        AttributeError
-            The shared machine is the only one: it checks by itself.
-        """
-        check: Callable[[Any, Label], None] = self._feed.check  # type: ignore[attr-defined]
-        return check
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -184,7 +172,7 @@ class Scaler(Saved):
         if n != fitted_to:
             found = "a failed fit" if fitted_to < 0 else f"a fit to {fitted_to}: share a machine in a Panel"
             raise RuntimeError(f"Scaler needs a fit to all {n} examples of its machine, got {found}")
-        test_scores = self._feed.test_scores(x)  # also when there is no map yet: refuses a bad x
+        test_scores = self._feed.test_scores(x)  # even without a map: refuses a bad x
         c = len(test_scores)
         total = 0.0
         fitted, ready = self._current()
@@ -193,27 +181,15 @@ class Scaler(Saved):
             total = p.sum()
         return Forecast(p / total if total > 0 else np.full(c, 1.0 / c), self.classes)
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example: the machine first, then the maps.
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what machines of the source's own note, or raise what they would raise."""
+        return self._feed.note(x, y)
 
-        Raises
-        ------
-        ValueError, TypeError
-            The machine refuses the example; nothing is learned.
-        """
-        before = self._feed.n
-        try:
-            self._feed.learn_one(x, y)
-        finally:
-            # What is learned is learned, also when a training of the source's own machines failed.
-            if self._feed.n != before:
-                self._refit(self)
-
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Fit the maps to the scores of the machine, which has learned the example already."""
         try:
-            self._feed.after_learning(x, y)
-        finally:
+            self._feed.after_learning(x, y, self.note(x, y) if noted is None else noted)
+        finally:  # what is learned is learned, also when a training of the source's own machines failed
             self._refit(self)
 
     @property
@@ -224,8 +200,8 @@ class Scaler(Saved):
     def _current(self) -> tuple[Follower, bool]:
         """Return the maps and whether they are fitted.
 
-        Between a window's restart and the next example they are others, fitted from nothing to what is left: asking
-        must not change from where the next fit starts.
+        Between a window's restart and the next example these are other maps, fitted from nothing to what is left: a
+        question must not change where the next fit starts.
         """
         held = self._held
         if held == self._held_then:
@@ -238,7 +214,7 @@ class Scaler(Saved):
         return self._interim[1:]
 
     def _refit(self, reader: object) -> None:
-        # Until the fit has succeeded there is none: after an error predict_one refuses to answer.
+        # There is no fit until it succeeds: after an error predict_one refuses to answer.
         self._fitted_to = -1
         self._interim = None
         examples = self._feed.examples(reader)

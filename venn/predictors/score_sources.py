@@ -1,6 +1,6 @@
-"""Where a scaler's scores come from: which machine scored which examples, and which scores a new object.
+"""Sources of a scaler's scores: which machine scores the examples, and which scores a new object.
 
-A source is a small object of parameters. `feed(machine)` attaches it to a machine and returns what holds the state.
+A source is a small object that holds parameters. `feed(machine)` attaches it to a machine and returns a feed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.counts import scored_examples
 from venn.predictors.cross import Fold
 from venn.predictors.inductive_base import Inductive, schedule_for
-from venn.predictors.learning import Alone, teach_all
+from venn.predictors.learning import teach_all
 from venn.saved import saved
 from venn.schedules import Schedule, checked_schedule
 
@@ -27,23 +27,20 @@ from venn.schedules import Schedule, checked_schedule
 class Examples(NamedTuple):
     """Scored examples, by distinct object."""
 
-    scores: Floats  #: (c, m) finite, by the machine of each class
+    scores: Floats  #: (c, m) finite, by each class's machine
     positives: Integers  #: (c, m) examples of each class
     totals: Integers  #: (m,) examples of all
 
 
 class Feed(Protocol):
-    """A source attached to a machine: scored examples to fit maps to, and scores of new objects.
+    """A source attached to a machine: scored examples to fit maps to, and scores of new objects."""
 
-    One that keeps machines of its own also has `check(x, y)`, which raises what learning would raise.
-    """
-
-    #: Predictors that train machines of its own.
+    #: Predictors that train the feed's own machines.
     parts: list[Inductive[Floats]]
 
     @property
     def machine(self) -> Any:
-        """What a panel teaches and shares; None where there is no such machine."""
+        """The machine that a panel teaches and shares; None if there is none."""
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -54,26 +51,26 @@ class Feed(Protocol):
         """Number of examples learned."""
 
     def stand_on(self, machine: Any) -> None:
-        """Read, or train, a machine like the one it was made with, whatever that has learned."""
+        """Read, or train, this machine instead of the one it was made with; it may have learned anything."""
 
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object; leaves no trace."""
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Learn one example that the machine has not learned."""
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
 
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Learn one example that the machine has already learned."""
 
     def examples(self, reader: object) -> Examples | None:
-        """Return the scored examples as they are now; None where there are none.
+        """Return the scored examples as they are now; None if there are none.
 
-        Other readers may be given the same arrays: read them only. Without a reader they are read anew.
+        Other readers may receive the same arrays: only read them. Without a reader they are computed anew.
         """
 
 
 class ScoreSource(Protocol):
-    """A way to come by scores."""
+    """Where a scaler's scores come from."""
 
     def feed(self, machine: Any) -> Feed:
         """Attach to a machine, or say what is wrong with it."""
@@ -95,7 +92,7 @@ def checked_source(source: Any) -> ScoreSource:
 class _Read(NamedTuple):
     """A bag that all readers of one machine may use until its next example."""
 
-    machine: ref[Any]  # itself: one equal to it may have learned other examples
+    machine: ref[Any]  # this very one: an equal one may have learned other examples
     at: tuple[int, int]  # examples held, and learned ever
     examples: Examples
     readers: set[int]
@@ -116,7 +113,7 @@ class MachineFeed:
             machine.expect_deleted()
 
     def stand_on(self, machine: Any) -> None:
-        """Read a machine like the one it was made with, whatever that has learned."""
+        """Read this machine instead of the one it was made with; it may have learned anything."""
         self.machine = machine
         for part in self.parts:
             part.given = machine
@@ -141,11 +138,11 @@ class MachineFeed:
         scores: Floats = np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
         return scores
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Teach the machine."""
-        self.machine.learn_one(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return nothing: the machine refuses by itself."""
+        return None
 
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Do nothing: the machine has learned."""
 
     def _read(self) -> Examples:
@@ -153,7 +150,7 @@ class MachineFeed:
         return checked_examples(np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T))
 
     def examples(self, reader: object) -> Examples | None:
-        """Return the bag; one already read by another after the same example will do."""
+        """Return the bag; it may be one that another reader has read after the same example."""
         at = self.held, self.n
         if self.held == 0:
             return None
@@ -183,12 +180,12 @@ def checked_examples(scores: Floats, positives: Integers) -> Examples:
 class TrainingScores(Parameters):
     """The score of each example by the machine that has learned it.
 
-    What the published comparisons use. It is optimistic: a machine fits its own examples better than new ones, and a
-    flexible one separates them, so that maps become too bold.
+    The published comparisons use these scores. They are optimistic: a machine fits its own examples better than new
+    ones, and a flexible machine separates them, so that maps become too bold.
 
     References
     ----------
-    Lambrou, Papadopoulos & Gammerman (2012); Platt (1999) warns of it.
+    Lambrou, Papadopoulos & Gammerman (2012); Platt (1999) warns against it.
     """
 
     def feed(self, machine: Any) -> MachineFeed:
@@ -198,10 +195,10 @@ class TrainingScores(Parameters):
 
 @saved
 class DeletedScores(Parameters):
-    """The score of each example by the machine as it would be without it: leave-one-out, for one training.
+    """The score of each example by the machine as it would be without it: leave-one-out, for the cost of one training.
 
-    Exact where the machine's `deletes_exactly` says so. Each score is then drawn as that of a new object is, by a
-    machine of one example fewer; but the scores of different examples depend on one another, so a map fitted to them
+    Exact where the machine's `deletes_exactly` says so. Each score is then distributed like that of a new object, by a
+    machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
     carries no guarantee either.
     """
 
@@ -214,7 +211,7 @@ class DeletedScores(Parameters):
 
 
 class Kept:
-    """Reader of an inductive predictor that hands scores on: those of calibration examples, and of new objects."""
+    """Reader of an inductive predictor that only passes on scores: of calibration examples and of new objects."""
 
     def __init__(self, c: int) -> None:
         self._c = c
@@ -253,12 +250,12 @@ class Kept:
         return scores
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Floats:
-        """Keep those that calibrate; return the scores."""
+        """Keep the examples that calibrate; return the scores."""
         self.add(scores[calibrates], codes[calibrates])
         return scores
 
     def nothing(self, n: int) -> Floats:
-        """Return the scores of n objects before there is a scorer: 0, which no map is asked about."""
+        """Return the scores of n objects before there is a scorer: 0, which no map reads."""
         return np.zeros((n, self._c))
 
     def join(self, blocks: list[Floats]) -> Floats:
@@ -276,8 +273,10 @@ def _pooled(parts: Sequence[Kept]) -> Examples | None:
     return checked_examples(scores, (codes == np.arange(len(scores))[:, None]).astype(np.int64))
 
 
-class HeldOutFeed(Alone):
+class HeldOutFeed:
     """Scores of calibration examples by a machine that trains on others."""
+
+    machine = None
 
     def __init__(self, machine: Any, schedule: Schedule) -> None:
         self._kept = Kept(len(machine.classes))
@@ -286,7 +285,7 @@ class HeldOutFeed(Alone):
         self.classes: tuple[Label, ...] = tuple(machine.classes)
 
     def stand_on(self, machine: Any) -> None:
-        """Train machines like this one, whatever it has learned."""
+        """Train machines like this one, which may have learned anything."""
         self._inductive.given = machine
 
     @property
@@ -295,17 +294,17 @@ class HeldOutFeed(Alone):
         return self._inductive.n
 
     def test_scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of an object by the machine as trained last."""
+        """Return the (c,) scores of an object by the last trained machine."""
         scores: Floats = self._inductive.predict_block(x)[0]
         return scores
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise for a bad example, and learn nothing."""
-        self._inductive.check(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the predictor within notes."""
+        return self._inductive.note(x, y)
 
-    def learn_one(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Take the example in as the schedule says, and train if it is time to."""
-        self._inductive.learn_one(x, y)
+        self._inductive.after_learning(x, y, noted)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the calibration examples."""
@@ -314,11 +313,11 @@ class HeldOutFeed(Alone):
 
 @saved
 class HeldOutScores(Parameters):
-    """The scores of calibration examples by a machine that trains on other examples.
+    """The scores of calibration examples by a machine trained on other examples.
 
     Calibration examples and new objects are scored alike by one machine that has seen neither, so they are
     exchangeable. A scaled probability still carries no guarantee: the map is fitted, and may be of the wrong shape.
-    Of a `FrozenScorer` all examples calibrate.
+    With a `FrozenScorer` all examples calibrate.
 
     Parameters
     ----------
@@ -331,7 +330,7 @@ class HeldOutScores(Parameters):
         self.schedule = None if schedule is None else checked_schedule(schedule)
 
     def feed(self, machine: Any) -> HeldOutFeed:
-        """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` ones are taught."""
+        """Attach to a machine that has learned nothing, or a `FrozenScorer`; its `fresh()` copies are taught."""
         return HeldOutFeed(machine, schedule_for(machine, self.schedule))
 
 
@@ -343,20 +342,13 @@ class CrossFittedFeed(MachineFeed):
         self._kept = [Kept(len(machine.classes)) for _ in folds]
         self.parts = [Inductive(machine, kept, fold) for kept, fold in zip(self._kept, folds, strict=True)]
 
-    def check(self, x: Any, y: Label) -> None:
-        """Raise what learning would raise for a bad example, and learn nothing."""
-        for part in self.parts:
-            part.check(x, y)
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the folds note."""
+        return [part.note(x, y) for part in self.parts]
 
-    def learn_one(self, x: Any, y: Label) -> None:
-        """Teach the machine, then the folds."""
-        self.check(x, y)
-        self.machine.learn_one(x, y)
-        self.after_learning(x, y)
-
-    def after_learning(self, x: Any, y: Label) -> None:
+    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
         """Teach the folds; each trains its machine if it is time to."""
-        teach_all(self.parts, x, y)
+        teach_all(self.parts, x, y, noted)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the examples of all folds that have a machine."""
@@ -373,11 +365,11 @@ class CrossFittedScores(Parameters):
     """The scores of each fold's examples by a machine trained on the other folds.
 
     Every example is assigned at random, for good, to one of K folds, and machine k trains on all but fold k at
-    growing numbers of examples. One map is fitted to the pooled scores and read at the new object's score by
-    the machine that has learned everything. That machine is a better one than those that the map was fitted on, so
+    growing numbers of examples. One map is fitted to the pooled scores and applied to the new object's score by
+    the machine that has learned everything. That machine is better than those that the map was fitted to, so
     its scores lie somewhat further out.
 
-    Costs K machines besides the one that is shared; their memory, too.
+    Costs K machines, and their memory, besides the shared one.
 
     Parameters
     ----------
@@ -393,7 +385,7 @@ class CrossFittedScores(Parameters):
 
     References
     ----------
-    Platt (1999), who takes 3 folds.
+    Platt (1999) uses 3 folds.
     """
 
     sized = frozenset({"folds"})
@@ -406,12 +398,12 @@ class CrossFittedScores(Parameters):
         self.seed, self.first, self.growth, self.last = fold.seed, fold.first, fold.growth, fold.last
 
     def feed(self, machine: Any) -> CrossFittedFeed:
-        """Attach to a machine that has learned nothing; others may share it, its `fresh()` ones learn the folds."""
+        """Attach to a machine that has learned nothing; others may share it, its `fresh()` copies learn the folds."""
         folds = [Fold(k, self.folds, self.seed, self.first, self.growth, self.last) for k in range(self.folds)]
         schedule_for(machine, folds[0])
         if isinstance(machine, SlidingWindow):
             raise TypeError(
-                f"machine must hold all that it learns, for the folds do, for {self!r}, got {machine!r}: "
-                "DeletedScores() goes with a window"
+                f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
+                "DeletedScores() works with a window"
             )
         return CrossFittedFeed(checked_machine(machine), folds)

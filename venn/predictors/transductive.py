@@ -1,4 +1,4 @@
-"""The transductive Venn predictor: count labels in the new object's category, under every hypothesis."""
+"""The transductive Venn predictor counts labels in the new object's category, under every hypothesis."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class TransductiveVenn(OnMachine):
     examples, the new one included, are put into categories; row j of the answer is the label
     distribution in the new object's category. Under exchangeability, and for a machine and taxonomy that
     treat all examples alike, the row of the true label is perfectly calibrated:
-    E[1{y = k} | row of y] = row of y at k. For the *predicted* label the like holds where the rule is
-    `CategoryClass()`; see there. Each prediction says in `guaranteed` which of the two it is.
+    E[1{y = k} | row of y] = row of y at k. For the *predicted* label the same holds if the rule is
+    `CategoryClass()`; see there. Each prediction says in `guaranteed` which of the two holds.
 
-    With a `shift` the same holds of each single prediction for other class frequencies, and examples of the operational
-    stream must not be learned: see `PriorShift`.
+    With a `shift` the same holds of each single prediction for other class frequencies, if examples of the operational
+    stream are not learned: see `PriorShift`.
 
     Parameters
     ----------
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
     taxonomy : Taxonomy, optional
-        By default `Deleted(AdaptiveMarginBins())`: of the taxonomies that guarantee the predicted label the
-        one of least log loss over the data sets of docs/quality.md. `Argmax()` is the published one.
+        By default `Deleted(AdaptiveMarginBins())`: among the taxonomies that guarantee the predicted label it has the
+        least log loss over the data sets of docs/quality.md. `Argmax()` is the published one.
     rule : Rule, optional
         Picks the predicted class. By default `CategoryClass()` where the category stands for a class, the
         same under every hypothesis (deleted scores of a machine that deletes exactly), and `RowMean()` elsewhere.
     shift : PriorShift, optional
-        Where the examples learned come by other class frequencies than the objects asked about. The machine's own
-        `class_weights` are another matter: they change no guarantee.
+        For examples learned that come with other class frequencies than the objects asked about. The machine's own
+        `class_weights` are something else: they change no guarantee.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class TransductiveVenn(OnMachine):
         if isinstance(rule, CategoryClass) and not self._fixed:
             raise ValueError(
                 f"rule must be RowMean() or Maximin() for {self.taxonomy!r} on {type(machine).__name__}, got {rule!r}: "
-                "the new example's category may depend on the label supposed, or stands for no class"
+                "the new example's category may depend on the supposed label, or stands for no class"
             )
         self.rule: Rule = rule or (CategoryClass() if self._fixed else RowMean())
         self.shift = shift

@@ -20,18 +20,17 @@ from venn.saved import saved
 class TransductiveVennAbers(OnMachine):
     """Venn-Abers predictor of every class, over the whole augmented bag.
 
-    For class k the label is "k or not". Under each of the two hypotheses about the new example the
-    scores of all examples by machine k, the new one included, are mapped to rates of k by isotonic
-    regression, and the map is read at the new example: (p0, p1). The category of an example is its block
-    of equal rates, so each pair is a Venn prediction of the event y = k: under exchangeability the one
-    of the true hypothesis is perfectly calibrated.
+    For class k the label is "k or not". Under each of the two hypotheses about the new example, isotonic regression
+    maps the scores by machine k of all examples, the new one included, to rates of k; its values at the new example
+    are (p0, p1). The category of an example is its block of equal rates, so each pair is a Venn prediction of the
+    event y = k: under exchangeability the value under the true hypothesis is perfectly calibrated.
 
     With deleted scores (the default) it is sharp; with training scores of a flexible machine the
     supposed label shows in its own score, and the pair says little.
 
-    Scores are compared on a grid of 1e-6, as in `Argmax`. p0 <= p1 is not certain: the two
-    hypotheses have scores of their own. With exactly deleted scores the order is kept from step to step
-    and a step costs O(n c) beside the machine.
+    Scores are compared on a grid of 1e-6, as in `Argmax`. p0 <= p1 is not certain, as each hypothesis has its own
+    scores. With exactly deleted scores the order is kept from step to step, and a step costs O(n c) besides the
+    machine.
 
     Parameters
     ----------
@@ -43,8 +42,8 @@ class TransductiveVennAbers(OnMachine):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that: machines of pairs of classes, and classes of unequal weights, have other scores for
-        every label that is supposed, so that "not k" has none.
+        A parameter is not as described. With machines of pairs of classes, or unequal class weights, scores differ for
+        every supposed label, so "not k" has no scores of its own.
 
     References
     ----------
@@ -70,12 +69,12 @@ class TransductiveVennAbers(OnMachine):
         if isinstance(alone, OneVsOneSVM):
             raise TypeError(
                 f"machine must score a class against all others, as OneVsAllSVM does, for {type(self).__name__}, "
-                f"got {machine!r}: its scores where the label is not k hang on which other one it is"
+                f"got {machine!r}: its scores if the label is not k depend on which other label it is"
             )
         if len(set(getattr(alone, "class_weights", ()))) > 1:
             raise ValueError(
                 f"class_weights must be equal for {type(self).__name__}, got {alone.class_weights.tolist()!r}: scores "
-                "where the label is not k hang on which other one it is"
+                "if the label is not k depend on which other label it is"
             )
         self.deleted = flag("deleted", deleted)
         if self.deleted:

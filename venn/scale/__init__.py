@@ -1,7 +1,7 @@
-"""More than one process has time or memory for: collections, many replays, many streams.
+"""Work beyond one process's time or memory: collections, many replays, many streams.
 
-Collections: `calibrate` and `score` one inductive predictor over blocks that need not fit in memory, by merging exactly
-what they leave behind. Many replays on a cluster: `grid`, `replays`. Many streams, each with its own state: `Shards`.
+Collections: `calibrate` and `score` one inductive predictor over blocks that need not fit in memory, by merging their
+results exactly. Many replays on a cluster: `grid`, `replays`. Many streams, each with its own state: `Shards`.
 """
 
 import lazy_loader

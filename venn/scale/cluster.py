@@ -1,4 +1,4 @@
-"""Where work is done: processes of this machine, or a Dask cluster that somebody has started."""
+"""Where work is done: in processes of this machine, or on a Dask cluster that is already running."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MISSING = "venn.scale needs Dask: pip install 'dask[array,dataframe]' distributed"
 
-#: One thread a process: with as many processes as cores, threads of BLAS or of numba would only fight over them.
+#: One thread per process: with as many processes as cores, threads of BLAS or of numba would only compete for them.
 THREADS = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
@@ -26,14 +26,14 @@ Cluster: TypeAlias = "str | Client | None"
 
 @contextmanager
 def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[Client]:
-    """Give a client of a cluster, and leave behind what was there before.
+    """Give a client of a cluster, and restore the former state afterwards.
 
     Parameters
     ----------
     cluster : str or distributed.Client, optional
-        Address of a scheduler, such as "tcp://10.0.0.1:8786": connected to, and left running. A client: used, and
-        left open. By default a cluster of processes on this machine, one thread each, which listen on 127.0.0.1
-        only, show no dashboard and end with the block.
+        Address of a scheduler, such as "tcp://10.0.0.1:8786": it is left running. A client: it is left open. By default
+        a cluster of processes on this machine, one thread each, which listen on 127.0.0.1 only, show no dashboard and
+        end with the block.
     workers : int >= 1, optional
         Processes of the local cluster; by default one for each core that this process may use.
 
@@ -46,7 +46,7 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
     ImportError
         Without Dask: pip install 'dask[array,dataframe]' distributed.
     TypeError, ValueError
-        A parameter is not that, or `workers` is given for a cluster that is already there.
+        A parameter is not as described, or `workers` is given for a cluster that is already there.
     OSError
         No scheduler answers at the address.
     RuntimeError
@@ -54,8 +54,8 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
 
     Notes
     -----
-    The processes are started afresh and import the main module: a script that uses a local cluster keeps what it
-    does under ``if __name__ == "__main__":``.
+    The processes are started afresh and import the main module: a script that uses a local cluster must put its
+    work under ``if __name__ == "__main__":``.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise ValueError(f"workers must be an integer >= 1, got {workers!r}")
     if workers is not None and cluster is not None:
-        raise ValueError(f"workers must be left out where a cluster is given, which has its own, got {workers!r}")
+        raise ValueError(f"workers must be left out if a cluster is given, which has its own, got {workers!r}")
     if isinstance(cluster, distributed.Client):
         yield cluster
     elif isinstance(cluster, str):
@@ -84,7 +84,7 @@ def client_of(cluster: Cluster = None, workers: int | None = None) -> Iterator[C
 
 
 def _cores() -> int:
-    """Return how many cores this process may use, or where the system does not tell, how many there are."""
+    """Return how many cores this process may use, or, if the system does not say, how many there are."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -95,22 +95,22 @@ def _connected(address: str) -> Iterator[Client]:
     import distributed
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # in this one a loop may be running, as in a notebook
+        with ThreadPoolExecutor(1) as thread:  # a loop may be running in this thread, as in a notebook
             thread.submit(asyncio.run, _greeted(address)).result()
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        why = str(error) or f"what listens there said nothing in {PATIENCE} s"
+        why = str(error) or f"there was no answer in {PATIENCE} s"
         raise OSError(f"no Dask scheduler answers at {address!r}: {why}") from error
     with client:
         yield client
 
 
 async def _greeted(address: str) -> None:
-    """Connect, and raise a TimeoutError where nobody answers: a `Client` waits for that without an end."""
+    """Connect, and raise a TimeoutError if nobody answers: a `Client` would wait for ever."""
     import distributed
 
     arguments = distributed.Security().get_connection_args("client")
-    # Dask's own time is for connections that are refused; there its message is the better one.
+    # Dask's own timeout covers refused connections, with a better message.
     comm = await asyncio.wait_for(distributed.comm.connect(address, timeout=PATIENCE, **arguments), PATIENCE + 1)
     comm.abort()
 
@@ -120,7 +120,7 @@ def _local(workers: int) -> Iterator[Client]:
     import dask
     import distributed
 
-    # A process that takes the place of a dead one has the variables from the configuration.
+    # A process that replaces a dead one has the variables from the configuration.
     settings = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in THREADS.items()}
     with _environment(THREADS), dask.config.set(settings):
         try:
@@ -130,7 +130,7 @@ def _local(workers: int) -> Iterator[Client]:
                 processes=True,
                 host="127.0.0.1",
                 dashboard_address=None,
-                # Where the scheduler tells of its health: at any port, as another cluster may have the usual one.
+                # The scheduler's health page: at any port, as another cluster may use the default one.
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             )
         except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Calibrating and scoring one inductive predictor over a collection of blocks, larger than memory, by merging parts."""
+"""Calibrates and scores one inductive predictor over a collection of blocks larger than memory, by merging parts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from venn.show.terminal import Progress
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-ROWS = 1 << 16  # scored at a time: what predictions take in memory does not grow with the block
-WINDOW = 64  # blocks of one tree of merges; two such trees are under way at a time
+ROWS = 1 << 16  # scored at a time, so that the memory for predictions does not grow with the block
+WINDOW = 64  # blocks in one tree of merges; two trees run at a time
 FAN = 8  # parts that one task merges
 
 Predictor = TypeVar("Predictor", bound=Inductive[Any])
@@ -35,30 +35,31 @@ Leaf = Callable[[Any, int, Any], Any]
 def calibrate(
     predictor: Predictor, X: Any, y: Any = None, *, client: Cluster = None, progress: bool | None = None
 ) -> Predictor:
-    """Return the predictor calibrated on a collection too, which need not fit in memory.
+    """Return a copy of the predictor, also calibrated on a collection that need not fit in memory.
 
-    The same, to the last bit, as `predictor.learn_many` of all examples at once, by whatever blocks and on whatever
-    number of processes: what blocks leave behind is merged, and merging is exact. This assumes that the scorer gives
-    a row the same score in every block, as a `FrozenScorer` of a linear model does; of others scores may differ in
-    their last bits, which the grid of 1e-6 that scores are compared on hides but for a score next to a grid's edge.
+    The result is the same, to the last bit, as by `predictor.learn_many` of all examples at once, whatever the blocks
+    and the number of processes: the calibrations of blocks are merged, and merging is exact. This assumes that the
+    scorer gives a row the same score in every block, as a `FrozenScorer` of a linear model does. Other scores may
+    differ in their last bits; scores are compared on a grid of 1e-6, which hides this except for scores next to a
+    grid's edge.
 
     Parameters
     ----------
     predictor : InductiveVenn, InductiveVennAbers, InductiveOneVsOneAbers or InductiveConformal
-        By a scorer that is not trained, with the schedule `NoTraining()`; it stays as it is.
+        Its scorer is not trained, its schedule is `NoTraining()`; it does not change.
     X : dask array, dask DataFrame or iterable of blocks
-        An array (n, d), in chunks of rows. A table with the columns that the scorer was fitted to. Or blocks: tuples
-        (rows, labels), `dask.delayed` objects or functions without arguments that give such a tuple; these are made
-        where they are used, and made again if a process dies, so they must give the same each time. In place of its
-        labels a table may have the name of the column that holds them.
+        An array (n, d), in chunks of rows. Or a table with the columns that the scorer was fitted to. Or blocks: tuples
+        (rows, labels), or `dask.delayed` objects or functions without arguments that return such a tuple. These are
+        computed where they are used, and again if a process dies, so they must give the same each time. A table may
+        have the name of its label column instead of labels.
     y : dask array or Series, or str, optional
-        Labels (n,) in as many chunks as X has of rows, each of the same length; or the column of the table that holds
-        them. None where X is an iterable.
+        Labels (n,), in the same chunks as the rows of X; or the name of the table's label column. None if X is an
+        iterable.
     client : distributed.Client or str, optional
-        Of a Dask cluster, or the address of its scheduler; its processes do the work. `venn.scale.client_of` opens one
-        on this machine. By default this process does the work, a block at a time.
+        A Dask cluster's client, or the address of its scheduler; its processes do the work. `venn.scale.client_of`
+        opens one on this machine. By default this process does the work, a block at a time.
     progress : bool, optional
-        Show a progress bar on stderr; by default where that is a terminal.
+        Show a progress bar on stderr; by default if that is a terminal.
 
     Returns
     -------
@@ -70,17 +71,17 @@ def calibrate(
         The predictor is of another kind or may be trained, X and y are not aligned, or a block holds a bad object or
         label, or cannot be sent to the cluster; the message names the block, as its partition counted from 0.
     Exception
-        What a function or a `dask.delayed` object raises: of the same built-in type, or the nearest that is made of a
-        text, the partition in the message. On a cluster that of a `dask.delayed` object comes as it was raised.
+        Raised by a function or a `dask.delayed` object: of the same built-in type, or the nearest that takes a
+        text, with the partition in the message. On a cluster, errors of `dask.delayed` objects come unchanged.
     ImportError
         Dask is needed and missing: pip install 'dask[array,dataframe]' distributed.
 
     Notes
     -----
-    Memory is a block, what it leaves behind, and some such parts that wait to be merged. A count table is of the
-    size of the taxonomy. A Venn-Abers calibrator takes about 40 bytes for each *distinct* score and class on the grid
-    of 1e-6, so give it scores rounded to three digits where there are very many, and 2^31 - 1 examples at most. A
-    conformal predictor keeps every score: 8 to 16 bytes an example.
+    Memory holds a block, its calibration, and some such parts that wait to be merged. A table of counts is as large as
+    the taxonomy. A Venn-Abers calibrator takes about 40 bytes for each *distinct* score and class on the grid of 1e-6,
+    so round the scores to three digits if there are very many; 2^31 - 1 examples at most. A conformal predictor keeps
+    every score: 8 to 16 bytes an example.
 
     Examples
     --------
@@ -116,30 +117,30 @@ def score(
     client: Cluster = None,
     progress: bool | None = None,
 ) -> Scorecard | SetScorecard:
-    """Return how a predictor's predictions fare over a collection, all from what it knows now; it learns nothing.
+    """Return a scorecard of a predictor's predictions over a collection, all from its present state; it learns nothing.
 
-    The same, to the last bit, as `score_block` of the whole; see `calibrate` for what that assumes and for the
-    parameters. A worker that dies costs the time of its blocks and changes nothing.
+    The result is the same, to the last bit, as by `score_block` of the whole; see `calibrate` for what this assumes and
+    for the parameters. A worker that dies costs the time of its blocks and changes nothing.
 
     Parameters
     ----------
     predictor : inductive predictor
     X, y, client, progress
-        As of `calibrate`.
+        As for `calibrate`.
     bins : int >= 1, optional
-        By default 10 of `Scorecard`, 20 of `SetScorecard`.
+        By default 10 for a `Scorecard`, 20 for a `SetScorecard`.
     clip : float in (0, 1), default 1e-15
-        Of the log loss.
+        For the log loss.
 
     Returns
     -------
     Scorecard or SetScorecard
-        The latter of `InductiveConformal`.
+        The latter for `InductiveConformal`.
 
     Raises
     ------
     TypeError, ValueError, ImportError
-        As by `calibrate`.
+        As for `calibrate`.
     """
     _checked(predictor)
     empty = _card(predictor, bins, clip)
@@ -150,7 +151,7 @@ def score(
 def score_block(
     predictor: Inductive[Any], X: Any, y: Any, *, bins: int | None = None, clip: float = CLIP
 ) -> Scorecard | SetScorecard:
-    """Return how a predictor's predictions fare on one block in memory: what `score` merges.
+    """Return a scorecard of a predictor's predictions on one block in memory; `score` merges these.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ def score_block(
     X : (n, d) finite numbers
     y : sequence of n labels
     bins, clip
-        As of `score`.
+        As for `score`.
 
     Raises
     ------
@@ -214,7 +215,7 @@ class _Scored(NamedTuple):
 
 
 def _told(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
-    """Make a block and do the work on it; what is wrong there is said of the partition."""
+    """Make a block and do the work on it; errors name the partition."""
     try:
         block = _computed(block)
         if callable(block):
@@ -230,19 +231,19 @@ def _told(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
 
 
 def _of_partition(i: int, error: Exception) -> Exception:
-    """Return an error that names the partition, of the same built-in type or the nearest that is made of a text."""
+    """Return an error that names the partition, of the same built-in type or the nearest that takes a text."""
     text = str(error) if type(error).__module__ == "builtins" else f"{type(error).__name__}: {error}"
     for kind in type(error).__mro__:
         if kind.__module__ == "builtins":
             try:
                 return kind(f"partition {i}: {text}")  # type: ignore[no-any-return]
-            except TypeError:  # such as UnicodeDecodeError, made of five things
+            except TypeError:  # such as UnicodeDecodeError, which takes five arguments
                 continue
     raise AssertionError("an exception is an Exception")
 
 
 def _split(table: Any, column: str) -> tuple[Any, Any]:
-    """Return a table without the column of labels, and that."""
+    """Return a table without its label column, and that column."""
     if column not in table.columns:
         raise ValueError(f"y must be a column of X, got {column!r} for {list(table.columns)!r}")
     return table.drop(columns=column), table[column]
@@ -259,7 +260,7 @@ def _merged(parts: Sequence[Any]) -> Any:
 
 
 def _reduced(predictor: Any, X: Any, y: Any, leaf: Leaf, start: Any, client: Cluster, progress: bool | None) -> Any:
-    """Return `start` merged with what `leaf` makes of every block."""
+    """Return `start` merged with the results of `leaf` for every block."""
     blocks, number = _blocks(X, y)
     total, done = start, 0
     with Progress(number, progress) as bar, ExitStack() as stack:
@@ -276,27 +277,27 @@ def _reduced(predictor: Any, X: Any, y: Any, leaf: Leaf, start: Any, client: Clu
 
 
 def _here(predictor: Any, blocks: Iterable[Any], leaf: Leaf) -> Generator[tuple[Any, int], None, None]:
-    """Yield what each block leaves, made in this process."""
+    """Yield the result of each block, computed in this process."""
     for i, block in enumerate(blocks):
         yield leaf(predictor, i, block), 1
 
 
 def _computed(block: Any) -> Any:
-    """Return a block whose delayed parts are there."""
+    """Return a block whose delayed parts are computed."""
     if not any(hasattr(part, "__dask_graph__") for part in (block if isinstance(block, tuple) else (block,))):
         return block
     from dask.base import compute
 
-    # One thread, for Dask's own would fight over the processors with those of the scorer.
+    # One thread: Dask's own would compete with those of the scorer.
     return compute(block, scheduler="synchronous")[0]
 
 
 def _there(predictor: Any, blocks: Iterable[Any], leaf: Leaf, client: Client) -> Generator[tuple[Any, int], None, None]:
-    """Yield what windows of blocks leave, made on a cluster and merged there by a tree."""
+    """Yield the results of windows of blocks, computed on a cluster and merged there by a tree."""
     from dask.delayed import delayed
 
-    # Sent to the scheduler once, as a task like any other rather than as scattered data: those are gone with the last
-    # process that holds them, a task is done again.
+    # Sent to the scheduler once, as a task like any other rather than as scattered data: scattered data is lost with
+    # the last process that holds it, a task is done again.
     sent = client.submit(_same, predictor, pure=False)
     numbered = enumerate(blocks)
     waiting: deque[tuple[Future[Any], int]] = deque()
@@ -325,18 +326,18 @@ def _same(thing: Any) -> Any:
 
 
 def _submitted(client: Client, tree: Any, window: list[tuple[int, Any]]) -> Future[Any]:
-    """Send the work on a window of blocks to the cluster; if that cannot be, say which block is why."""
+    """Send the work on a window of blocks to the cluster; if that fails, name the block that is the cause."""
     try:
         future: Future[Any] = client.compute(tree)
     except Exception:
-        import cloudpickle  # what Dask sends things by
+        import cloudpickle  # which Dask uses to send objects
 
         for i, block in window:
             try:
                 cloudpickle.dumps(block)
             except Exception as error:
                 raise TypeError(
-                    f"partition {i}: X must hold blocks that pickle takes, to be sent to a cluster, got "
+                    f"partition {i}: X must hold blocks that can be pickled, to be sent to a cluster, got "
                     f"{short(block)}: {error}"
                 ) from error
         raise
@@ -348,8 +349,8 @@ def _blocks(X: Any, y: Any) -> tuple[Iterable[Any], int | None]:
     if not hasattr(X, "__dask_graph__"):
         if y is not None:
             raise TypeError(
-                f"y must be left out where X is an iterable of blocks (rows, labels), got {type(y).__name__}; "
-                "examples in memory are learned by predictor.learn_many and scored by score_block"
+                f"y must be left out if X is an iterable of blocks (rows, labels), got {type(y).__name__}; "
+                "for examples in memory use predictor.learn_many and score_block"
             )
         if isinstance(X, np.ndarray | str) or hasattr(X, "columns") or not isinstance(X, Iterable):
             raise TypeError(f"X must be a dask collection or an iterable of blocks (rows, labels), got {type(X)!r}")

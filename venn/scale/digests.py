@@ -1,4 +1,4 @@
-"""Names for what a result depends on: the same in every process, and another one when something has changed."""
+"""Digests of everything that a result depends on: the same in every process, and different when something changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from venn.online import checkpoint
 from venn.pickled import Description
 
-OWN = ("venn", "streams")  # of whose functions the name is enough
+OWN = ("venn", "streams")  # the name of their functions is enough
 
 
 def digest(name: str, value: Any) -> str:
@@ -24,11 +24,11 @@ def digest(name: str, value: Any) -> str:
     Parameters
     ----------
     name : str
-        What an error calls it.
+        What an error calls the value.
     value : object
         None, numbers, text, bytes, paths, arrays; lists, tuples, sets and dicts; classes, functions with a name and
-        `functools.partial` of these, by name and text; any other object by its class and what pickle would keep of it,
-        so that a fitted estimator is another one than the same fitted to other data.
+        `functools.partial` of these, by name and source text; any other object by its class and its pickled state, so
+        that an estimator fitted to other data has another digest.
 
     Raises
     ------
@@ -43,18 +43,18 @@ def digest(name: str, value: Any) -> str:
     >>> digest("task", lambda: 1)
     Traceback (most recent call last):
     ...
-    TypeError: task must name functions that are known again by their name, got a lambda: write it with def at the top
+    TypeError: task must name functions that can be identified by name, got a lambda: write it with def at the top
     of a module, and what it depends on as arguments, with functools.partial
     """
     try:
         described = _Lasting(name).of(value)
     except RecursionError:
-        raise TypeError(f"{name} must hold nothing so deeply nested: give a function that makes it") from None
+        raise TypeError(f"{name} must not be nested so deeply: give a function that makes it") from None
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:20]
 
 
 class _Lasting(Description):
-    """The description that other processes give too: functions and classes by name and text.
+    """A description that is the same in other processes: functions and classes by name and source text.
 
     An error calls the value `name`.
     """
@@ -64,17 +64,17 @@ class _Lasting(Description):
         self.name = name
 
     def instance(self, value: Any) -> Any:
-        """Describe what `venn.save` can write by what it writes: without room to spare, which differs by chance."""
+        """Describe what `venn.save` can write by its bytes: without spare room, which differs by chance."""
         if type(value).__module__.partition(".")[0] == "venn":
             try:
                 saved = [hashlib.sha256(checkpoint.pack(value)).hexdigest(), *checkpoint.models(value)]
-            except (TypeError, ValueError):  # holds what is not ours
+            except (TypeError, ValueError):  # holds something that is not ours
                 return super().instance(value)
             return {"saved": [self.of(one) for one in saved]}
         return super().instance(value)
 
     def taken_apart(self, value: Any) -> Any:
-        """Return what pickle asks of an object, or say what to do about one that it cannot take apart."""
+        """Return what pickle would take from an object, or say what to do if pickle cannot take it apart."""
         try:
             return super().taken_apart(value)
         except RecursionError:
@@ -86,17 +86,17 @@ class _Lasting(Description):
             ) from error
 
     def named(self, thing: Any) -> Any:
-        """Return name and text of a function or class."""
+        """Return name and source text of a function or class."""
         qualified = thing.__qualname__
         if "<" in qualified or (isinstance(thing, FunctionType) and thing.__closure__):
             what = "a lambda" if "<lambda>" in qualified else f"{qualified}, which is defined inside a function"
             raise TypeError(
-                f"{self.name} must name functions that are known again by their name, got {what}: write it with def at "
+                f"{self.name} must name functions that can be identified by name, got {what}: write it with def at "
                 "the top of a module, and what it depends on as arguments, with functools.partial"
             )
         module = thing.__module__ or ""
         main = module in ("__main__", "__mp_main__")
-        if main:  # a script, by whatever process it is read
+        if main:  # a script, whichever process reads it
             module = Path(getattr(sys.modules["__main__"], "__file__", None) or "__main__").stem
         elif module.partition(".")[0] in OWN and hasattr(sys.modules.get(module), qualified.partition(".")[0]):
             return [module, qualified]
@@ -108,9 +108,9 @@ class _Lasting(Description):
         return [module, qualified, text]
 
 
-@lru_cache(maxsize=1024)  # to read a class its whole module is parsed
+@lru_cache(maxsize=1024)  # reading a class parses its whole module
 def _text(thing: Any) -> str:
-    """Return the text of a function or class, empty where there is none: it is compiled, or was typed at a prompt."""
+    """Return the source text of a function or class, empty if there is none: compiled, or typed at a prompt."""
     try:
         return textwrap.dedent(inspect.getsource(thing))
     except (OSError, TypeError):

@@ -1,4 +1,4 @@
-"""Many streams, one for each key, each with a state of its own: sharded over processes that may die or be moved."""
+"""Many streams, one for each key and each with its own state: sharded over processes that may die or move."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from venn.online.watch import Watch
 from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, checked_source, key_of
 
 FORMAT, VERSION = "vennstream.shards", 1
-TURN = 100  # messages of one shard before the next has its turn
+TURN = 100  # messages of one shard before the next shard's turn
 FOREVER = 1e9  # seconds, some thirty years: an integer may be too large for a clock
 END: Any = object()
 
 
 def _at_least_one(name: str, number: Any) -> int:
-    """Return an integer, of numpy's perhaps, as Python's."""
+    """Return an integer, perhaps numpy's, as Python's."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
         raise ValueError(f"{name} must be an integer >= 1, got {number!r}")
     return int(number)
 
 
 class Shards:
-    """Keyed streams in a folder, divided among a fixed number of shards by a digest of the key.
+    """Runs keyed streams from a folder, divided among a fixed number of shards by a digest of the key.
 
-    Each shard belongs to one process at a time, which holds a lock that dies with it, unless a forked child, which
-    shares the lock, lives on. Each key of a shard has a journal of its own, made when the key is first seen. A process
-    that takes a shard over, whether its owner gave it back or died, goes on where it stood, to the last bit.
+    Each shard belongs to one process at a time. Its lock ends with the process, unless a forked child, which shares the
+    lock, lives on. Each key of a shard has its own journal, made when the key first appears. A process that takes a
+    shard over, whether its owner released it or died, continues where it stood, to the last bit.
 
-    Each key's examples are a sequence of their own, and what is guaranteed is guaranteed of each key by itself, if its
-    examples are exchangeable. P-values and martingales of different keys are not merged.
+    Each key's examples are a separate sequence: guarantees hold for each key by itself, if its examples are
+    exchangeable. P-values and martingales of different keys are not merged.
 
     Parameters
     ----------
     folder : str or path
-        Made if there is none. A shard moves to another machine with its folder, or lies on a disk that both have and
-        whose locks (flock) work.
+        Made if there is none. To move a shard to another machine, move its folder, or keep it on a disk that both share
+        and whose locks (flock) work.
     make : callable
-        ``make(key)`` gives the predictor or panel of a key as it is before it has learned anything, always with the
-        same parameters: the journal is compared with it.
+        ``make(key)`` returns the predictor or panel of a key before it has learned anything, always with the same
+        parameters: the journal is compared with it.
     count : int >= 1
         Number of shards; the folder remembers it, and it cannot be changed.
     monitor : callable, optional
-        ``monitor(key)`` gives a fresh monitor or a mapping of them, as for `Online`.
+        ``monitor(key)`` returns a fresh monitor or a mapping of them, as for `Online`.
     patience : int >= 1, optional
         As for `Online`.
     open : int >= 1, default 64
-        So many keys of a shard are in memory; of the others, those not used for longest, there is only the journal.
+        This many keys of a shard are in memory; those not used for longest have only their journal.
     durable : bool, default False
     every : int >= 1, default 1000
-        As for `Journal`. Every so many messages the position of a shard's source is written, too.
+        As for `Journal`. After so many messages the position of a shard's source is written, too.
 
     Raises
     ------
@@ -127,27 +127,27 @@ class Shards:
         return f"Shards({str(self.folder)!r}, {self.count})"
 
     def of(self, key: str) -> int:
-        """Return the number of the shard that a key belongs to: crc32 of its UTF-8 bytes, modulo `count`.
+        """Return the number of a key's shard: crc32 of its UTF-8 bytes, modulo `count`.
 
-        Whoever sends messages can compute it in any language.
+        A sender of messages can compute it in any language.
         """
         return zlib.crc32(checked(key).encode()) % self.count
 
     def own(self, number: int, wait: float = 0.0) -> Shard:
-        """Take a shard; it is given back when the block ends or the process does.
+        """Take a shard; it is released when the block or the process ends.
 
         Parameters
         ----------
         number : int from 0 to count - 1
         wait : float >= 0, default 0
-            Seconds to wait for its owner to let go.
+            Seconds to wait for its owner to release it.
 
         Raises
         ------
         JournalError
-            Another process has it, or this one already; or how far it has come cannot be read.
+            Another process has it, or this one already; or its position cannot be read.
         TypeError, ValueError
-            A parameter is not that.
+            A parameter is not as described.
         """
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < self.count:
             raise ValueError(f"number must be an integer from 0 to {self.count - 1}, got {number!r}")
@@ -165,7 +165,7 @@ class Shards:
                 time.sleep(min(0.05, wait))
 
     def record(self, key: str) -> Record:
-        """Return what the journal of a key holds as a `Record`, whoever owns its shard; it never notices.
+        """Return the journal of a key as a `Record`, whoever owns its shard; the owner is not disturbed.
 
         Raises
         ------
@@ -192,22 +192,22 @@ class Shards:
         refused: Refused | None = None,
         wait: float = 1.0,
     ) -> Iterator[Event | None]:
-        """Follow the sources of several shards in turn; those that others own are taken over when they become free.
+        """Follow the sources of several shards in turn; shards owned by others are taken over when they become free.
 
         Parameters
         ----------
         numbers : iterable of int
         source : callable
-            ``source(number)`` gives the source of a shard, see `Shard.follow`.
+            ``source(number)`` returns the source of a shard, see `Shard.follow`.
         key, refused
             As for `Shard.follow`.
         wait : float >= 0, default 1
-            Seconds after which a shard that somebody else owns is tried again.
+            Seconds after which a shard owned by another process is tried again.
 
         Yields
         ------
         Event or None
-            None: nothing right now; a moment to stop the loop. It ends when all sources have.
+            None: nothing right now; a chance to stop the loop. The loop ends when all sources have ended.
         """
         if not callable(source):
             raise TypeError(f"source must be a callable that gives the source of a shard, got {source!r}")

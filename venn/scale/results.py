@@ -23,9 +23,9 @@ class Results:
     Parameters
     ----------
     folder : str or path
-        Made at once: better refused now than after an hour.
+        Made at once: an error now is better than after an hour.
     records : bool
-        Whether there shall be records too.
+        Whether records are kept too.
     """
 
     def __init__(self, folder: str | os.PathLike[str], records: bool) -> None:
@@ -33,7 +33,7 @@ class Results:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, task: Task) -> dict[str, Any]:
-        """Return what is kept of a task that was done; empty if it is to be done."""
+        """Return what is kept of a finished task; empty if the task is still to be done."""
         try:
             found = json.loads((self.folder / f"{task.name}.json").read_bytes())
         except (OSError, ValueError):
@@ -50,7 +50,7 @@ class Results:
         return found
 
     def keep(self, task: Task, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Write the outcome of a task; the summary comes last, and says that all is there."""
+        """Write the outcome of a task; the summary comes last and shows that everything is there."""
         record = outcome.pop("record")
         if record is not None:
             record.save(self._record(task))
@@ -77,7 +77,7 @@ class Results:
 
 
 def _is_whole(found: dict[str, Any]) -> bool:
-    """Whether a summary has all that `Results.rows` reads."""
+    """Whether a summary has everything that `Results.rows` reads."""
     means, guaranteed = found.get("means"), found.get("guaranteed")
     return (
         {"examples", "seconds", "error", "panel"} <= found.keys()

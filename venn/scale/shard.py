@@ -1,4 +1,4 @@
-"""One shard of keyed streams: a journal for each key, a lock, and how far the shard's source has been read."""
+"""One shard of keyed streams: a journal for each key, a lock, and the position in the shard's source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from venn.online.loop import Online
 from venn.parameters import has_methods
 
 LONGEST = 200  # bytes of a key as a file's name
-PREFIX = "key-"  # so that "." is a key like any other
+PREFIX = "key-"  # so that even "." can be a key
 REFUSED = (ValueError, TypeError, NotConverged)
 
 Refused = Callable[[Any, Exception], object]
@@ -39,22 +39,22 @@ def checked_source(source: Any) -> Any:
 
 
 class Event(NamedTuple):
-    """What a message has done."""
+    """What a message has caused."""
 
     shard: int
     key: str
     id: int | str
     prediction: Any  #: of a question; None for an answer
-    alarms: tuple[Alarm, ...]  #: that an answer rang
+    alarms: tuple[Alarm, ...]  #: that an answer caused
 
 
 def key_of(message: Any) -> str:
-    """Return the key of a message whose id is "key/id": what stands before the first slash.
+    """Return the key of a message whose id is "key/id": the part before the first slash.
 
     Raises
     ------
     ValueError
-        The id is none of this kind.
+        The id is not of this form.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def checked(key: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"key must be text that UTF-8 can write, got {key!r}") from None
     if not 1 <= length <= LONGEST:
-        raise ValueError(f"key must be 1 to {LONGEST} bytes, percent-encoded where no letters and digits, got {key!r}")
+        raise ValueError(f"key must be 1 to {LONGEST} bytes, percent-encoded except letters and digits, got {key!r}")
     return key
 
 
@@ -86,30 +86,30 @@ class Taken(JournalError):
 
 
 class Strayed(JournalError):
-    """A source gives other messages than it did."""
+    """A source gives other messages than before."""
 
 
 class Reading(NamedTuple):
-    """A source as it is read from a position on."""
+    """A source that is read from a position on."""
 
     name: str
     start: int  #: number of the message at that position, from 1 at the start of the source
-    current: set[str]  #: keys that have heard, since then, all that came before
+    current: set[str]  #: keys that have since received everything before it
 
     def known(self, message: Any, number: int, last: Any) -> bool:
-        """Whether a key knows a message, when the `last` one that it heard stood where its journal says."""
+        """Whether a key knows a message, given where its journal says the `last` one that it received stood."""
         if last is None or last[1] <= self.start:
             return False
         if message.position == last[0] or number < last[1]:
             return True
         raise Strayed(
-            f"{self.name} must give the messages that it gave before, and instead of the one at {last[0]!r} gives one "
+            f"{self.name} must give the messages that it gave before, but instead of the one at {last[0]!r} gives one "
             f"at {message.position!r}"
         )
 
 
 class Owner(Protocol):
-    """What a shard reads of the `Shards` that made it."""
+    """What a shard needs from the `Shards` that made it."""
 
     make: Callable[[str], Any]
     monitor: Callable[[str], Any] | None
@@ -119,7 +119,7 @@ class Owner(Protocol):
     every: int
 
     def of(self, key: str) -> int:
-        """Return the number of the shard that a key belongs to."""
+        """Return the number of a key's shard."""
 
     def shard(self, number: int) -> Path:
         """Return the folder of a shard."""
@@ -139,7 +139,7 @@ class Shard:
 
     def __init__(self, shards: Owner, number: int) -> None:
         self.number, self.folder, self._shards = number, shards.shard(number), shards
-        self._online: OrderedDict[str, Online] = OrderedDict()  # the one used last comes last
+        self._online: OrderedDict[str, Online] = OrderedDict()  # last used comes last
         self._owner = os.getpid()
         self._closed = False
         self._unwritten = 0  # messages since the positions were written
@@ -162,18 +162,18 @@ class Shard:
             if os.getpid() == self._owner:
                 lock.release(self._lock)
             else:
-                os.close(self._lock)  # a forked child's copy of this object must not take it from the owner
+                os.close(self._lock)  # a forked child's copy of this object must not release the owner's lock
         self._lock = None
 
     # -------------------------------------------------------------------- keys
 
     @property
     def keys(self) -> list[str]:
-        """The keys that there are, sorted."""
+        """The existing keys, sorted."""
         return sorted(unquote(path.name.removeprefix(PREFIX)) for path in self.folder.glob(f"{PREFIX}*"))
 
     def online(self, key: str) -> Online:
-        """Return the run of a key, opened where it is not; to look at, and good until other keys are used.
+        """Return the run of a key, opened if necessary; only to look at, and valid until other keys are used.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Shard:
             return found
         shards = self._shards
         if shards.of(key) != self.number:
-            raise ValueError(f"key must be of shard {self.number}, got {key!r}, which is of shard {shards.of(key)}")
+            raise ValueError(f"key must belong to shard {self.number}, got {key!r} of shard {shards.of(key)}")
         while len(self._online) >= shards.open:
             self._let_go(next(iter(self._online)))
         self._online[key] = online = Online(
@@ -202,14 +202,14 @@ class Shard:
         return online
 
     def _let_go(self, key: str) -> None:
-        """Close the run of a key; what it has learned is on the disk."""
+        """Close the run of a key; everything it has learned is on disk."""
         with self._online.pop(key) as online:
             if online.journal is not None:
                 online.journal.sync()
 
     @contextmanager
     def _using(self, key: str) -> Iterator[Online]:
-        """Give the run of a key; one that cannot go on is dropped, and opened again from its journal the next time."""
+        """Give the run of a key; if it fails, it is dropped, and opened again from its journal next time."""
         online = self.online(key)
         try:
             yield online
@@ -237,23 +237,23 @@ class Shard:
     def follow(
         self, source: Any, key: Callable[[Any], str] = key_of, refused: Refused | None = None
     ) -> Iterator[Event | None]:
-        """Ask and answer what a source says; nothing is lost, and nothing learned twice, whoever dies.
+        """Ask and answer what a source says; nothing is lost, and nothing learned twice, even if processes die.
 
-        What a message does and where it stood in the source are one transaction of its key's journal. The position from
-        which the source is read again is written less often: after a death some messages come again, and each key
-        passes over those that it knows. So the source must give the same messages after a position, as a broker does.
-        Predictions of messages that are passed over are not given again; they stand in the journal.
+        The effects of a message and its position in the source are one transaction of its key's journal. The position
+        from which the source is read again is written less often: after a death some messages come again, and each key
+        skips those that it knows. So the source must give the same messages after a position, as a broker does.
+        Predictions of skipped messages are not given again; they are in the journal.
 
         Parameters
         ----------
         source : Source
-            Of this shard alone, such as a `streams.RedisStream` or a partition of a topic.
+            For this shard alone, such as a `streams.RedisStream` or a partition of a topic.
         key : callable, default `key_of`
-            The key of a message, a function of the message alone.
+            Returns the key of a message, from the message alone.
         refused : callable, optional
-            Told of a message that cannot be (its key is of another shard, its object of another length, its question
-            unknown, ...) and of the error, and then it is passed over. By default the error is raised, and the message
-            comes again after a restart.
+            Called with a message that cannot be processed (its key belongs to another shard, its object has another
+            length, its question is unknown, ...) and the error; the message is then skipped. By default the error is
+            raised, and the message comes again after a restart.
 
         Yields
         ------
@@ -263,9 +263,9 @@ class Shard:
         Raises
         ------
         JournalError
-            The source gives other messages than it did, or a journal cannot be written.
+            The source gives other messages than before, or a journal cannot be written.
         TypeError
-            `source` is none.
+            `source` is not a source.
         """
         name = checked_source(source).name
         position, number = before = self._positions.get(name, [None, 0])
@@ -283,7 +283,7 @@ class Shard:
                     raise
                 refused(message, error)
             except Strayed:
-                self._positions[name], self._unwritten = before, 0  # what was passed over may not have been known
+                self._positions[name], self._unwritten = before, 0  # skipped messages may not have been known
                 raise
             self._positions[name] = [message.position, number]
             self._unwritten += 1
@@ -296,7 +296,7 @@ class Shard:
     def _happen(
         self, message: Any, number: int, reading: Reading, key_of: Callable[[Any], str], refused: Refused | None
     ) -> Event | None:
-        """Let a message happen; None if it did before."""
+        """Process a message; return None if that was done before."""
         key = key_of(message)
         with self._using(key) as online:
             if key not in reading.current:
@@ -316,7 +316,7 @@ class Shard:
                             raise
                         failure = error
                     online.reach(reading.name, [message.position, number])
-            except REFUSED:  # left the transaction, of which nothing counts: this run is of no further use
+            except REFUSED:  # the transaction failed and does not count: this run is of no further use
                 self._drop(key)
                 raise
             reading.current.add(key)
@@ -337,7 +337,7 @@ class Shard:
         return found
 
     def sync(self) -> None:
-        """Let all that has happened reach the disk, and then how far the sources have been read."""
+        """Write to disk all that has happened, and then the positions in the sources."""
         for online in self._online.values():
             if online.journal is not None:
                 online.journal.sync()
@@ -348,11 +348,11 @@ class Shard:
     # ------------------------------------------------------------------- ending
 
     def close(self) -> None:
-        """Close all journals and give the shard back. Harmless when repeated."""
+        """Close all journals and release the shard. Harmless when repeated."""
         if self._closed:
             return
         self._closed = True
-        with ExitStack() as rest:  # whatever fails, the rest is done, the lock last
+        with ExitStack() as rest:  # if one step fails, the rest is still done, the lock last
             rest.callback(self._give_lock)
             for key in self._online:
                 rest.callback(self._let_go, key)
@@ -373,7 +373,7 @@ def _is_place(found: Any) -> bool:
 
 
 def _tell(online: Online, message: Any) -> tuple[int | str, Any, tuple[Alarm, ...]]:
-    """Let a run hear a message: a question, an answer or both. Return the question's id, prediction and alarms."""
+    """Give a run a message: a question, an answer or both. Return the question's id, prediction and alarms."""
     id, prediction = message.id, None
     alarms: tuple[Alarm, ...] = ()
     if message.x is not None:

@@ -1,4 +1,4 @@
-"""One replay as a task: what it is made of, and the name of its result, which says what it depends on."""
+"""One replay as a task: its parts, and the name of its result, which depends on all of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from venn.scale.digests import digest
 
-TITLE = 60  # characters of a file's name that are for people
-#: What a row says of its own; no parameter may have one of these names.
+TITLE = 60  # characters of a file's name for people to read
+#: Fields of a row; no parameter may have one of these names.
 FIELDS = frozenset({
     "examples", "seconds", "guaranteed", "error", "record",
     "accuracy", "lower", "upper", "width", "log_loss", "brier", "credibility", "confidence",
 })  # fmt: skip
-LEVELS = re.compile(r"(error|size)_[0-9.]+")  # so are the means of prediction sets called
+LEVELS = re.compile(r"(error|size)_[0-9.]+")  # names of the means of prediction sets
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,26 @@ class Task:
     Parameters
     ----------
     labels : mapping of str to str, int, float, bool or None
-        What tells the task from others: columns of the table.
+        Identifies the task: columns of the table.
     make : callable
-        Without arguments gives a stream and a predictor or panel that has learned nothing. A function at the top of a
-        module, a class, a `functools.partial` of one; what it depends on are its arguments, and these are numbers,
-        text, arrays, functions, lists and dicts, or objects that pickle can take apart, of which the content counts.
+        Called without arguments, returns a stream and a predictor or panel that has learned nothing. A function at the
+        top of a module, a class, or a `functools.partial` of one. Pass what it depends on as arguments: numbers, text,
+        arrays, functions, lists and dicts, or objects that can be pickled, whose content counts.
     steps : int >= 1, optional
         Stop after so many examples.
     edition : int, default 0
-        To be raised when a result would come out otherwise though nothing here has changed.
+        Raise it when a result would change although nothing here has changed.
 
     Attributes
     ----------
     digest : str
-        Of all these, and of the text of the functions: a name for the result.
+        Of all these, and of the source text of the functions: a name for the result.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that; a lambda or a function inside another has no name by which it is known again; an
-        object has no content that pickle could tell.
+        A parameter is not as described; a lambda or nested function has no name to identify it; or an object has no
+        content that pickle could show.
     """
 
     labels: Mapping[str, str | int | float | bool | None]
@@ -68,11 +68,11 @@ class Task:
             raise TypeError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
         if self.steps is not None and self.steps < 1:
             raise ValueError(f"steps must be an integer >= 1 or None, got {self.steps!r}")
-        assert self.digest  # better refused now than by a worker
+        assert self.digest  # better an error now than in a worker
 
     @cached_property
     def digest(self) -> str:
-        """What the result depends on, in twenty characters."""
+        """A digest, in twenty characters, of everything that the result depends on."""
         return digest("make", [dict(self.labels), self.make, self.steps, self.edition])
 
     @property

@@ -1,4 +1,4 @@
-"""Many replays: each of them a pure task, done anywhere, its result kept under a name that says what it depends on."""
+"""Many replays: each is a pure task that can be done anywhere; its result is named by what it depends on."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
-AHEAD = 4  # tasks that wait for each thread of the cluster: enough that none is idle, few enough to hold in memory
-BESIDE = " Or another replay did, which these workers had at the same time: replays(tasks, folder) does them again."
+AHEAD = 4  # waiting tasks per thread of the cluster: enough to keep it busy, few enough for memory
+BESIDE = " Or another replay on the same workers did: replays(tasks, folder) does them again."
 log = logging.getLogger("venn")
 
 
@@ -43,11 +43,11 @@ def grid(
     Parameters
     ----------
     stream : mapping of str to callable
-        By the name that the table shows. Called where the task is done, as ``make(shuffle=seed)``, or ``make()`` where
-        the seed is None; gives (x, y) pairs and has `classes`. Such as ``functools.partial(streams.load, "car")``.
+        By the name that the table shows. Called where the task is done, as ``make(shuffle=seed)``, or ``make()`` if
+        the seed is None; returns (x, y) pairs and has `classes`. Such as ``functools.partial(streams.load, "car")``.
     predictor : mapping of str to callable
-        Called as ``make(classes, **parameters)``; gives a predictor or a `Panel`, which replays several at the price of
-        little more than one.
+        Called as ``make(classes, **parameters)``; returns a predictor, or a `Panel`, which replays several for little
+        more than the price of one.
     shuffle : iterable of int or None, default (None,)
         Seeds of the order.
     steps : int >= 1, optional
@@ -55,7 +55,7 @@ def grid(
     edition : int, default 0
         See `Task`.
     **parameters : iterables
-        Values of the predictors' parameters; every predictor is given all of them.
+        Values of the predictors' parameters; every predictor receives all of them.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def grid(
 
 
 def _labels(values: Sequence[Any]) -> list[Any]:
-    """Return what the table calls values: plain ones themselves, others by their repr, numbered if not unique."""
+    """Return the table's names for values: plain values themselves, others by their repr, numbered if not unique."""
     texts = [None if may_be_label(one) else re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) for one in values]
     return [
         value if text is None else f"{text} #{place}" if texts.count(text) > 1 else text
@@ -114,7 +114,7 @@ def _labels(values: Sequence[Any]) -> list[Any]:
 def make_both(
     stream: Callable[..., Any], predictor: Callable[..., Any], shuffle: int | None, /, **parameters: Any
 ) -> tuple[Iterable[Any], Any]:
-    """Return the stream and the predictor of a task that `grid` has made."""
+    """Return the stream and the predictor of a task made by `grid`."""
     examples = stream() if shuffle is None else stream(shuffle=shuffle)
     if not hasattr(examples, "classes"):
         raise TypeError(f"stream must have classes, which the predictor is made for, got {type(examples).__name__}")
@@ -130,17 +130,17 @@ def replays(
     records: bool = True,
     progress: bool | None = None,
 ) -> list[dict[str, Any]]:
-    """Do many replays side by side; what is done is kept, and skipped by the next call.
+    """Do many replays in parallel; finished ones are kept, and skipped by the next call.
 
-    The folder is this process's alone: workers need the data and the code, and no shared disk. Each result appears
-    whole or not at all. A task whose worker dies is done again by another; one that fails is kept with its error, stops
-    no other, and is tried again by the next call. So after an interrupt, a power failure, or a task mended, the same
-    call goes on.
+    Only this process uses the folder: workers need the data and the code, but no shared disk. Each result appears
+    whole or not at all. A task whose worker dies is done again by another one. A task that fails is kept with its
+    error, stops no other, and is tried again by the next call. So after an interrupt, a power failure, or the repair of
+    a task, the same call continues the work.
 
     Parameters
     ----------
     tasks : iterable of Task
-        As `grid` makes them.
+        As made by `grid`.
     folder : str or path
         For the results: ``NAME.json`` with the summary, ``NAME.npz`` with the `Record`.
     cluster : str or distributed.Client, optional
@@ -149,34 +149,34 @@ def replays(
         Processes of the local cluster; by default one for each core. 0: one task after the other in this process,
         without Dask.
     records : bool, default True
-        Whether to keep the record of every step, besides the means.
+        Whether to keep the record of every step, in addition to the means.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
 
     Returns
     -------
     list of dict
-        A row for each task, in their order, for each predictor of a panel; `pandas.DataFrame` takes them. A row has
+        A row for each task, in their order, and for each predictor of a panel; `pandas.DataFrame` takes them. A row has
         the labels of its task (`predictor` is "name/member" for the members of a panel); `examples`, their number;
         `seconds` of the replay; the means that `Record.means` returns; `guaranteed`; `record`, the file; `error`, the
-        text of what went wrong, or None. A task that failed has one row, without means.
+        text of the error, or None. A task that failed has one row, without means.
 
     Raises
     ------
     ImportError
         Without Dask, unless `workers` is 0: pip install 'dask[array,dataframe]' distributed.
     TypeError
-        A task is none, or cannot be sent to another process.
+        An item is not a Task, or a task cannot be sent to another process.
     OSError
-        The folder cannot be written, or the scheduler is gone. What is done is kept.
+        The folder cannot be written, or the scheduler is gone. Finished results are kept.
 
     Notes
     -----
-    The digest of a task covers names, arguments and the text of the functions that it names itself. Not what these
-    call, nor the data: after a change there raise `edition`. A second run of a task gives the same bytes of its record,
-    whose `seconds` is 0 for that reason.
+    The digest of a task covers names, arguments and the source text of the functions that it names itself, but not the
+    functions that these call, nor the data: after a change there raise `edition`. A second run of a task gives the same
+    bytes of its record; for this reason the record's `seconds` is 0.
 
-    A script that uses the local cluster keeps its own doings under ``if __name__ == "__main__":``.
+    A script that uses the local cluster must put its work under ``if __name__ == "__main__":``.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def replays(
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 0):
         raise ValueError(f"workers must be an integer >= 0, got {workers!r}")
     if workers == 0 and cluster is not None:
-        raise ValueError("workers must be left out where a cluster is given, which has its own, got 0")
+        raise ValueError("workers must be left out if a cluster is given, which has its own, got 0")
     results = Results(folder, records)
     known = {task.digest: results.read(task) for task in tasks}
     todo = list({task.digest: task for task in tasks if not known[task.digest]}.values())
@@ -216,16 +216,16 @@ def replays(
 
 
 def run(task: Task, records: bool = True) -> dict[str, Any]:
-    """Do a task, wherever it is; return what came of it, an error instead of raising."""
+    """Do a task, in any process; return its outcome, an error instead of raising."""
     start = time.perf_counter()
     try:
         stream, predictor = task.make()
         record = replay(stream, predictor, progress=False, steps=task.steps)
-    except (Exception, SystemExit) as error:  # also one that wants to leave: the process is not its own
+    except (Exception, SystemExit) as error:  # even if it wants to exit: the process is not its own
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         text = f"{type(error).__name__}: {error}{notes}"
         return _failure(text, "".join(traceback.format_exception(error)), time.perf_counter() - start)
-    seconds, record.seconds = record.seconds, 0.0  # the file of a second run shall be the same
+    seconds, record.seconds = record.seconds, 0.0  # so that the file of a second run is the same
     seed = task.labels.get("shuffle")
     record.shuffle = seed if type(seed) is int else None
     return {
@@ -246,7 +246,7 @@ def _failure(text: str, trace: str | None = None, seconds: float = 0.0) -> dict[
 def _done(
     tasks: Sequence[Task], cluster: Cluster, workers: int | None, records: bool
 ) -> Iterator[tuple[Task, dict[str, Any]]]:
-    """Yield tasks as they are done, with what came of them."""
+    """Yield tasks as they finish, with their outcomes."""
     if workers == 0:
         for task in tasks:
             yield task, run(task, records)
@@ -266,14 +266,14 @@ def _check_sendable(tasks: Iterable[Task]) -> None:
             cloudpickle.dumps(task)
         except Exception as error:
             raise TypeError(
-                f"tasks must be such that other processes can be sent them, got {task!r}: {error}"
+                f"tasks must be objects that can be sent to other processes, got {task!r}: {error}"
             ) from error
 
 
 def _scattered(tasks: Sequence[Task], client: Client, records: bool) -> Iterator[tuple[Task, dict[str, Any]]]:
     from distributed import KilledWorker, as_completed
 
-    call = uuid.uuid4().hex[:8]  # two calls have nothing to do with each other
+    call = uuid.uuid4().hex[:8]  # two calls must not share anything
     rest = iter(tasks)
     running: dict[str, Task] = {}
 
@@ -290,9 +290,9 @@ def _scattered(tasks: Sequence[Task], client: Client, records: bool) -> Iterator
     for future in waiting:
         task = running.pop(future.key)
         if future.cancelled():
-            raise OSError("the Dask scheduler has dropped the replays: call again to go on, what is done is kept")
+            raise OSError("the Dask scheduler has dropped the replays: call again to go on, finished results are kept")
         error = future.exception()
-        # Not of the replay, whose errors come as results: its workers died of it, or cannot load the code.
+        # Not an error of the replay, which would be its result: its workers died of it, or cannot load the code.
         innocent = BESIDE if isinstance(error, KilledWorker) else ""
         yield task, future.result() if error is None else _failure(f"{type(error).__name__}: {error}{innocent}")
         future.release()

@@ -1,4 +1,4 @@
-"""The contract between a taxonomy and a Venn predictor, and taxonomies that are functions of the scores."""
+"""The contract between a taxonomy and a Venn predictor, and the base classes of taxonomies on scores."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from venn.saved import saved
 
 
 class Counts(NamedTuple):
-    """What a Venn predictor counts, under every hypothesis."""
+    """The label counts of a Venn predictor, under every hypothesis."""
 
     labels: Integers  #: (c, c) row j: number of examples of each class in the new example's category, itself included
-    categories: Integers  #: (c,) that category
+    categories: Integers  #: (c,) the new example's category
 
 
 class Taxonomy(Protocol):
-    """What a Venn predictor asks of a taxonomy."""
+    """What a Venn predictor needs from a taxonomy."""
 
     @property
     def deleted(self) -> bool:
@@ -34,20 +34,20 @@ class Taxonomy(Protocol):
         """Whether the new example's category stands for a class, the same one under every hypothesis."""
 
     def class_of(self, category: int, c: int) -> int:
-        """Return the class, of c, that a category stands for; asked only where `fixes_class`."""
+        """Return the class, of c, that a category stands for; called only where `fixes_class`."""
 
 
 class ByTable(Parameters):
-    """Base of taxonomies that read a table of scores, be they of training or deleted."""
+    """Base of taxonomies that read a table of scores, training or deleted ones."""
 
     deleted = False
 
     def count_table(self, table: ScoreTable) -> Counts:
-        """Return the labels in the new example's category, under every hypothesis, of the scores in a table."""
+        """Return the labels in the new example's category, under every hypothesis, from a table of scores."""
         raise NotImplementedError
 
     def class_of(self, category: int, c: int) -> int:
-        """Return the class, of c, that a category stands for; no such method in a subclass: for none."""
+        """Return the class, of c, that a category stands for; a subclass without this method has none."""
         raise NotImplementedError
 
     @property
@@ -65,17 +65,17 @@ class ByTable(Parameters):
 
 
 class ByScores(ByTable):
-    """Base of taxonomies that are functions of the scores.
+    """Base of taxonomies that map scores to categories.
 
     A subclass gives `categories(scores)`, which must treat all rows alike: permuting the rows permutes
     the categories, and equal rows share one. That alone makes the Venn predictor valid. Where every
-    category stands for a class, as for "the class of the largest score", `class_of` says for which.
+    category stands for a class, as in "the class of the largest score", `class_of` returns that class.
 
     Attributes
     ----------
     pointwise : bool, default False
-        The category of an example depends on its own scores alone, not on those of others. A subclass of
-        which that is true may say so: equal examples are then put into categories once.
+        The category of an example depends on its own scores alone, not on those of others. A subclass
+        for which this is true may say so: equal examples are then put into categories once.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class ByScores(ByTable):
         raise NotImplementedError
 
     def count_table(self, table: ScoreTable) -> Counts:
-        """Return the labels in the new example's category, under every hypothesis, of the scores in a table."""
+        """Return the labels in the new example's category, under every hypothesis, from a table of scores."""
         c, m = len(table.negative), len(table.labels)
         counts = Counts(np.eye(c, dtype=np.int64), np.empty(c, np.int64))
         for j in range(c):
@@ -126,16 +126,16 @@ class ByScores(ByTable):
 
 @saved
 class Deleted(Parameters):
-    """A taxonomy on deleted scores: the score of each example by machines that do without it.
+    """A taxonomy on deleted scores: each example is scored by machines that have not learned it.
 
-    Training scores of a flexible machine follow whatever label is supposed, so that a taxonomy on them
-    says nothing; deleted scores do not. They are a function of the bag and the example that treats all
-    examples alike, the new one included, so the Venn predictor stays valid.
+    A flexible machine fits the supposed label, so training scores follow every hypothesis and a taxonomy
+    on them says nothing; deleted scores do not. They are a function of the bag and the example that treats
+    all examples alike, the new one included, so the Venn predictor stays valid.
 
     Where the machine deletes exactly, the new example's scores do not depend on its supposed label. If
     its category stands for a class, that class may be predicted with `CategoryClass()`, and the predicted
-    label's own probability is then guaranteed. That needs a category which is a function of the new
-    example's own scores alone, or of all scores by way of a class that is, as in `AdaptiveMarginBins`.
+    label's own probability is then guaranteed. For this the category must be a function of the new
+    example's own scores alone, or, as in `AdaptiveMarginBins`, depend on other scores only through a class that is.
 
     Parameters
     ----------

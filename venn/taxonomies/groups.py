@@ -15,18 +15,18 @@ from venn.taxonomies.base import ByTable, Counts
 
 @saved
 class Grouped(Saved, ByTable):
-    """A taxonomy within groups: only examples of the new one's group are put into categories with it.
+    """A taxonomy within groups: the new example shares categories only with examples of its group.
 
     The Venn predictor is then calibrated within each group (Mondrian). The more groups, the fewer
-    examples beside the new one. Deleted scores are taken inside out: `Deleted(Grouped(by, Argmax()))`.
+    examples in each. With deleted scores write `Deleted(Grouped(by, Argmax()))`.
 
     Parameters
     ----------
     by : int or callable
         A feature's position, for groups of equal values; or a function from an object, (d,) float64, to
-        any hashable value. It must be known beforehand, give equal objects equal values, and have no way of
-        knowing the label: a group that tells the label makes every prediction say nothing. A function
-        of a module, not a lambda, keeps predictors fit for pickle.
+        any hashable value. It must be fixed beforehand, give equal objects equal values, and not depend on
+        the label: a group that reveals the label makes every prediction say nothing. Use a function of a
+        module, not a lambda, so that predictors can be pickled.
     taxonomy : taxonomy on scores
         Such as `Argmax()`. One that looks at other examples, such as `AdaptiveMarginBins()`, sees those of the
         group.
@@ -51,7 +51,7 @@ class Grouped(Saved, ByTable):
     Multiprobability('no': [0.000, 1.000])
     """
 
-    # Beside the parameters, which are in vars(): objects seen lately and their groups, a function of the former.
+    # Beside the parameters, which are in vars(): objects seen lately and their groups, which follow from the objects.
     __slots__ = ("_known",)
 
     def __init__(self, by: int | np.integer[Any] | Callable[[Floats], Hashable], taxonomy: ByTable) -> None:
@@ -64,7 +64,7 @@ class Grouped(Saved, ByTable):
         if not isinstance(taxonomy, ByTable):
             raise TypeError(
                 f"taxonomy must be a taxonomy on scores, such as Argmax(), got {taxonomy!r}; "
-                "deleted scores are spelled Deleted(Grouped(by, ...))"
+                "for deleted scores write Deleted(Grouped(by, ...))"
             )
         self.by = by
         self.taxonomy = taxonomy
@@ -91,7 +91,7 @@ class Grouped(Saved, ByTable):
         return self.taxonomy.count_table(table._replace(weights=np.where(beside, table.weights, 0)))
 
     def _beside(self, objects: Floats, test: int) -> Any:
-        """Return which of the (d, m) objects are in the group of that at `test`."""
+        """Return which of the (d, m) objects are in the same group as the one at `test`."""
         if isinstance(self.by, int):
             if self.by >= len(objects):
                 raise ValueError(f"by must be a feature's position below {len(objects)}, got {self.by}")
@@ -101,7 +101,7 @@ class Grouped(Saved, ByTable):
         return np.fromiter((group == wanted for group in groups), np.bool_, len(groups))
 
     def _groups(self, objects: Floats, by: Callable[[Floats], Hashable]) -> list[Hashable]:
-        """Return the group of each of the (d, m) objects; those seen in the same column lately are known."""
+        """Return the group of each of the (d, m) objects; those seen in the same column lately are remembered."""
         seen, groups = self._known
         d, m = objects.shape
         if len(seen) != d:

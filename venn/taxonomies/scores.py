@@ -1,6 +1,6 @@
 """Taxonomies on the scores of one-against-all machines: the top class, alone or refined.
 
-The top class is the same in all of them, that of `Argmax`.
+The top class is the same in all of them: the category of `Argmax`.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def increasing(edges: Any) -> tuple[float, ...]:
 class Argmax(ByScores):
     """The category of an example is the class of its largest score.
 
-    As by all taxonomies here, scores are compared on a grid of 1e-6 and ties go to the first class, so that a category
-    does not hang on the last bits of a solution: a free support vector has a score of exactly -1 in several machines
+    As in all taxonomies here, scores are compared on a grid of 1e-6 and ties go to the first class, so that a category
+    does not depend on the last bits of a solution: a free support vector has a score of exactly -1 in several machines
     at once.
 
     References
@@ -123,7 +123,7 @@ class OnGrid(ByScores):
 
 
 class Refined(OnGrid):
-    """Base of taxonomies that refine the top class: category = top class + c * what refines it."""
+    """Base of taxonomies that refine the top class: category = top class + c * refinement."""
 
     def class_of(self, category: int, c: int) -> int:
         """Return the top class."""
@@ -156,7 +156,7 @@ class _Shares(Refined):
         self.level = fraction("level", level)
 
     def _value(self, first: Floats, second: Floats) -> Floats:
-        """Return what is compared with the level, of the largest and the second largest share."""
+        """Return the value that is compared with the level, from the largest and the second largest share."""
         raise NotImplementedError
 
     def of_grid(self, grid: Floats) -> Integers:
@@ -279,8 +279,8 @@ class MarginBins(Refined):
 class TopScoreBins(Refined):
     """Top class, and the bin of its score.
 
-    On a `NearestCentroid` machine, whose scores are distances with a minus sign, `TopScoreBins([-far])` tells
-    objects farther than `far` from every centroid apart from the others.
+    On a `NearestCentroid` machine, whose scores are distances with a minus sign, `TopScoreBins([-far])` separates
+    objects farther than `far` from every centroid from the others.
 
     Parameters
     ----------
@@ -335,9 +335,9 @@ class Dissent(Refined):
 class AdaptiveMarginBins(Refined):
     """Top class, and the quantile bin of the margin among the examples of equal top class.
 
-    Of the m examples with one top class, the new one included, that with r smaller margins among them is in
-    bin floor(r b / m) of b = floor(m^(1/3)). Equal margins share a bin. The resolution grows with the data,
-    and the edges come from all examples alike, so the Venn predictor stays valid.
+    Among the m examples with one top class, the new one included, an example with r smaller margins is in bin
+    floor(r b / m), b = floor(m^(1/3)). Equal margins share a bin. The resolution grows with the data, and the
+    edges are computed from all examples alike, so the Venn predictor stays valid.
 
     Examples
     --------
@@ -369,11 +369,11 @@ class AdaptiveMarginBins(Refined):
 
 @saved
 class ScoreBins(OnGrid):
-    """For two classes: the bin of half the difference of the scores, that of the second class less the first.
+    """For two classes: the bin of half the difference of the scores, second class minus first.
 
-    For machines that are exact opposites of each other, as one-against-all ones of two classes are, that is
+    For machines that are exact opposites of each other, as one-against-all machines for two classes are, that is
     the score of the second class. A category stands for the class on whose side of 0 the centre of its
-    bin lies, the first where it is 0.
+    bin lies; for the first class if the centre is 0.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ class ScoreBins(OnGrid):
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that; by `categories` and `count`, where there are not two classes.
+        A parameter is not as described; by `categories` and `count`, if there are not two classes.
 
     Examples
     --------
@@ -404,7 +404,7 @@ class ScoreBins(OnGrid):
         if len(grid) != 2:
             raise ValueError(f"classes must be two for {self!r}, got {len(grid)}")
         inner = np.linspace(self.low, self.high, self.bins + 1)[1:-1]
-        # Counted from above, for an edge belongs to the bin below it.
+        # Counted from above, as an edge belongs to the bin below it.
         above: Integers = bins_of(grid[0] - grid[1], np.rint(-2 * GRID * inner))
         categories: Integers = self.bins - 1 - above
         return categories

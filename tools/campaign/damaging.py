@@ -7,13 +7,13 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-import hostile_checkpoints
 import numpy as np
 from test_checkpoint import said
 from test_journal import MAKERS, events_of, happen, opened
 from test_late_labels import state
 
 import venn
+from tools import hostile_checkpoints
 from venn.online import checkpoint
 
 from .tally import Tally

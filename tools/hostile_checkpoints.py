@@ -1,6 +1,6 @@
 """Damages checkpoints so that their checksums are right again, loads them and uses what comes out.
 
-As a program: `python tests/hostile_checkpoints.py SECONDS SEED`, in a process that may die.
+As a program: `python -m tools.hostile_checkpoints SECONDS SEED`, in a process that may die.
 """
 
 from __future__ import annotations

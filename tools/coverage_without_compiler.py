@@ -1,7 +1,7 @@
 """Say which lines of the core rooms the tests reach: with the compiler off, since compiled lines leave no trace.
 
-    python tests/coverage_without_compiler.py
-    python tests/coverage_without_compiler.py --lines tests/test_abers.py venn/smoothing.py
+    python -m tools.coverage_without_compiler
+    python -m tools.coverage_without_compiler --lines tests/test_abers.py venn/smoothing.py
 
 Without the compiler some tests take minutes. A test that exceeds its seconds is cut short, and counts for nothing: a
 line is covered when a test that came to its end, and passed, reached it; or when importing the package did. Of the
@@ -25,7 +25,8 @@ from types import FrameType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools import ROOT
+
 KEPT = Path(tempfile.gettempdir()) / "venn_coverage"
 
 # The core rooms: folders or files of the package.

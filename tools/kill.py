@@ -1,6 +1,6 @@
 """Kill a journaled run again and again at random moments, and compare what it leaves with an undisturbed one.
 
-    python tests/kill.py --examples 1728 --kills 200
+    python -m tools.kill --examples 1728 --kills 200
 
 Every machine and predictor in turn asks about Car with late labels. Processes are forked from one that has imported and
 compiled everything, so that most of a life is spent at work; each is killed by SIGKILL after a random time. What must

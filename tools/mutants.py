@@ -1,7 +1,7 @@
 """Change the core rooms in small ways, one at a time, and say which changes no test notices.
 
-    python tests/coverage_without_compiler.py
-    python tests/mutants.py --each 40 --seed 1
+    python -m tools.coverage_without_compiler
+    python -m tools.mutants --each 40 --seed 1
 
 The first command keeps which lines each test reaches; the second draws mutants at random from the lines that are
 reached, with the compiler off, and gives each the tests that reach its line, quickest first, until one fails. No file
@@ -33,7 +33,9 @@ from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
-from coverage_without_compiler import KEPT, ROOMS, ROOT, function, sources
+
+from tools import ROOT
+from tools.coverage_without_compiler import KEPT, ROOMS, function, sources
 
 COMPARISONS = {
     ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.Lt),

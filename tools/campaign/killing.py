@@ -10,7 +10,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import kill
 import numpy as np
 import run_cases
 from click.testing import CliRunner
@@ -19,6 +18,7 @@ from test_contract import learned, small_stream
 
 import streams
 import venn
+from tools import kill
 from venn import cli
 from venn.cli.predictors import PREDICTORS
 from venn.online import checkpoint
@@ -29,7 +29,7 @@ DEATHS = 6
 
 
 def run(rng: np.random.Generator, tally: Tally) -> None:
-    """`venn.Online` with a journal, by every machine and predictor of tests/kill.py: late, missing, expired labels."""
+    """`venn.Online` with a journal, by every machine and predictor of tools/kill.py: late, missing, expired labels."""
     setup = str(rng.choice(list(kill.SETUPS)))
     seed = int(rng.integers(1 << 30))
     delay = int(rng.integers(1, 30))

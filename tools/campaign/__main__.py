@@ -9,13 +9,12 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the tests that are attacks already
 
 from . import driver
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaign", description="Attack what is claimed.")
+    parser = argparse.ArgumentParser(prog="python -m tools.campaign", description="Attack what is claimed.")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--attacks", nargs="+", choices=list(driver.ATTACKS), default=list(driver.ATTACKS))

@@ -1,0 +1,101 @@
+"""What is kept of machines, and what must hold of it before compiled code, which checks nothing, sees it.
+
+A machine is made anew by its constructor, makes room as it would have by itself, and has its numbers put there. What
+follows from those to the last bit is not kept, nor is room to spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from venn.machines.base import BaseMachine
+from venn.machines.sparse import SparseRows
+from venn.parameters import has_methods
+from venn.saved import Saved, held_array, held_codes, held_finite, held_int
+
+
+class Part(NamedTuple):
+    """An array that a machine keeps: the filled corner of a larger one."""
+
+    path: str
+    shape: tuple[int | str, ...]  # numbers, and names of sizes
+    below: str | None = None  # integers from 0 to below this size; None for finite numbers
+    dtype: Any = np.float64
+
+    def lengths(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the shape in numbers."""
+        return tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
+
+
+class KeptMachine(BaseMachine, Saved):
+    """Base of machines that can be saved."""
+
+    #: The arrays that make up what was learned.
+    parts: ClassVar[tuple[Part, ...]] = ()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes, and what chose it."""
+        return super().parameters | {"tuning": self.tuning}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a machine that has learned nothing."""
+        given = dict(parameters)
+        tuning = given.pop("tuning", None)
+        if tuning is not None and not has_methods(tuning, "met"):
+            raise ValueError(f"tuning must be what tune found, got {tuning!r}")
+        machine = super().made_of(given)
+        machine.tuning = tuning
+        return machine
+
+    def _kept_arrays(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        corners = {part.path: tuple(slice(0, length) for length in part.lengths(sizes)) for part in self.parts}
+        return {path: attrgetter(path)(self)[corner] for path, corner in corners.items()}
+
+    def _check_arrays(self, state: dict[str, Any], sizes: Mapping[str, int]) -> None:
+        """Refuse arrays of other shapes and types than the parts', indices out of range, and what is not finite."""
+        for part in self.parts:
+            shape = part.lengths(sizes)
+            if part.below is not None:
+                held_codes(part.path, state[part.path], shape, 0, sizes[part.below], part.dtype)
+            elif part.dtype is np.float64:
+                held_finite(part.path, state[part.path], shape)
+            else:
+                held_array(part.path, state[part.path], shape, part.dtype)
+
+    def _put_arrays(self, state: dict[str, Any]) -> None:
+        for part in self.parts:
+            array = state[part.path]
+            attrgetter(part.path)(self)[tuple(slice(0, length) for length in array.shape)] = array
+
+
+def checked_sizes(state: dict[str, Any], count: str) -> tuple[int, int, int]:
+    """Return the numbers of features, entries and examples that a state says there are."""
+    n, m = held_int("n", state["n"]), held_int(count, state[count])
+    if m > n or (m == 0) != (n == 0):
+        raise ValueError(f"{count} must be the number of distinct ones of {n} examples, got {m}")
+    features = state["features"]
+    if (features is None) != (n == 0):
+        raise ValueError(f"features must be known of {n} examples, got {features!r}")
+    return (held_int("features", features, 1) if n else 0), m, n
+
+
+def distinct_columns(columns: Any) -> list[bytes]:
+    """Return the content of each column as `clean_object` would know it, or say what it would not let through."""
+    if np.signbit(columns[columns == 0]).any():
+        raise ValueError("objects must hold 0.0 where they are zero, got -0.0")
+    return [column.tobytes() for column in np.ascontiguousarray(columns.T)]
+
+
+def checked_objects(objects: Any, d: int, m: int) -> list[bytes]:
+    """Return the key of each of m objects of d features, dense by column or sparse by row, or say what is wrong."""
+    if isinstance(objects, SparseRows):
+        if objects.shape != (m, d):
+            raise ValueError(f"objects must be {m} sparse rows of {d} features, got shape {objects.shape}")
+        return [objects[i].tobytes() for i in range(m)]
+    return distinct_columns(held_finite("objects", objects, (d, m)))
