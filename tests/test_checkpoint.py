@@ -40,6 +40,7 @@ AFTER = 4
 #: Public classes that learn and have another way to be kept, or none.
 WITHOUT = {
     "Predictor": "a base: what stands on it is saved",
+    "BaseMachine": "a base: what stands on it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
     "RiverClassifier": "is pickled as river's estimators are; its predictor can be saved by itself",
