@@ -2,13 +2,12 @@
 
     python benchmarks/abers.py --sizes 1000 10000 100000 1000000
 
-At each calibration size, scores normal and labels logistic in the score: microseconds for `query` and
-`insert` of our structure, called from Python one example at a time, after the set itself came in one
-example at a time; for two refits of `sklearn.isotonic.IsotonicRegression` on the set and the new example; for
-a fit and one prediction of the venn-abers package, if it is installed. Medians over rounds, of processor
-time, compilation excluded. The answers of a few steps are compared. A baseline whose step would take
-longer than `--longest` seconds, judged by the size before, is passed over: null, with the reason. Prints
-one JSON line.
+At each calibration size, with normal scores and labels logistic in the score, it measures microseconds for `query` and
+`insert` of our structure, called from Python one example at a time, on a set that was filled one example at a
+time; for two refits of `sklearn.isotonic.IsotonicRegression` on the set and the new example; and for a fit and one
+prediction of the venn-abers package, if it is installed. Medians over rounds, of processor time, compilation
+excluded. The answers of a few steps are compared. A baseline whose step would take longer than `--longest` seconds,
+judged by the previous size, is skipped: null, with the reason. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def by_package(scores, labels, score):
 
 
 def seconds(step, scores, labels, asked, repeats):
-    """Median seconds of a baseline's step, after one that warms up, and its answers."""
+    """Median seconds of a baseline's step, after one to warm up, and its answers."""
     step(scores, labels, asked[0])
     spent, answers = [], []
     for score in asked[:repeats]:

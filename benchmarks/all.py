@@ -1,16 +1,16 @@
-"""What do all the benchmarks say today, and what has moved since the figures that are kept?
+"""What do all the benchmarks measure today, and what has moved since the kept figures?
 
     STREAMS_DATA=folder python benchmarks/all.py                    # all, three times each; about half an hour
     python benchmarks/all.py --only abers,panel --repeat 5          # some
     python benchmarks/all.py --keep --markdown docs/benchmarks.md   # these figures are kept from now on
 
-Every benchmark of this folder runs in a process of its own, in turn, with settings that take at most a minute or
-two; where more is needed to repeat a figure of the documentation, its script says how. Of each, some figures stand
-in the table: the median over the repetitions, the spread (smallest and largest), a ratio where the script measures
-one, and the median that was kept in `benchmarks/kept.json` with how far it moved. A figure has *moved* when it lies
-more than 10 % off and the two spreads do not overlap. A benchmark that fails stands in the table with its last line,
-and the exit status is 1. Studies of hours, which have a page of their own, are left out: `quality.py`,
-`which_predictor.py`, `peers.py`. Nobody else should be on the machine.
+Every benchmark of this folder runs in its own process, in turn, with settings that take at most a minute or two; if
+more is needed to repeat a figure of the documentation, its script says how. The table has some figures of each: the
+median over the repetitions, the spread (smallest and largest), a ratio if the script measures one, and the median kept
+in `benchmarks/kept.json` with its change. A figure has *moved* when it differs by more than 10 % and the two spreads
+do not overlap. A benchmark that fails is in the table with its last line, and the exit status is 1. Studies of
+hours, which have their own pages, are left out: `quality.py`, `which_predictor.py`, `peers.py`. Nobody else should
+use the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a benchmark's JSON line: where it stands there, and what it is."""
+    """A number of a benchmark's JSON line: its place there, and its unit."""
 
     path: str
     unit: str
@@ -45,7 +45,7 @@ class Figure:
     "Whether more is better."
 
     def read(self, lines):
-        """Return it from the lines that a run printed, each with a number in front of its path: `0.rows.2.n`."""
+        """Return it from the printed lines; its path begins with the number of a line: `0.rows.2.n`."""
         value = lines
         for part in self.path.split("."):
             value = value[int(part)] if isinstance(value, list) else value[part]
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A command, without `python benchmarks/`, and what is read from what it prints."""
+    """A command, without `python benchmarks/`, and the figures read from its output."""
 
     command: str
     figures: tuple[Figure, ...]
@@ -65,7 +65,7 @@ class Benchmark:
 
 
 def figures(*rows):
-    """Return figures from (path, unit); a unit that begins with + is one of which more is better."""
+    """Return figures from (path, unit); a unit that begins with + means that more is better."""
     return tuple(Figure(path, unit.lstrip("+"), unit.startswith("+")) for path, unit in rows)
 
 
@@ -275,7 +275,7 @@ def run(benchmark):
 
 
 def machine():
-    """Return what the figures were measured on and with."""
+    """Return the machine and the versions of the measurement."""
     models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     return {
         "date": datetime.date.today().isoformat(),
@@ -287,7 +287,7 @@ def machine():
 
 
 def moved(values, old):
-    """Return how a figure moved from what was kept, and whether by more than its spread and 10 %."""
+    """Return how a figure moved from its kept value, and whether by more than its spread and 10 %."""
     change = statistics.median(values) / statistics.median(old) - 1
     apart = max(values) < min(old) or min(values) > max(old)
     return change, abs(change) > 0.1 and apart
@@ -333,8 +333,7 @@ def markdown(found, kept, on):
         "# Benchmarks",
         "",
         "Made by `python benchmarks/all.py --keep --markdown docs/benchmarks.md`: each benchmark in its own process,",
-        "one thread, compilation excluded except where it is what is measured. What each compares with stands in its",
-        "docstring.",
+        "one thread, compilation excluded unless it is what is measured. Each docstring says what is compared.",
         f"Measured on {on['date']}: {on['processor']}, {on['cores']} cores, Python {on['python']}, {packages}.",
         "*Moved* is against the figures kept before.",
         "",

@@ -11,7 +11,7 @@ of `--samples` values of C, from the smallest to the largest, interpolated over 
                `--patience` seconds it is the only one, so that its time is a lower bound
     linear     LinearSVC(loss="hinge"), the same, which stops at 1000 iterations, with or without a solution
 
-`gap_*` is how far the objective is above the best known one, as a share of it, on average over these fits. `floor` is
+`gap_*` is how far the objective is above the best known one, relative to it, on average over these fits. `floor` is
 one pass over the examples of a resample for each fit. Times are of the processor, one thread. Prints one JSON line for
 each data set.
 """

@@ -1,16 +1,16 @@
-"""Do the hinge-loss machines keep their word on every table: solved to the tolerance they state, or refused?
+"""Do the hinge-loss machines keep their promise on every table: solved to their stated tolerance, or refused?
 
     python benchmarks/certificates.py --streams 20000 --processes 2
 
 Streams of up to 150 examples: kernels, C, scales of the features, offsets, lattices, duplicates, weights, and labels
 from noise to a rule without any. Every few steps, and at the end, the violation of the optimality conditions is
-computed from nothing but the objects, labels, weights and the machine's coefficients and scores: kernel and sums in
-long double, equal objects as one. Some steps forget an example or give the classes other weights. A stream ends at
-the first step that is refused; then the machine must be as it was, to the last bit of its scores.
+computed only from the objects, labels, weights and the machine's coefficients and scores: kernel and sums in
+long double, equal objects as one. Some steps forget an example or change the class weights. A stream ends at
+the first refused step; then the machine must be unchanged, to the last bit of its scores.
 
-Says every thousand streams how far it is. Prints one JSON line: streams, steps, the worst violation in units of the
-tolerance stated, streams with a refusal and their share by kind, and every violation above the tolerance with what
-makes it happen again.
+Reports progress every thousand streams. Prints one JSON line: streams, steps, the worst violation in units of the
+stated tolerance, streams with a refusal and their share by kind, and every violation above the tolerance with
+what is needed to reproduce it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LABELS = ("noise", "rule", "noisy rule", "late")
 
 
 def table(objects, scales, n, rng):
-    """Return (n, d) objects of a kind, their features on scales of another."""
+    """Return (n, d) objects of one kind, with scales of another kind for their features."""
     d = int(rng.integers(1, 5))
     if objects == "normal":
         X = rng.normal(size=(n, d))
@@ -72,7 +72,7 @@ def labels(kind, X, c, n, rng):
 
 
 def exact_kernel(kernel, X):
-    """Return the kernel's matrix in long double, but for what a bias takes up."""
+    """Return the kernel matrix in long double, except for the part that the bias absorbs."""
     X = X.astype(np.longdouble)
     if isinstance(kernel, venn.machines.Polynomial):
         return (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** kernel.degree
@@ -90,7 +90,7 @@ def max_of(*parts):
 def violation(machine, K, X, where, y, weights):
     """Return the worst violation of the optimality conditions by the machine's coefficients and scores.
 
-    `K` is the exact kernel of distinct objects, `where` says at which of them the examples are.
+    `K` is the exact kernel of distinct objects, `where` the position of each example's object among them.
     """
     there, first, where = np.unique(where, return_index=True, return_inverse=True)
     K = K[np.ix_(there, there)]
@@ -108,7 +108,7 @@ def violation(machine, K, X, where, y, weights):
         fresh = K @ beta
         f = fresh + np.median(scores[:, k] - fresh)
         ends = -C * negative, C * (positive - negative), C * positive
-        # Of an optimum the points (coefficient, score) lie on a staircase that falls; this is how far off they are.
+        # At an optimum the points (coefficient, score) lie on a falling staircase; this is their distance from it.
         steps = [
             max_of((low - beta) / C, (beta - high) / C, abs(f - level))
             for low, high, level in ((*ends[:2], 1), (*ends[1:], -1))
@@ -128,12 +128,12 @@ def size_of(number):
 
 
 def standing(machine, X):
-    """Return the scores of objects by the machine as it is."""
+    """Return the scores of objects by the machine in its present state."""
     return [machine.scores(x) for x in X]
 
 
 def trial(seed):
-    """Return (what was tried, steps, worst violation over tolerance, why it ended)."""
+    """Return (settings, steps, worst violation over tolerance, why it ended)."""
     rng = np.random.default_rng(seed)
     objects, scales, kind = rng.choice(OBJECTS), rng.choice(SCALES), rng.choice(LABELS)
     n, c = int(rng.integers(5, 151)), int(rng.integers(2, 4))
@@ -158,7 +158,7 @@ def trial(seed):
     K, where = exact_kernel(kernel, distinct), where.ravel()
     what["C R^2"] = size_of(float(C * (K.diagonal() - 2 * K[0] + K[0, 0]).max()))
     kept, weights, class_weights, worst, steps = [], np.zeros(n), np.ones(c), 0.0, 0
-    check = int(rng.integers(1, 8))  # the certificate is dear: every so many steps, and at the end
+    check = int(rng.integers(1, 8))  # the certificate is expensive: every so many steps, and at the end
     for i in range(n):
         weight = float(2.0 ** rng.integers(-3, 4)) if weighted else 1.0
         before = standing(machine, X[kept[-3:]])

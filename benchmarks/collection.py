@@ -2,11 +2,11 @@
 
     STREAMS_DATA=folder python benchmarks/collection.py [--rows 20000000] [--block 100000]
 
-Covertype, 581 012 rows of 54 features and 7 classes, repeated: block i begins where block i - 1 ended, round and round,
-with noise on the 10 measured features that is another one in every block. Blocks are made where they are used, by
+Covertype, 581 012 rows of 54 features and 7 classes, repeated: block i begins where block i - 1 ended, in a cycle,
+with different noise on the 10 measured features in every block. Blocks are made where they are used, by
 functions. Scorer: LinearSVC, trained on 5000 rows. An `InductiveVenn` is calibrated on the first half of the rows and
-scored on the second, in this process and on clusters of 1 and 2 processes; scorecards and counts must be equal. Beside
-it what a user would write by hand for one process: decision_function, argmax, counts by bincount, and means of losses.
+scored on the second, in this process and on clusters of 1 and 2 processes; scorecards and counts must be equal. For
+comparison, code that a user would write by hand for one process: decision_function, argmax, counts, means of losses.
 
 Seconds are wall time; `cpu` are seconds of processor time of the processes that work, which say more on a machine that
 has other work to do. Memory: the peak of each worker after a tenth of the rows and after all. Compilation excluded.
@@ -37,7 +37,7 @@ TRAINED = 5000
 
 @lru_cache(maxsize=1)
 def data(folder):
-    """The rows that are repeated, read from the disk as they are needed, and noise."""
+    """The rows that are repeated, read from disk as needed, and noise."""
     X, y = (np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in "Xy")
     noise = np.random.default_rng(0).normal(0, 0.05, (1 << 18, MEASURED))
     return X, y, noise
@@ -47,7 +47,7 @@ def block(folder, i, size):
     """Block i: (size, 54) rows and their labels."""
     X, y, noise = data(folder)
     which = np.arange(i * size, (i + 1) * size) % len(X)
-    # Slices, for a gather of rows from a file costs ten times as much.
+    # Slices, as gathering rows from a file costs ten times as much.
     parts = np.split(which, np.flatnonzero(np.diff(which) < 0) + 1)
     rows = np.concatenate([X[part[0] : part[-1] + 1] for part in parts]).astype(np.float64)
     start = i * 7919 % (len(noise) - size)
@@ -56,14 +56,14 @@ def block(folder, i, size):
 
 
 def peak_mb():
-    """The most resident memory that this process had."""
-    # Not ru_maxrss, which a process has from the one that started it.
+    """The largest resident memory of this process so far."""
+    # Not ru_maxrss, which a process inherits from its parent.
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def timed(work, cpu):
-    """What `work` gives, its wall time and processor time, in seconds."""
+    """The result of `work`, its wall time and processor time, in seconds."""
     wall, before = time.perf_counter(), cpu()
     result = work()
     return result, time.perf_counter() - wall, cpu() - before
@@ -78,12 +78,12 @@ def measured(model, first, second, client=None):
 
 
 def said(model, make):
-    """All that a model says of a block."""
+    """All predictions of a model for a block."""
     return model.n, model.predict_many(make()[0]).counts.tobytes()
 
 
 def by_hand(estimator, first, second):
-    """What one would write: counts by predicted class, then mean losses, block by block."""
+    """A user's own code: counts by predicted class, then mean losses, block by block."""
     c = len(estimator.classes_)
     counts = np.zeros((c, c))
     for make in first:

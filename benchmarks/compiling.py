@@ -2,8 +2,8 @@
 
     python benchmarks/compiling.py --machine OneVsAllSVM [--n 60] [--top 25]
 
-A process with an empty cache makes the README's first model, with the machine asked for, and replays n examples of Car.
-Processor seconds are exclusive: a phase of a function does not count what another function's compiling takes meanwhile.
+A process with an empty cache makes the README's first model, with the given machine, and replays n examples of Car.
+Processor seconds are exclusive: a phase of a function does not include the compiling of another function meanwhile.
 Phases: `typing` all passes before lowering, `lower` from numba's to LLVM's representation, `wrappers` for callers in
 Python and C, `link` copies of what is called, `functions`, `cheap` and `full` LLVM's passes, `emit` machine code,
 `save` to the cache. A function of several signatures has a line for each.
@@ -80,7 +80,7 @@ class Clock:
 
 
 def instrument(clock):
-    """Let numba's compiler tell the clock what it does."""
+    """Make numba's compiler report its phases to the clock."""
     from numba.core import caching, codegen, compiler_machinery, cpu, lowering
 
     number = defaultdict(dict)

@@ -41,7 +41,7 @@ def by_numpy(negative, positive, n, labels, weights, test, block=1_000_000):
 
 
 def best_seconds(function, budget=1.0):
-    """Return the fastest of the runs that fit into the budget, after one that warms up."""
+    """Return the fastest of the runs that fit into the budget, after one to warm up."""
     function()
     spent, fastest = 0.0, np.inf
     while spent < budget:

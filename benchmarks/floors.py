@@ -1,9 +1,9 @@
-"""How far is each hot loop from the least that its work could take on this processor?
+"""How far is each hot loop from the least time that its work could take on this processor?
 
     STREAMS_DATA=folder python benchmarks/floors.py
 
-For each loop the microseconds of one step, and of a floor: work that the step cannot do without, done by itself by
-numpy, by a bare compiled loop, or by the library beneath.
+For each loop it measures the microseconds of one step, and of a floor: the work that the step cannot avoid, done
+separately by numpy, by a bare compiled loop, or by the library below.
 
     squares    a step of `LeastSquaresSVM` on Car, label learned: one kernel row (squared distances and exponentials)
                and one reading of the packed factor
@@ -127,7 +127,7 @@ def hinge(stream):
 
 
 def _solved(machine, x):
-    """Return how many of the 2c problems about x are solved as they stand: its score is beyond the margin already."""
+    """Return how many of the 2c problems for x are solved already, as its score is beyond the margin."""
     scores = machine.scores(x)
     return int((scores >= 1).sum() + (scores <= -1).sum())
 
@@ -181,7 +181,7 @@ def counting():
 
 
 def journal(folder, steps=1500):
-    """Return (ours, floor) of what a journal adds to a step: wall time, for a part of it is the disk's."""
+    """Return (ours, floor) of what a journal adds to a step: wall time, as part of it is the disk's."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000 + 2 * steps, 10))
     y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int).tolist()

@@ -1,4 +1,4 @@
-"""What do importing, the first call and each example that is kept cost?
+"""What do importing, the first call and each kept example cost?
 
     python benchmarks/footprint.py
 
@@ -54,7 +54,7 @@ def resident():
 
 
 def kept(name):
-    """Return what learns, for the memory of an example."""
+    """Return the predictor whose memory per example is measured."""
     import venn
 
     if name == "InductiveVenn":
@@ -69,7 +69,7 @@ def kept(name):
 
 
 def grown(name, n):
-    """Return bytes an example of what learns n of them, from the first tenth to the last."""
+    """Return bytes per example of a predictor that learns n of them, from the first tenth to the last."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, FEATURES))
     y = (X[:, 0] + rng.normal(size=n) > 0).astype(int).tolist()

@@ -9,8 +9,8 @@ scikit-learn's decision_function and a dict of counts, timed on a sample; and th
 in one call. The lower bounds of both ways are compared. Processor time of one thread, the fastest of three
 replays of the linear scorer, compilation excluded. Prints one JSON line.
 
-A second line: the inductive conformal predictor by the same linear scorer, p-values of all labels by the margin; beside
-it a loop with all scores computed in one call and a sorted list of nonconformity, by `bisect`.
+A second line: the inductive conformal predictor by the same linear scorer, p-values of all labels by the margin; for
+comparison a loop with all scores computed in one call and a sorted list of nonconformity, by `bisect`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def one_by_one(model, X, labels):
 
 
 def by_hand(estimator, X, labels, scored_first):
-    """Seconds and lower bounds of what a user would write."""
+    """Seconds and lower bounds of a user's own code."""
     counts, lower = {}, []
     seconds = time.process_time()
     scores = estimator.decision_function(X) if scored_first else None
@@ -103,7 +103,7 @@ def set_line(stream, labels, train, sample, block):
     line["examples_a_second"] = round(len(X) / seconds)
     line["all_runs_a_second"] = [round(len(X) / run[0]) for run in runs]
     line["one_by_one_a_second"] = round(sample / one_by_one(InductiveConformal(scorer), X[:sample], own[:sample]))
-    first = min(100_000, len(X))  # by hand each insertion moves the half of all
+    first = min(100_000, len(X))  # by hand each insertion moves half of all
     hand, theirs = ranked_by_hand(estimator, X[:first], codes[:first])
     plain = InductiveConformal(scorer, smoothed=False).replay_many(X[:first], own[:first]).p_values
     line["by_hand_scored_first_a_second"] = round(first / hand)
@@ -115,7 +115,7 @@ def set_line(stream, labels, train, sample, block):
 
 
 def ranked_by_hand(estimator, X, codes):
-    """Seconds and plain p-values of what a user would write."""
+    """Seconds and plain p-values of a user's own code."""
     known, p_values = [], []
     seconds = time.process_time()
     scores = estimator.decision_function(X)

@@ -61,7 +61,7 @@ def largest_margin(machine):
 
 
 def gaussian_seconds(n, margin):
-    """Return (seconds, margin) of n steps on Gaussians whose margin is at least so large."""
+    """Return (seconds, margin) of n steps on Gaussians with at least this margin."""
     stream = streams.gaussians(n, classes=4, features=10, spread=0.7, seed=1)
     for gamma in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
         seconds, _, machine, _, _ = replay(stream.X, stream.y, gamma, 10.0, stream.classes)

@@ -3,9 +3,9 @@
     python benchmarks/monitor.py [--steps 10000000]
 
 Prints one JSON line: microseconds an update (median over rounds, one thread, compilation excluded) of the default
-Monitor for each kind of prediction, of the parts by themselves, and beside them what a user would do otherwise: numpy
-means over the last 1000 steps, every step. Then the soak: so many updates of the default Monitor, with its memory
-and state before and after. The soak takes some minutes; --steps 0 leaves it out.
+Monitor for each kind of prediction, of its parts alone, and for comparison of a user's own code: numpy means over the
+last 1000 steps, every step. Then the soak: this many updates of the default Monitor, with its memory and state
+before and after. The soak takes some minutes; --steps 0 leaves it out.
 """
 
 import json
@@ -55,7 +55,7 @@ def made(rng) -> dict[str, list]:
 
 
 def by_hand():
-    """Return what a user without a monitor would do: windowed means of the hits and the probabilities."""
+    """Return a user's own code without a monitor: windowed means of the hits and the probabilities."""
     hits, claims = deque(maxlen=1000), deque(maxlen=1000)
 
     def update(prediction, y):
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def soak(steps: int, examples: list) -> dict:
-    """Update a monitor so many times; return its memory and whether all that it says is finite."""
+    """Update a monitor this many times; return its memory and whether all its numbers are finite."""
     monitor = venn.Monitor(CLASSES)
     done = 0
 

@@ -3,11 +3,11 @@
     python benchmarks/online.py
     python benchmarks/online.py --soak 5000000 --folder /var/tmp
 
-An inductive Venn predictor and its monitor on Gaussian data: a frozen linear scorer, the cheapest step there is and so
-the hardest case for a journal, and a least-squares machine trained on its first 512 examples. Each question is answered
-at once. Blocks of steps in turn without a journal, with one (a transaction for each question and each answer: what a
-service does), in transactions of 64 steps (what `venn run` does), and with transactions that reach the disk; the ratio
-is that of the medians over blocks. Compilation is excluded, and nobody else should be on the machine. Prints one JSON
+An inductive Venn predictor and its monitor on Gaussian data: a frozen linear scorer, the cheapest step and so the
+hardest case for a journal, and a least-squares machine trained on its first 512 examples. Each question is answered
+at once. Blocks of steps run in turn without a journal, with one (a transaction for each question and each answer, as
+in a service), in transactions of 64 steps (as in `venn run`), and with transactions that reach the disk; the ratio
+is that of the medians over blocks. Compilation is excluded, and nobody else should use the machine. Prints one JSON
 line for each scorer.
 
 The soak: as many examples through a journaled run in transactions, resident memory along the way.
@@ -54,7 +54,7 @@ def trained(rng):
 
 
 def one_by_one(online, X, y, delays=None):
-    """Ask and answer each; note how long each question took."""
+    """Ask and answer each example; record how long each question took."""
     for x, label in zip(X, y, strict=True):
         start = time.perf_counter()
         online.ask(x)

@@ -4,11 +4,11 @@
 
 Alone: `TransductiveVenn` over the whole replay, prediction and learning, no panel. The panel: the same with a
 conformal predictor and Platt, binning and isotonic scaling, all on one machine. Each of these four is also timed
-with Venn alone beside it, in a panel of two.
+with Venn alone, in a panel of two.
 
-Every replay runs to the end, all of them in turn by `--chunk` examples, so that what else the computer does falls on
-all alike; seconds are processor time in one thread, compilation excluded. Of `--repeat` such rounds the median
-counts, of ratios too. Prints one JSON line; a reader's microseconds are those that it adds to a step.
+Every replay runs to the end, all of them in turn by `--chunk` examples, so that other work of the computer affects
+all alike; seconds are processor time in one thread, compilation excluded. The median of `--repeat` such rounds
+counts, for ratios too. Prints one JSON line; a reader's microseconds are those that it adds to a step.
 """
 
 from __future__ import annotations

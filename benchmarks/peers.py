@@ -1,4 +1,4 @@
-"""How do we compare with the peers, on the same streams, and what does each do where things go wrong?
+"""How do we compare with other libraries, on the same streams, and what does each do where things go wrong?
 
     pip install -e '.[peers]'
     python benchmarks/peers.py --markdown docs/peers.md > rows.jsonl     # ten minutes of one core
@@ -6,12 +6,12 @@
     python benchmarks/peers.py --from rows.jsonl --markdown docs/peers.md   # the page anew, nothing run
 
 online-cp, venn-abers, crepes, MAPIE, river and scikit-learn do the jobs that they can do, and so do we, on the same
-examples in the same order with the same settings, prequentially where they can: predict, then learn the label. Each
-contender runs in a process of its own, after a short run that compiles and is not counted. Prints one JSON line for
-each row: seconds of the processor, peak memory, losses, accuracy, width, how far what is guaranteed was missed in units
-of its bound, errors of sets beside what chance allows. Then the traps: what each answers to ties, one class only, NaN,
-odd labels, a data frame, and so on; a cell is what came back when the script ran. What is not installed gets a row that
-says so; what takes longer than `--longest` seconds too. Sets that are not generated are read from $STREAMS_DATA.
+examples in the same order with the same settings, prequentially if they can: predict, then learn the label. Each
+contender runs in its own process, after a short run that compiles and is not counted. Prints one JSON line for
+each row: seconds of the processor, peak memory, losses, accuracy, width, how far a guarantee was missed in units
+of its bound, errors of sets with the limits of chance. Then the traps: the answers to ties, one class only, NaN,
+odd labels, a data frame, and so on; a cell is the result when the script ran. A library that is not installed gets a
+row that says so, as does a job longer than `--longest` seconds. Data sets are read from $STREAMS_DATA or generated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST = 300.0  # seconds of the processor
 
 
 def versions():
-    """Return the version of each distribution, or None where it is not installed."""
+    """Return the version of each distribution, or None if it is not installed."""
     found = {}
     for name in ("vennstream", *(name for name in LIBRARIES if name != "ours"), "numpy", "numba"):
         try:
@@ -59,7 +59,7 @@ def versions():
 
 
 def machine():
-    """Return what ran: processor model and Python."""
+    """Return processor model and Python version."""
     models = (
         re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if (cpuinfo := Path("/proc/cpuinfo")).exists() else []
     )
@@ -67,7 +67,7 @@ def machine():
 
 
 def planned(quick, wanted):
-    """Yield what is to be run, one after the other, as plain data; streams are read here, once for all contenders."""
+    """Yield the runs, one after the other, as plain data; streams are read here, once for all contenders."""
     for job in JOBS:
         if not re.search(wanted, job.name):
             continue
@@ -75,7 +75,7 @@ def planned(quick, wanted):
         for data in generated[:1] if quick else job.streams:
             n = size_of(job, data, quick).total
             if (data, n) not in READ:
-                # Apart too: the memory that reading leaves behind would be reused, and counted as nobody's.
+                # In a separate process too: memory left from reading would be reused, and not counted.
                 found = apart(read, (data, n), LONGEST)
                 if found[0] is None:
                     READ[data, n] = found[1]
@@ -96,7 +96,7 @@ def contender_of(plan):
 
 
 def one(plan, quick):
-    """Run one contender; return its row and what it said at each step."""
+    """Run one contender; return its row and its answers at each step."""
     if plan["job"] == "traps":
         return {"cells": cells(plan["library"])}, {}
     if plan["job"] == "martingales":
@@ -125,17 +125,17 @@ def size_of(job, data, quick):
 
 
 def send(pipe, function, arguments, longest):
-    """Call a function in this process and send what came of it to the parent: a reason, if it failed, and a value."""
+    """Call a function in this process and send its outcome to the parent: a reason, if it failed, and a value."""
     if hasattr(signal, "SIGXCPU"):
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(longest), resource.RLIM_INFINITY))
     try:
         pipe.send((None, function(*arguments)))
-    except Exception as error:  # a contender that fails must not take the others with it
+    except Exception as error:  # a failing contender must not stop the others
         pipe.send((f"{type(error).__name__}: {error}"[:160], None))
 
 
 def apart(function, arguments, longest):
-    """Return why a function failed, or None, and what it returned; it runs in a process of its own."""
+    """Return why a function failed, or None, and its result; it runs in a separate process."""
     context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=send, args=(there, function, arguments, longest))
@@ -152,7 +152,7 @@ def apart(function, arguments, longest):
 
 
 def missing(plan, found):
-    """Return whether what a plan needs is not installed."""
+    """Return whether a plan needs something that is not installed."""
     needs = {plan["library"]} - {"ours"}
     if "river" in plan["title"]:
         needs.add("river")
@@ -160,7 +160,7 @@ def missing(plan, found):
 
 
 def differences(plan, row, said):
-    """Add how far the answers are from those of the contender that is the same by definition."""
+    """Add the differences from the answers of the contender that is the same by definition."""
     if plan["job"] in ("martingales", "traps") or "seconds" not in row:
         return
     job, contender = contender_of(plan)

@@ -1,7 +1,7 @@
 """Which machine, taxonomy and decision rule are sharp as well as valid?
 
-    python benchmarks/quality.py run       # every set, ten shuffles; goes on where it stopped
-    python benchmarks/quality.py table     # docs/quality.md from what is there
+    python benchmarks/quality.py run       # every set, ten shuffles; continues where it stopped
+    python benchmarks/quality.py table     # docs/quality.md from the existing results
 
 Every data set is replayed, up to 2000 examples of each shuffle, through every predictor on shared machines.
 Kernel width and C are chosen by closed-form leave-one-out on 500 of the examples to be replayed, drawn
@@ -9,7 +9,8 @@ independently of their order: a symmetric function of the bag, so that validity 
 prequential. Per set and shuffle one JSON line is appended to the file of results: for every predictor accuracy,
 mean bounds, width, log loss and Brier loss, and
 
-    deviation   what the guarantee bounds, by its bound at the end of the run: |sum of (hit - probability)| over the
+    deviation   the guaranteed quantity divided by its bound at the end of the run: |sum of (hit - probability)| over
+    the
                 realised row, or over the row of each class for class intervals (the worst class), divided by
                 sqrt(N ln(2 / delta) / 2), delta = 0.01 (over the number of classes for class intervals). Above 1 is
                 evidence against validity;
@@ -41,7 +42,7 @@ STEPS, PREFIX, DELTA = 2000, 500, 0.01
 RESULTS, TABLE = Path("runs/quality.jsonl"), Path("docs/quality.md")
 FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
 
-# What each name in the table stands for: machine and predictor.
+# The machine and predictor behind each name in the table.
 PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
     "hinge, span-deleted, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
@@ -83,7 +84,7 @@ PREDICTORS = {
 
 
 def examples(name, shuffle):
-    """Return the stream to replay, and the choice of kernel and C from a part of it drawn whatever its order."""
+    """Return the stream to replay, and kernel and C chosen on a part of it that is drawn independently of its order."""
     stream = streams.load(name, shuffle=shuffle)
     if len(stream) > STEPS:
         stream = stream.take(STEPS)
@@ -130,7 +131,7 @@ def replay(name, shuffle):
 
 
 def against_bounds(curves, by_class):
-    """Return the two deviations that the head of this file defines."""
+    """Return the two deviations defined at the head of this file."""
     n = np.arange(1, len(curves) + 1)
     if by_class is None:
         steps = curves.per_step
@@ -151,7 +152,7 @@ def work(task):
 
 
 def run(args):
-    """Append the rows that are not there yet."""
+    """Append the missing rows."""
     args.results.parent.mkdir(parents=True, exist_ok=True)
     done = {(row["data"], row["shuffle"]) for row in rows(args.results)}
     tasks = [
@@ -197,7 +198,7 @@ def table(args):
         f"`python benchmarks/quality.py`: {len(names)} data sets, up to {STEPS} examples each, {shuffles} shuffles; "
         "means over shuffles, then over sets. Widths and penalties were chosen by leave-one-out on the bag. "
         "*Deviation* and *outside* are explained at the head of that file: the largest of all runs, as a share of its "
-        "bound; only where the column *guaranteed* says so is the statement a theorem. *Ratio* is the log loss by that "
+        "bound; the statement is a theorem only if the column *guaranteed* says so. *Ratio* is the log loss by that "
         "of the best scaler of each set, averaged over sets.",
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "

@@ -1,4 +1,4 @@
-"""What do hinge-loss machines make of a table as people have it: raw scales, gaps filled with 0, a rare class?
+"""How do hinge-loss machines handle a typical raw table: raw scales, gaps filled with 0, a rare class?
 
     python benchmarks/raw_table.py [--rows 400]
 
@@ -34,7 +34,7 @@ def table(rows, seed=3):
 
 
 def learned(kernel, C, X, y):
-    """Return what happens to a machine that learns the table."""
+    """Return the results of a machine that learns the table."""
     machine, steps, refused = venn.OneVsAllSVM(kernel, C, CLASSES), [], ""
     for x, label in zip(X, y, strict=True):
         start = time.process_time()

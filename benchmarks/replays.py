@@ -1,13 +1,13 @@
-"""How much sooner are many replays done by two processes than by a loop, and what does a run cost that skips them all?
+"""How much faster are many replays by two processes than by a loop, and what does a run cost that skips them all?
 
     python benchmarks/replays.py
     python benchmarks/replays.py --replays 100 --workers 4
 
 Data sets x shuffles, each through a Venn predictor and a conformal one that share a machine, `steps` examples each: one
 after the other in this process, then on a local Dask cluster. Compilation and the start of the processes are excluded,
-and the start is told separately; so is what the results on disk cost, since the loop writes them too. Efficiency is the
-ratio divided by the number of workers, or of cores where those are fewer. Nobody else should be on the machine: `load`
-tells how many processes wanted to run when it began. Prints one JSON line.
+and the start is reported separately; so is the cost of the results on disk, since the loop writes them too. Efficiency
+is the ratio divided by the number of workers, or of cores if there are fewer. Nobody else should use the machine:
+`load` shows how many processes wanted to run when it began. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def both(classes):
 
 
 def seconds(call):
-    """Return how long a call takes, and what it gives."""
+    """Return how long a call takes, and its result."""
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result

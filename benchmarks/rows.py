@@ -2,12 +2,11 @@
 
     python benchmarks/rows.py
 
-200 000 rows of 10 numbers and a label, handed out as (x, y) in a loop that only counts them: by `streams.from_frames`,
+200 000 rows of 10 numbers and a label, yielded as (x, y) in a loop that only counts them: by `streams.from_frames`,
 from frames of pandas and polars, an Arrow table (also one in chunks of a row each) and a Parquet file; by
-`from_arrays`, the frame read whole; by what comes to mind first, `iterrows`, and one
-`to_numpy` for each row (of 5 000 rows, for they are slow). Also rows as dicts,
-by `streams.from_river`, against the dicts alone, and sparse rows of 20 000 features. Prints one JSON line of
-microseconds of the processor a row, and ratios to pandas by blocks.
+`from_arrays`, the frame read whole; by the obvious ways, `iterrows`, and one `to_numpy` for each row (on 5 000 rows, as
+they are slow). Also rows as dicts, by `streams.from_river`, against the dicts alone, and sparse rows of 20 000
+features. Prints one JSON line of microseconds of the processor a row, and ratios to pandas by blocks.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ROWS, FEW, FEATURES, CLASSES = 200_000, 5_000, 10, ["no", "yes"]
 
 
 def microseconds(rows, make, repeats=3):
-    """Return the processor time of a row, of all threads, in the fastest of some loops over all."""
+    """Return the processor time of a row, of all threads, in the fastest of several loops over all rows."""
     best = np.inf
     for _ in range(repeats):
         start = time.process_time()

@@ -39,14 +39,14 @@ from venn.machines.machine import Bag
 
 
 class Answer:
-    """What the machine says of a new object."""
+    """The machine's answer about a new object."""
 
     def __init__(self, test_scores):
         self.test_scores = test_scores
 
 
 class MovingScores:
-    """A machine whose scores are given: normal about the label, all moved at each step."""
+    """A machine with given scores: normal about the label, all moved at each step."""
 
     def __init__(self, n, classes, move, seed):
         self.classes = tuple(range(classes))
@@ -80,7 +80,7 @@ class MovingScores:
 
 
 def by_class(fit_and_map):
-    """Return what fits and maps each class against all others."""
+    """Return a function that fits and maps each class against all others."""
 
     def step(scores, y, at):
         return np.array([fit_and_map(f, y == k, at[k : k + 1])[0] for k, f in enumerate(scores)])
@@ -153,7 +153,7 @@ def seconds_of(step, repeat):
 
 
 def measure(name, n, classes, move, steps):
-    """Return seconds of our step and of theirs, and how far the two answers lie apart."""
+    """Return seconds of our step and of theirs, and the distance of the two answers."""
     score_map, theirs = SCALERS[name]
     machine = MovingScores(n, classes, move, seed=0)
     scaler = venn.Scaler(machine, score_map)

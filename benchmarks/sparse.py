@@ -9,8 +9,8 @@ of shape (1, d), and once what a user would do otherwise, each row made dense as
 
 `ms` is the median step among the last quarter, `first_ms` among steps 50 to 150; `mb` what is held after the last step,
 `peak_mb` the most that was held at a time (tracemalloc). `rows_mb` is what the objects alone take, and `kernel_ms` a
-kernel row of a new object with all others. `differ` is the largest difference of scores of the two machines about one
-object. Times are of the processor, compilation excluded; each run is a process of its own. Prints one JSON line.
+kernel row of a new object with all others. `differ` is the largest difference of scores of the two machines for one
+object. Times are of the processor, compilation excluded; each run is a separate process. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def taught(machine, rows, y):
 def run(options, kernel, sparse):
     """Return the figures of one run."""
     X, y = texts(options.n + 1, options.d, options.share)
-    # Rows come from elsewhere, one at a time: only what the machine keeps shall count.
+    # Rows come from elsewhere, one at a time: count only what the machine keeps.
     given = (X[i : i + 1] if sparse else X[i : i + 1].toarray()[0] for i in range(options.n))
     make = getattr(venn.machines, options.machine)
     warm = texts(4, 50, 0.1)

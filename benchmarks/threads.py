@@ -1,4 +1,4 @@
-"""How much faster are the steps of a machine when its classes are solved side by side?
+"""How much faster are the steps of a machine when its classes are solved in parallel?
 
     python benchmarks/threads.py [--threads 2] [--steps 40] [--sizes 2000,5000] [--logistic 1000]
 

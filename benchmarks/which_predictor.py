@@ -3,11 +3,11 @@
     python benchmarks/which_predictor.py > rows.jsonl          # one JSON line for every set and predictor
     python benchmarks/which_predictor.py --table rows.jsonl    # the same as the tables of docs/which_predictor.md
 
-Three shuffled sets: a small one, one of middle size with ten classes, and a long one, where machines that keep every
+Three shuffled sets: a small one, a medium one with ten classes, and a long one, where machines that keep every
 example would run out of memory, so that a window, a schedule that stops training or a given scorer must bound them.
-Kernel and C are chosen by `venn.tune` on a prefix that no machine learns. Every predictor has a machine of its own, so
-that its time is its own: microseconds of the processor for one prediction and one label learned, with what must be
-compiled compiled before. The last baseline of each set is what a user of scikit-learn would do.
+Kernel and C are chosen by `venn.tune` on a prefix that no machine learns. Every predictor has its own machine, so
+that the time is its own: microseconds of the processor for one prediction and one label learned, after everything is
+compiled. The last baseline of each set is what a user of scikit-learn would do.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Given(venn.predictors.Predictor):
 
 
 def transductive(squares, hinge):
-    """Return the predictors that keep every example: title to predictor, each on a machine of its own."""
+    """Return the predictors that keep every example: title to predictor, each on its own machine."""
     return {
         "`TransductiveVennAbers`": lambda: venn.TransductiveVennAbers(squares()),
         "`TransductiveVenn`, `Deleted(AdaptiveMarginBins())`": lambda: venn.TransductiveVenn(
@@ -99,7 +99,7 @@ def inductive(squares, last=None):
 
 
 def predictors(name, stream, prefix, tuning):
-    """Return what is compared on one set."""
+    """Return the predictors that are compared on one set."""
 
     def squares():
         return venn.LeastSquaresSVM(tuning.kernel, tuning.C, stream.classes)

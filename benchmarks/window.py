@@ -1,4 +1,4 @@
-"""How much faster does a window slide than it is fitted anew, and does it stay the same?
+"""How much faster is sliding a window than fitting it anew, and is the result the same?
 
     python benchmarks/window.py --machine squares
     python benchmarks/window.py --machine hinge --steps 5000
@@ -44,7 +44,7 @@ MACHINES = {"squares": venn.LeastSquaresSVM, "hinge": venn.OneVsAllSVM}
 
 
 def batch(kind, X, t, x, gamma, C):
-    """Return scores of the window and of a new object by a batch solution, exact as far as it goes."""
+    """Return scores of the window and of a new object by a batch solution, as exact as it can be."""
     everyone = np.vstack([X, x])
     if kind == "hinge":
         return SVC(C=C, gamma=gamma, tol=1e-9, cache_size=500).fit(X, t).decision_function(everyone)
@@ -67,7 +67,7 @@ def refit(kind, X, t, x, gamma, C):
 
 
 def slide(stream, window, predictor, samples=(), look=None):
-    """Return seconds a step with the window full; at the steps in `samples`, the clock stopped, look."""
+    """Return seconds a step with the window full; at the steps in `samples`, stop the clock and look."""
     seconds, wanted = 0.0, frozenset(samples)
     for step, (x, y) in enumerate(stream):
         if step == window.size:

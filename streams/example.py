@@ -222,15 +222,12 @@ class Stream:
         return self._select(slice(n, None), f".drop({n})")
 
     def _select(self, rows: slice | Integers, step: str) -> Stream:
-        return Stream(
-            self.X[rows],
-            self.y[rows],
-            self.classes,
-            self.features,
-            self.name,
-            self.scaling,
-            _steps=self._steps + step,
-        )
+        return self.altered(self.X[rows], self.y[rows], step)
+
+    def altered(self, X: Any, y: Any, step: str) -> Stream:
+        """Return a stream of other examples, with one step more in its repr."""
+        steps = self._steps + step
+        return Stream(X, y, self.classes, self.features, self.name, self.scaling, _steps=steps)
 
 
 def _rebuild(*state: Any) -> Stream:

@@ -167,12 +167,13 @@ class Lazy:
     def delays(self) -> Iterator[int | None]:
         """Yield the other teacher's delays, None for what never comes."""
         # A lazy teacher inside a lazy one often has the same seed, but must draw numbers of its own.
-        rng = np.random.default_rng((WITHHOLD, self._depth(), self.seed))
+        rng = np.random.default_rng((WITHHOLD, self.depth(), self.seed))
         for delay in self.teacher.delays():
             yield None if rng.random() < self.share else delay
 
-    def _depth(self) -> int:
-        return 1 + self.teacher._depth() if isinstance(self.teacher, Lazy) else 0
+    def depth(self) -> int:
+        """Return how many lazy teachers are inside this one."""
+        return 1 + self.teacher.depth() if isinstance(self.teacher, Lazy) else 0
 
 
 class Lessons(Reader):

@@ -304,7 +304,7 @@ def _known(stream: Stream) -> Floats | None:
 
 def _with(stream: Stream, X: Floats, y: Integers, probabilities: Floats | None, step: str) -> Stream:
     """Return the stream with other examples and one step more in its name."""
-    plain = Stream(X, y, stream.classes, stream.features, stream.name, stream.scaling, _steps=stream._steps + step)
+    plain = stream.altered(X, y, step)
     return plain if probabilities is None else _made(plain, probabilities)
 
 

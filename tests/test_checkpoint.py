@@ -40,6 +40,7 @@ AFTER = 4
 #: Public classes that learn and have another way to be kept, or none.
 WITHOUT = {
     "Predictor": "a base: what stands on it is saved",
+    "BaseMachine": "a base: what stands on it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
     "RiverClassifier": "is pickled as river's estimators are; its predictor can be saved by itself",
@@ -179,7 +180,7 @@ def test_calibrators_go_on():
         subject.insert(score, code)
     for kind in (venn.maps.OneVsAllAbers, venn.maps.OneVsOneAbers):
         subject = kind(CLASSES, venn.maps.BrierMerge())
-        assert unpack(pack(subject))._tables is None
+        assert unpack(pack(subject)).tables is None
         subject.calibrate(scores, [CLASSES[k] for k in codes])
         twin = unpack(pack(subject))
         assert np.array_equal(twin.predict_proba(scores + 0.1), subject.predict_proba(scores + 0.1))

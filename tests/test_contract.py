@@ -139,6 +139,7 @@ PREDICTIONS = {
 }
 TESTED_ELSEWHERE = {
     "Predictor": "a base: what stands on it is tested",
+    **dict.fromkeys(("BaseMachine", "BaseHypotheses", "ScoreTable", "Bag"), "bases and values of machines"),
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
     **dict.fromkeys(("OneClass", "PredictedLabel", "RealisedRow", "TrueLabel"), "sources of p-values, test_monitor.py"),
     **dict.fromkeys(("Efficiency", "EfficiencyTotals"), "criteria of prediction sets, test_efficiency.py"),

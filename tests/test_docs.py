@@ -265,3 +265,18 @@ def test_the_check_of_the_built_site_finds_what_it_is_for(tmp_path):
         (tmp_path / "z.html").write_text(slip)
         assert [said in fault for fault in check.faults(tmp_path)] == [True]
     assert check.faults(tmp_path / "empty") == [f"{tmp_path / 'empty'} holds no page"]
+
+
+def walked():
+    """Return the (file, function) of each step of the page that walks an example through the code."""
+    return re.findall(r"^\| \d+ \|.*\| `(\S+)` \| `(\S+)` \|$", (DOCS / "walk.md").read_text(), flags=re.M)
+
+
+@pytest.mark.parametrize(("file", "function"), walked())
+def test_each_step_of_the_walk_is_where_the_page_says(file, function):
+    assert len(walked()) > 15
+    *owner, name = function.split(".")
+    tree = ast.parse((ROOT / file).read_text())
+    for kind in owner:
+        tree = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind)
+    assert name in {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}

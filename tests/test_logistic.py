@@ -306,7 +306,7 @@ def test_fresh_keeps_the_parameters_alone():
 
 def of_everything(machine, X):
     """Return the bytes of all that a machine has learned, and of its answers."""
-    kept = pickle.loads(pickle.dumps(machine)).__getstate__()
+    kept = pickle.loads(pickle.dumps(machine)).state
     arrays = [value.tobytes() for name, value in sorted(kept.items()) if isinstance(value, np.ndarray)]
     for x in X:
         answer = machine.hypotheses(x)

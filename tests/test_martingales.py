@@ -349,7 +349,7 @@ def test_long_extreme_streams_leave_finite_logs_and_constant_memory(make):
         path = martingale.update_many(np.tile(ps, 20_000))
         assert np.isfinite(path).all()
     assert martingale.log == path[-1]
-    assert abs(len(pickle.dumps(martingale)) - size) <= 8  # a count of more digits takes a few bytes more
+    assert abs(len(pickle.dumps(martingale)) - size) <= 16  # an integer takes as many bytes as it needs
     assert [np.shape(v) for v in martingale.state.values() if v != {}] == layout
     restored = make()
     restored.restore(json.loads(bits(martingale)))

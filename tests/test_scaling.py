@@ -615,7 +615,7 @@ def test_maps_may_be_fitted_to_deleted_scores():
     class TrainedOnThem:
         """A machine whose training scores are the other one's deleted scores."""
 
-        classes, n, bag = machine.classes, machine.n, machine.deleted_bag
+        classes, n, learned, bag = machine.classes, machine.n, machine.n, machine.deleted_bag
         hypotheses = machine.hypotheses
 
     for make in (platt, binning, isotonic):

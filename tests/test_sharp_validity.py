@@ -172,7 +172,7 @@ def test_the_predicted_label_is_guaranteed_by_default(name):
     ids=["training scores", "span-deleted scores"],
 )
 def test_the_category_class_is_refused_where_it_may_hang_on_the_hypothesis(model):
-    with pytest.raises(ValueError, match="may depend on the label supposed"):
+    with pytest.raises(ValueError, match="may depend on the supposed label"):
         model(venn.prediction.CategoryClass())
     assert model(None).rule == venn.prediction.RowMean()
     assert model(venn.prediction.Maximin()).predict_one([0.0, 0.0]).guaranteed == "realised row"

@@ -88,7 +88,7 @@ class Stream:
 def assert_equal_answers(first, second, tolerance=1e-7, tables=("scores", "deleted", "duals")):
     np.testing.assert_array_equal(first.labels, second.labels)
     np.testing.assert_allclose(first.test_scores, second.test_scores, rtol=0, atol=tolerance)
-    for j in range(len(first.classes)):
+    for j in range(first.test_scores.size):
         for read in tables:
             np.testing.assert_allclose(getattr(first, read)(j), getattr(second, read)(j), rtol=0, atol=tolerance)
 

@@ -1,4 +1,4 @@
-"""What pickle would keep of an object, told in JSON: the same of each copy of it, wherever that has been."""
+"""Descriptions of objects in JSON, made from what pickle would keep: copies of an object have the same description."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-PROTOCOL = 4  # of pickle: the last that has all content in one piece
+PROTOCOL = 4  # of pickle: the last protocol with all content in one piece
 
 
 class Description:
-    """Describes values as JSON, of which equal ones are told of values of the same content.
+    """Describes values as JSON: equal content gives equal JSON.
 
-    Pickles themselves will not do, nor hashes of them: they tell how an array lies in memory, what is between the
-    fields of a record, and which equal objects are one. Functions and classes are described by identity, which holds
-    in one process; a subclass may know more.
+    Pickles, or hashes of them, do not serve: they depend on the memory layout of an array, on the bytes between the
+    fields of a record, and on which equal objects are identical. Functions and classes are described by identity, which
+    holds in one process; a subclass may know more.
     """
 
     def __init__(self) -> None:
-        self._above: list[int] = []  # what is being described, from the outermost inwards
+        self._above: list[int] = []  # the objects being described, from the outermost inwards
 
     def of(self, value: Any) -> Any:
         """Return the description of a value.
@@ -33,7 +33,7 @@ class Description:
         Raises
         ------
         Exception
-            Whatever an object raises that pickle cannot take apart.
+            Raised by an object that pickle cannot take apart.
         """
         if value is None or type(value) in (bool, int, str):
             return value
@@ -80,7 +80,7 @@ class Description:
     def _entries(self, array: Any) -> Any:
         if array.dtype.hasobject:
             return self.of(array.tolist())
-        if array.dtype.names is not None:  # what lies between the fields is chance
+        if array.dtype.names is not None:  # the bytes between the fields are arbitrary
             return [self._entries(array[name]) for name in array.dtype.names]
         return _hash(np.ascontiguousarray(array).tobytes())
 
@@ -89,9 +89,9 @@ class Description:
         return id(thing)
 
     def instance(self, value: Any) -> Any:
-        """Describe an object by what pickle would keep of it: how it is made again, and its state."""
+        """Describe an object by what pickle would keep of it: how to make it again, and its state."""
         about = self.named(type(value))
-        if isinstance(value, np.ma.MaskedArray):  # not its filler, which it makes when it is first needed
+        if isinstance(value, np.ma.MaskedArray):  # without its filler, which is made when first needed
             return {"object": [about, self.of(value.data), self.of(np.ma.getmaskarray(value))]}
         parts = self.taken_apart(value)
         if isinstance(parts, str):  # known by this name
@@ -100,19 +100,19 @@ class Description:
         make, arguments, *rest = parts
         state, *items = [*rest, None, None, None][:3]
         if hasattr(value, "get_tree_stats"):
-            # scikit-learn's neighbour trees count how often they were asked. What else is whole in their state, the
-            # numbers of nodes and levels, is that of their arrays.
+            # scikit-learn's neighbour trees count their queries. All other whole numbers in their state, the numbers of
+            # nodes and levels, follow from their arrays.
             state = [part for part in state if not isinstance(part, int)]
         return {"object": [about, *map(self.of, (make, arguments, state, *map(list, filter(None, items))))]}
 
     def taken_apart(self, value: Any) -> Any:
-        """Return what pickle asks of an object."""
+        """Return what pickle would take from an object."""
         reducer = copyreg.dispatch_table.get(type(value))
         return value.__reduce_ex__(PROTOCOL) if reducer is None else reducer(value)
 
 
 def same_content(one: Any, other: Any) -> bool:
-    """Whether two objects of this process are of the same content, such as an object and a copy of it.
+    """Whether two objects of this process have the same content, such as an object and a copy of it.
 
     Examples
     --------

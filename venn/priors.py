@@ -1,4 +1,4 @@
-"""Class frequencies that change: weights of classes, and the new frequencies from unlabelled objects."""
+"""Class frequencies that change: weights of classes, and estimates of the new frequencies from unlabelled objects."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["PriorShift", "operational_priors"]
 SUM = 1e-9  # how far from 1 the sum of priors may be
 GAP = 1e-9  # mean log-likelihood below its maximum at which EM stops
 ROUNDS = 10_000
-FARTHEST = 1e6  # extrapolation of a round
+FARTHEST = 1e6  # largest extrapolation of a round
 
 
 def finite_numbers(name: str, values: Any, requirement: str) -> tuple[float, ...]:
-    """Return finite numbers as floats, or say what must hold of them."""
+    """Return finite numbers as floats, or say what is wrong with them."""
     wrong = f"{name} must be {requirement}, got {values!r}"
     if isinstance(values, str | bytes | Mapping | set | frozenset) or not isinstance(values, Iterable):
         raise TypeError(wrong)
@@ -50,36 +50,35 @@ def probabilities(name: str, values: Any, positive: bool = False) -> tuple[float
 
 @saved
 class PriorShift(Parameters):
-    """Classes come by other frequencies in use than in training, while P(x | y) stays what it is.
+    """Class frequencies that differ between training and use, while P(x | y) does not change.
 
-    Two kinds of weight follow. `ratios` are for predictors (`shift=`), which count calibration examples: how much
+    It gives two kinds of weights. `ratios` are for predictors (`shift=`), which count calibration examples: how much
     likelier a class is in use. `weights` are for machines (`class_weights=shift.weights`), which minimise a loss: the
-    same times what an error on the class costs. Costs are no business of predictors: they do not change how often a
-    label comes.
+    ratios times the cost of an error on the class. Predictors ignore costs, which do not change how often a label
+    occurs.
 
-    A machine with weights is one more machine, that treats all examples of a class alike: nothing is proved of it, and
-    no guarantee of a predictor is lost by it.
+    A machine with weights is simply another machine that treats all examples of a class alike: nothing is proved about
+    it, and no guarantee of a predictor is lost by it.
 
     With `shift=` an example of class k counts as ratios[k] examples, the new one included as one of its supposed class.
-    Theorem: each single prediction is valid when the examples that are counted are drawn independently with the
-    training priors and the new example with the operational ones, P(x | y) being the same and the ratios known. For
-    then, given all of them in any order, each is the new one with a chance proportional to its ratio. It asks that
-    *all* examples that are counted come by the training priors. Examples of the operational stream do not: ask about
-    them by `predict_many`, or give them to a `FixedCalibration` that is full and takes no notice. Learned and counted
-    beside the others they void the theorem. Nothing is proved of sums over a stream, whatever the schedule, and
-    monitors that bet on independent p-values may alarm on valid predictions: those of many steps are compared with the
-    same examples. `Balanced` is the case in which the stream can be learned.
+    Theorem: each single prediction is valid if the counted examples are drawn independently with the training priors
+    and the new example with the operational ones, with the same P(x | y) and known ratios. The reason: given all of
+    them in any order, each is the new one with a probability proportional to its ratio. The theorem requires that *all*
+    counted examples come with the training priors. Examples of the operational stream do not: predict them with
+    `predict_many`, or give them to a full `FixedCalibration`, which ignores them. If they are learned and counted with
+    the others, the theorem is void. Nothing is proved about sums over a stream, whatever the schedule, and monitors
+    that bet on independent p-values may raise alarms on valid predictions, as many steps are compared with the same
+    examples. `Balanced` is the case in which the stream can be learned.
 
     Parameters
     ----------
     train : sequence of c probabilities > 0
         Class frequencies among the examples to learn from, in class order, with sum 1.
     operational : sequence of c probabilities >= 0
-        Those of the objects to predict. With 0 such labels cannot come: for predictors that hypothesis is
-        false, the class has probability 0 and the p-value 0. Machines take no weight of 0 and say so: leave
-        out the examples.
+        Class frequencies among the objects to predict. With 0 such labels cannot come: for predictors that hypothesis
+        is false, the class has probability 0 and the p-value 0. Machines refuse a weight of 0: leave out the examples.
     costs : sequence of c numbers > 0, optional
-        Of an error on an example of each class; 1 by default.
+        Cost of an error on an example of each class; 1 by default.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ class PriorShift(Parameters):
 
     @classmethod
     def of_costs(cls, costs: Sequence[float]) -> PriorShift:
-        """Return weights by misclassification costs alone: classes come as often as they did.
+        """Return weights from misclassification costs alone: class frequencies do not change.
 
         Parameters
         ----------
@@ -141,8 +140,8 @@ class PriorShift(Parameters):
     def of_keeping(cls, keep: Sequence[float]) -> PriorShift:
         """Return the shift from examples kept with a probability that depends on their class to those offered.
 
-        The ratios are 1 / keep but for a common factor, which changes no prediction; it is chosen as though all
-        classes were offered equally often. How often they are need not be known.
+        The ratios are 1 / keep up to a common factor, which changes no prediction; it is chosen as if all
+        classes were offered equally often. Their actual frequencies need not be known.
 
         Parameters
         ----------
@@ -167,7 +166,7 @@ class PriorShift(Parameters):
         return self.ratios if self.costs is None else self.ratios * self.costs
 
     def pair(self, a: int, b: int) -> tuple[float, float]:
-        """Return the weights of two classes for a machine of these two alone, their mean over its training examples 1.
+        """Return the weights of two classes for their machine, with mean 1 over its training examples.
 
         So the C of differently shifted pairs is comparable. After balanced training and without costs they are
         2 p_a / (p_a + p_b) and 2 p_b / (p_a + p_b), p the operational priors.
@@ -180,7 +179,7 @@ class PriorShift(Parameters):
         Raises
         ------
         ValueError, TypeError
-            They are not as described, or neither class can come.
+            An argument is not as described, or neither class can come.
 
         Examples
         --------
@@ -205,7 +204,7 @@ class PriorShift(Parameters):
 
 
 def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:
-    """Return the (c,) ratios of a shift, None where it changes nothing, or say what is wrong with it."""
+    """Return the (c,) ratios of a shift, None if it changes nothing, or say what is wrong with it."""
     if shift is None:
         return None
     if not isinstance(shift, PriorShift):
@@ -218,23 +217,23 @@ def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:
 
 
 def shown_shift(shift: PriorShift | None) -> str:
-    """Return what a repr says of a shift: nothing where there is none."""
+    """Return the part of a repr for a shift: empty if there is none."""
     return "" if shift is None else f", shift={shift!r}"
 
 
 def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
-    """Return the class frequencies under which the probabilities given to unlabelled objects are likeliest.
+    """Return the class frequencies that make the probabilities of unlabelled objects most likely.
 
-    A heuristic: `proba` is taken for the true P(y | x) under the training priors, which no predictor can promise. What
-    is proved is that the result maximises mean over i of log sum_k q_k / train_k proba[i, k] over all
-    distributions q, to within 1e-9. Guarantees of a predictor are for ratios that are known, not for estimated ones.
+    A heuristic: `proba` is taken as the true P(y | x) under the training priors, which no predictor can promise. It is
+    proved that the result maximises the mean over i of log sum_k q_k / train_k proba[i, k] over all
+    distributions q, to within 1e-9. Guarantees of a predictor are for known ratios, not for estimated ones.
 
     Parameters
     ----------
     proba : (n, c) float64
         Probabilities of each of n >= 1 objects, in class order; rows with sum 1.
     train : sequence of c probabilities > 0
-        Priors under which they were made.
+        Priors under which the probabilities were made.
 
     Returns
     -------
@@ -272,8 +271,8 @@ def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
         return float(np.log(likelihoods @ priors).mean())
 
     def gain(priors: Floats) -> Floats:
-        # What a round of expectation and maximisation multiplies each prior by. By concavity the maximum is at most
-        # its largest entry, less 1, above.
+        # The factor by which a round of expectation and maximisation multiplies each prior. By concavity the maximum is
+        # above by at most its largest entry minus 1.
         rates: Floats = (1.0 / (likelihoods @ priors)) @ likelihoods / len(likelihoods)
         return rates
 
@@ -285,7 +284,7 @@ def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
         first = new * rates
         second = first * gain(first)
         change, bend = first - new, second - 2 * first + new
-        # Rounds alone take 100 000 and more where classes look alike: go on as far as the two of them foretell.
+        # Rounds alone take 100 000 and more where classes look alike: extrapolate from two rounds.
         size, turn = float(np.linalg.norm(change)), float(np.linalg.norm(bend))
         length = size / turn if size < FARTHEST * turn else FARTHEST
         further = second

@@ -134,7 +134,9 @@ def _check_fields(thing: Any) -> None:
 
 
 def checked_keys(what: str, found: Mapping[str, Any], wanted: Iterable[str]) -> None:
-    """Refuse a dict with other keys."""
+    """Refuse a dict with other keys, and what is no dict."""
+    if not isinstance(found, Mapping):
+        raise TypeError(f"{what} must be a dict with {sorted(wanted)}, got {found!r}")
     if found.keys() != set(wanted):
         raise ValueError(f"{what} must be {sorted(wanted)}, got {sorted(found)}")
 

@@ -1,9 +1,9 @@
 """Schedules: when an inductive predictor trains, and which examples train it, which calibrate it.
 
-"Per step" in what follows: the prediction at any one step is valid, E[1{y = k} | row of y] = row of y at k,
-under exchangeability. "Online": so is their sum over a stream. With D_n = 1{y_n = k} - P_n[y_n, k], the
-departures D_1, D_2, ... of one period, from a training to the next, are martingale differences in reversed time,
-hence their sum has variance sum E[P_n (1 - P_n)] and |sum over N steps| >= sqrt(N ln(2 / delta) / 2) has
+"Per step" below means: the prediction at any one step is valid, E[1{y = k} | row of y] = row of y at k,
+under exchangeability. "Online" means: the same holds for their sum over a stream. With D_n = 1{y_n = k} - P_n[y_n, k],
+the departures D_1, D_2, ... of one period, from one training to the next, are martingale differences in reversed
+time. Hence their sum has variance sum E[P_n (1 - P_n)], and |sum over N steps| >= sqrt(N ln(2 / delta) / 2) has
 probability at most delta, for a number N that is fixed beforehand.
 """
 
@@ -22,18 +22,18 @@ __all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRest
 
 
 class Schedule(Parameters):
-    """When to train, and which examples train the scorer, which calibrate it.
+    """Decides when to train, and which examples train the scorer or calibrate it.
 
-    None of it may depend on the examples themselves, only on their number and on the schedule's own
-    random draws: that is what makes predictions valid. A subclass gives the methods.
+    No decision may depend on the examples themselves, only on their number and on the schedule's own
+    random draws: this makes predictions valid. A subclass gives the methods.
 
     Attributes
     ----------
     online : str
-        What is known of sums of departures over a stream of exchangeable examples. "exact": the variance and
+        The theorem about sums of departures over a stream of exchangeable examples. "exact": the variance and
         the bound at the head of this module hold for the whole stream. "exact within a period": they hold for
         the steps between two trainings, not for the sum over several such periods. "not proved": no theorem,
-        nothing known against one. "broken": the variance is larger than that, and the bound fails.
+        and no counterexample known. "broken": the variance is larger than that, and the bound fails.
     alike : bool
         Whether every example calibrates, whatever its place in the stream: calibrated parts can then be merged.
     seed : int
@@ -46,11 +46,11 @@ class Schedule(Parameters):
 
     @property
     def trains(self) -> bool:
-        """Whether there is a machine to train; a `FrozenScorer` needs a schedule that does not."""
+        """Whether there is a machine to train; a `FrozenScorer` needs a schedule without training."""
         return True
 
     def next_training(self, n: int) -> int | None:
-        """Return the first number of examples above `n` at which to train; None where there is none."""
+        """Return the first number of examples above `n` at which to train; None if there is none."""
         raise NotImplementedError
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
@@ -63,7 +63,7 @@ class Schedule(Parameters):
         Parameters
         ----------
         calibrates : (n,) bool
-            What the method `calibrates` said of them, which is what it returns here.
+            What the method `calibrates` returned for them; by default it is returned here.
         rng : Generator
         """
         return calibrates
@@ -86,33 +86,32 @@ class Periods(Schedule):
         self.last = None if last is None else integer("last", last, self.first)
 
     def next_training(self, n: int) -> int | None:
-        """Return the first number of examples above `n` at which to train; None where there is none."""
+        """Return the first number of examples above `n` at which to train; None if there is none."""
         time = self.first
         while time <= n:
             grown = time * self.growth
             if math.isinf(grown):
                 return None
-            # At least one more, for a growth that a small number does not feel.
+            # At least one more, in case the growth of a small number rounds to nothing.
             time = max(time + 1, math.floor(grown))
         return None if self.last is not None and time > self.last else time
 
 
 @saved
 class PrefixRestart(Periods):
-    """Train on everything so far, at times fixed beforehand, and calibrate on what comes after.
+    """Trains on everything so far, at times fixed beforehand, and calibrates on the examples after that.
 
-    Per step: a theorem. Online: a theorem. Between two trainings this is a Venn predictor over the period's
-    own examples, with a scorer that the past has fixed; the calibration set starts empty at each
-    training, so no example is ever used in two ways. Given the examples up to a training, in their order, those
-    after it are exchangeable still, so periods add up like a fair game: the variance and the bound
-    hold over all of them, by whatever deterministic machine. That the departures of *all* periods together
-    are martingale differences in reversed time takes one condition more: that training does not depend on the
-    order of the prefix. So it is for the machines of this package, whose scores are compared on a grid coarser
-    than what the order leaves in their last bits; not for learners by stochastic gradient or others that
-    take examples in turn or draw by position.
+    Per step: a theorem. Online: a theorem. Between two trainings this is a Venn predictor over the period's own
+    examples, with a scorer fixed by the past; the calibration set starts empty at each training, so no example is ever
+    used in two ways. Given the examples up to a training, in their order, the later ones are still exchangeable, so
+    periods add up like a fair game: the variance and the bound hold over all of them, for any deterministic machine.
+    That the departures of *all* periods together are martingale differences in reversed time needs one more condition:
+    training must not depend on the order of the prefix. This is so for the machines of this package, whose scores are
+    compared on a grid coarser than the effect of the order on their last bits; not for learners by stochastic gradient
+    or others that take examples in turn or draw by position.
 
-    The price: right after a training it says nothing (intervals [0, 1]), and again at the next. `growth` and
-    `last` say how often.
+    The price: right after a training it says nothing (intervals [0, 1]), and again after the next. `growth` and
+    `last` determine how often.
 
     Parameters
     ----------
@@ -121,9 +120,8 @@ class PrefixRestart(Periods):
     growth : float > 1, default 2
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
-        No training beyond that many examples; from then on memory stays as it is. By default there is always
-        a next training, on all examples so far: give `last` to machines with O(n^2) memory, as those by
-        kernels are.
+        No training beyond that many examples; memory does not grow after that. By default there is always a next
+        training, on all examples so far: set `last` for machines with O(n^2) memory, such as kernel machines.
 
     References
     ----------
@@ -143,18 +141,18 @@ class PrefixRestart(Periods):
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return that none of the examples so far calibrates."""
+        """Return that no example so far calibrates."""
         return np.zeros(len(calibrates), np.bool_)
 
 
 @saved
 class Prefix(Periods):
-    """Train on the first share of what there is, at times fixed beforehand; calibrate on the rest and what follows.
+    """Trains on the first share of the examples, at times fixed beforehand; calibrates on the rest and the later ones.
 
-    Per step: a theorem. Online: a theorem within each period, from one training to the next. Across
-    periods there is none, for the same examples calibrate in two of them or train in the later one: bound each
-    period by itself and add up. In one category departures of neighbouring periods partly cancel, and
-    the deviation of the whole sum is 0.6 of what it would be were the theorem true.
+    Per step: a theorem. Online: a theorem within each period, from one training to the next. Across periods there is
+    none, as the same examples calibrate in two of them or train in the later one: bound each period by itself and add
+    up. In one category departures of neighbouring periods partly cancel, and the deviation of the whole sum is 0.6 of
+    its value under the theorem.
 
     Parameters
     ----------
@@ -179,19 +177,19 @@ class Prefix(Periods):
         super().__init__(first, last)
 
     def split(self, calibrates: Bools, rng: np.random.Generator) -> Bools:
-        """Return that all but the first share calibrate."""
+        """Return that all except the first share calibrate."""
         n = len(calibrates)
         return np.arange(n) >= math.floor(self.share * n)
 
 
 @saved
 class FreshSplit(Schedule):
-    """After every example, split all there are anew at random, train on one part and calibrate on the other.
+    """After every example, splits all examples at random, trains on one part and calibrates on the other.
 
-    Per step: a theorem. Online: not proved, because calibration sets overlap without being nested. What is
-    known: for a scorer that training does not change, departures at different steps are uncorrelated, so
-    the sum has the variance it would have were the theorem true. Measured with trained scorers, it has that
-    variance too (examples/inductive_validity.py).
+    Per step: a theorem. Online: not proved, because calibration sets overlap without being nested. It is known that,
+    for a scorer that training does not change, departures at different steps are uncorrelated, so the sum has the same
+    variance as under the theorem. Measured with trained scorers, it also has that variance
+    (examples/inductive_validity.py).
 
     Costly: a training from nothing at every step.
 
@@ -226,19 +224,19 @@ class FreshSplit(Schedule):
 
 @saved
 class RandomAssignment(Periods):
-    """Every example is assigned for good, at random: to the calibration set or to the training set.
+    """Assigns every example at random, for good, to the calibration set or to the training set.
 
-    All calibration scores are those of one scorer: at a training they are computed again. Examples
-    assigned to training wait for the next training.
+    All calibration scores are by one scorer: at a training they are computed again. Examples assigned to training
+    wait for the next training.
 
-    Per step: a theorem. Online: broken. Calibration examples weigh on all later steps and training
-    examples on none, so the sum of departures has 2 / q - 1 times the variance it should (5.67 for q = 0.3).
-    Frequencies still converge to what is claimed, only more slowly.
+    Per step: a theorem. Online: broken. Calibration examples influence all later steps and training examples none, so
+    the sum of departures has 2 / q - 1 times the right variance (5.67 for q = 0.3). Frequencies still converge to the
+    claims, only more slowly.
 
     Parameters
     ----------
     probability : float in (0, 1), default 0.3
-        Of being assigned to the calibration set, q above.
+        Of assignment to the calibration set, q above.
     seed : int >= 0, default 0
     first : int >= 1, default 32
         Examples at the first training; before it, predictions say nothing.
@@ -265,12 +263,11 @@ class RandomAssignment(Periods):
 
 @saved
 class FixedCalibration(Schedule):
-    """Train once, calibrate on the next examples, and never change again.
+    """Trains once, calibrates on the next examples, and never changes again.
 
-    Per step: a theorem, for the calibration set is drawn like the new example. But there is one calibration
-    set for ever. Online: broken; the sum over N steps keeps the error of that one set, and has
-    1 + (N - 1) / (size + 1) times the variance it should. Frequencies do not converge to what is claimed.
-    It is what "calibrate, then deploy" does.
+    Per step: a theorem, as the calibration set is drawn like the new example. But there is one calibration set for
+    ever. Online: broken; the sum over N steps keeps the error of that one set, and has 1 + (N - 1) / (size + 1) times
+    the right variance. Frequencies do not converge to the claims. This is what "calibrate, then deploy" does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The random numbers that break ties: one for each step and object, the same however often one asks."""
+"""The random numbers that break ties: one for each step and object, the same at every question."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from venn.prediction import Floats
 from venn.saved import Saved, saved
 
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
-# numpy's own generator of a seed must not give the same numbers: labels drawn with seed 0 would be a function of the
-# numbers that are to be independent of them.
+# numpy's own generator must not give the same numbers for a seed: labels drawn with seed 0 would be a function of the
+# numbers that must be independent of them.
 SALT = 0x76656E6E
 UNIT = 2.0**-53  # a number has 53 bits, the first of the 64 drawn
 FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -20,15 +20,15 @@ MASK = (1 << 64) - 1
 
 @saved
 class Smoothing(Saved):
-    """Independent uniform random numbers, addressed by their position, and by an object where there is one.
+    """Independent uniform random numbers, addressed by their position, and by an object if there is one.
 
-    Number n depends on the seed and n alone. So reading leaves no trace, one step is like many at once, and
-    all there is to save is the seed and the step.
+    Number n depends only on the seed and n. So reading leaves no trace, one step is like many at once, and only the
+    seed and the step need saving.
 
-    With the digest of an object, 64 bits, number n is another one for each object. The 64 random bits of step n and the
-    digest are added modulo 2 and mixed, one to one. So whatever the objects of the steps are, as long as they do not
-    depend on the seed, the numbers of different steps are as uniform and independent as without objects; those of
-    different objects at one step are so as far as the mixer is good.
+    With the 64-bit digest of an object, number n differs from object to object. The 64 random bits of step n and the
+    digest are added modulo 2 and mixed, one to one. So for any objects that do not depend on the seed, the numbers of
+    different steps are as uniform and independent as without objects; the numbers of different objects at one step are
+    as independent as the mixer is good.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class Smoothing(Saved):
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = integer("seed", seed, 0)
-        self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and what is in it
+        self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and its contents
 
     def at(self, n: int, digest: int | None = None) -> float:
-        """Return number n >= 0, in [0, 1), or that of an object with a digest from 0 to 2^64 - 1.
+        """Return number n >= 0, in [0, 1), or its variant for an object with a digest from 0 to 2^64 - 1.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Smoothing(Saved):
         return _mixed(self._bits(n, 1) ^ digests)
 
     def of_each(self, start: int, digests: NDArray[np.uint64]) -> Floats:
-        """Return (m,) numbers from position `start` >= 0 on, each of the object of its step, by (m,) digests.
+        """Return (m,) numbers from position `start` >= 0 on, each for the object of its step, by (m,) digests.
 
         Raises
         ------

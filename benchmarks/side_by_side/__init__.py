@@ -1,1 +1,1 @@
-"""What `benchmarks/peers.py` runs: the jobs and contenders, how they are measured, the traps, and the page."""
+"""The parts of `benchmarks/peers.py`: jobs and contenders, measurements, traps, and the page."""

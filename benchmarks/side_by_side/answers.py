@@ -1,4 +1,4 @@
-"""What each library answers where things go wrong; imports of peers stay inside."""
+"""The answers of each library where things go wrong; imports of peers stay inside functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(value):
 
 
 def outcome(function):
-    """Return what a function gave, or the exception and its first words, and what it warned of."""
+    """Return the result of a function, or the exception and its first words, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -160,7 +160,7 @@ SAYS = {
 
 
 def for_all(make, *without):
-    """Return, for each library, a function that answers on the data that `make` gives."""
+    """Return, for each library, a function that answers on the data made by `make`."""
     return {name: (lambda says=says: says(*make())) for name, says in SAYS.items() if name not in without}
 
 
@@ -350,7 +350,7 @@ def rows_of_frame(library):
 
 
 def bet(library, ps):
-    """Return a martingale of a library that has bet on some p-values, and what it says."""
+    """Return a martingale of a library that has bet on some p-values, and its value."""
     if library == "online-cp":
         from online_cp.martingale import SimpleJumper
 
@@ -397,7 +397,7 @@ def grown(library):
 
 
 def after(library, p):
-    """Return what a martingale says after some p-values, and after one more."""
+    """Return the value of a martingale after some p-values, and after one more."""
     before = bet(library, PS)[1]
     return f"{shown(before)} before; after {shown(bet(library, [*PS, p])[1])}"
 

@@ -1,4 +1,4 @@
-"""Contenders that learn from the first example on, transductively; imports of peers stay inside."""
+"""Contenders that learn from the first example on, transductively; imports of peers stay inside functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .measure import Loop
 
 
 class Ours(Loop):
-    """A predictor of ours."""
+    """One of our predictors."""
 
     def __init__(self, model):
         self.model = model
@@ -28,7 +28,7 @@ class Ours(Loop):
 
 
 def ours(make):
-    """Return what makes our predictor from a task."""
+    """Return a function that makes our predictor from a task."""
     return lambda task: Ours(make(task))
 
 
@@ -69,7 +69,7 @@ class OnlineCPSets(Loop):
 
 
 def online_cp_venn(name, **options):
-    """Return what makes a Venn predictor of online-cp."""
+    """Return a function that makes a Venn predictor of online-cp."""
 
     def make(task):
         import online_cp.venn
@@ -81,7 +81,7 @@ def online_cp_venn(name, **options):
 
 
 def online_cp_sets(name, **options):
-    """Return what makes a conformal classifier of online-cp."""
+    """Return a function that makes a conformal classifier of online-cp."""
 
     def make(task):
         import online_cp.classifiers

@@ -1,4 +1,4 @@
-"""Martingales side by side: false alarms on uniform p-values, and how soon a change is seen."""
+"""Martingales compared: false alarms on uniform p-values, and how soon a change is seen."""
 
 from __future__ import annotations
 

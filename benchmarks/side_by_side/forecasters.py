@@ -1,4 +1,4 @@
-"""Contenders that forecast probabilities in a stream; imports of peers stay inside."""
+"""Contenders that forecast probabilities in a stream; imports of peers stay inside functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOLDS = 5  # of scikit-learn's calibration
 
 
 class River(Loop):
-    """A classifier of river; the dicts that it takes are made beforehand."""
+    """A classifier of river; its dicts are made beforehand."""
 
     def __init__(self, task, make):
         self.model, self.classes = make(), task.classes
@@ -27,7 +27,7 @@ class River(Loop):
         self.model.learn_one(x, y)
 
     def read(self, raw):
-        # A model that knows no class yet says nothing; one that knows one class says 1 of it.
+        # A model that knows no class yet gives no forecast; with one class it gives 1.
         if not raw or sum(raw.values()) <= 0:
             return {"proba": np.full(len(self.classes), 1 / len(self.classes))}
         return {"proba": np.array([float(raw.get(k, 0.0)) for k in self.classes])}
@@ -37,8 +37,7 @@ class Refits(Loop):
     """A classifier of scikit-learn fitted anew to all examples at 64, 128, 256, ... of them, up to `last`.
 
     Before the first fit the forecast is uniform. Classes of fewer than `least` examples, which a calibration in folds
-    refuses, are left out of the fit, and have probability 0 until the next. A fit that is refused all the same is
-    passed over.
+    refuses, are left out of the fit, and have probability 0 until the next. If a fit is still refused, it is skipped.
     """
 
     def __init__(self, task, make, last=None, least=1):
@@ -68,7 +67,7 @@ class Refits(Loop):
 
 
 def river_model(name):
-    """Return what makes a classifier of river from a task."""
+    """Return a function that makes a classifier of river from a task."""
 
     def make(task):
         from river import forest, linear_model, multiclass, naive_bayes, tree
@@ -89,7 +88,7 @@ def river_model(name):
 
 
 def calibrated(method, last=None):
-    """Return what makes scikit-learn's calibrated support vector machine, refitted, from a task."""
+    """Return a function that makes scikit-learn's calibrated support vector machine, refitted, from a task."""
 
     def fitted(task):
         from sklearn.calibration import CalibratedClassifierCV
@@ -101,7 +100,7 @@ def calibrated(method, last=None):
 
 
 def logistic(last=None):
-    """Return what makes scikit-learn's logistic regression, refitted, from a task."""
+    """Return a function that makes scikit-learn's logistic regression, refitted, from a task."""
 
     def fitted(task):
         from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,4 @@
-"""The jobs, each with the streams it runs on and those who can do it."""
+"""The jobs, each with its streams and its contenders."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .tasks import Size
 
 @dataclass(frozen=True)
 class Contender:
-    """Who does a job: the distribution it comes from ("ours" for us), its title, and what makes it from a task."""
+    """A contender for a job: its distribution ("ours" for us), its title, and a function that makes it from a task."""
 
     library: str
     title: str
     make: Any
-    same: str = ""  # the title of one that is the same by definition, with which its answers are compared
+    same: str = ""  # title of a contender that is the same by definition, for comparison
     fixed: bool = False  # one calibration set for all objects
-    only: str = ""  # the one stream that it runs on
+    only: str = ""  # the only stream that it runs on
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From what a contender said at each step to the figures of its row."""
+"""The figures of a row, from a contender's answers at each step."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def forget_peak():
 
 
 class Loop:
-    """Contenders that go one example at a time: a subclass predicts, learns, and reads what it said.
+    """Contenders that take one example at a time: a subclass predicts, learns, and reads its answers.
 
     `read` returns a dict with some of: proba (c,); rows (c, c), a distribution for each supposed label; pairs (c, 2),
-    two probabilities for each class; p (c,), p-values. It is not in the contender's time, nor is `prepare`.
+    two probabilities for each class; p (c,), p-values. It does not count in the contender's time, nor does `prepare`.
     """
 
     def prepare(self, x):
@@ -44,7 +44,7 @@ class Loop:
         return x
 
     def run(self, task):
-        """Return the seconds of the whole prequential run, and what was said at each step, stacked."""
+        """Return the seconds of the whole prequential run, and the answers at each step, stacked."""
         objects = [self.prepare(x) for x in task.X]
         said, seconds = [], 0.0
         for x, y in zip(objects, task.y.tolist(), strict=True):
@@ -62,7 +62,7 @@ class Block:
     """Contenders that take all objects in one call: a subclass gives `answer(task)`, which starts anew each time."""
 
     def run(self, task):
-        """Return the seconds of a call, the mean over as many as take long enough to be timed, and what was said."""
+        """Return the seconds of a call, averaged over enough calls to be timed, and the answers."""
         seconds = []
         while sum(seconds) < LONG_ENOUGH and len(seconds) < 50:
             start = time.process_time()
@@ -90,7 +90,7 @@ def classes_said(said):
 def deviation(said, y):
     """Return the largest |sum of 1{y = k} - P_k| over classes k by its bound; P is the row of the true label.
 
-    The bound, sqrt(N ln(2 c / delta) / 2), is exceeded in one of a hundred runs at most if what is claimed is so.
+    The bound, sqrt(N ln(2 c / delta) / 2), is exceeded in at most one of a hundred runs if the claims are true.
     """
     at = np.arange(len(y))
     if "rows" in said:
@@ -110,7 +110,7 @@ def deviation(said, y):
 def limits(n, level, calibrated):
     """Return the least and the largest number of errors that chance allows, each passed with probability .005.
 
-    Binomial where the calibration set grows with the stream; where one set of m calibrates all n, the errors share
+    Binomial if the calibration set grows with the stream; if one set of m calibrates all n, the errors share
     its luck, and their number is beta-binomial.
     """
     if calibrated:

@@ -24,7 +24,7 @@ def number(value, digits=3):
 
 
 def seconds(value):
-    """Return seconds with two digits that count."""
+    """Return seconds with two significant digits."""
     if value >= 9.95:
         return f"{value:.0f}"
     return number(float(f"{value:.2g}"), 1 if value >= 0.995 else 2 if value >= 0.0995 else 4 if value < 0.00995 else 3)
@@ -82,7 +82,7 @@ SETS |= {
 
 
 def table(columns, rows):
-    """Return the lines of a table: who and what, then the columns; a heading row for each stream."""
+    """Return the lines of a table: library and title, then the columns; a heading row for each stream."""
     used = [title for title, cell in columns.items() if any("seconds" in row and cell(row) != "-" for row in rows)]
     lines = ["| | predictor | " + " | ".join(used) + " |", "|---|---|" + "---|" * len(used)]
     for data in dict.fromkeys(row["data"] for row in rows):
@@ -103,7 +103,7 @@ def table(columns, rows):
 
 
 def clean(text):
-    """Return text that may stand in a cell."""
+    """Return text that is safe in a cell."""
     return " ".join(str(text).split()).replace("|", "\\|")
 
 
@@ -127,7 +127,7 @@ def head(line):
 
 
 def page(lines):
-    """Return the lines of the page from what the script printed."""
+    """Return the lines of the page from the script's output."""
     first, rows = lines[0], lines[1:]
     out = head(first)
     for job in JOBS:

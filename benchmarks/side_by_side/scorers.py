@@ -1,4 +1,4 @@
-"""Contenders that calibrate the scores of one given model; imports of peers stay inside."""
+"""Contenders that calibrate the scores of one given model; imports of peers stay inside functions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TwoRefits(VennAbersPackage):
 
 
 class OursOnScorer(Ours):
-    """Ours on the given scorer; of two classes the point forecast is the merge that the package uses too."""
+    """Ours on the given scorer; for two classes the point forecast is the merge that the package uses too."""
 
     def __init__(self, task, predictor, **options):
         super().__init__(predictor(venn.FrozenScorer(task.scorer, task.classes), **options))
@@ -128,7 +128,7 @@ class SklearnPrefit(Block):
 
 
 def merged(block):
-    """Return point forecasts of ours; of two classes by the merge that the package uses too."""
+    """Return our point forecasts; for two classes by the merge that the package uses too."""
     if block.pairs.shape[1] > 2:
         return block.proba
     p0, p1 = block.pairs[:, 1].T
@@ -183,7 +183,7 @@ class Cross(Block):
 
 
 class Denied(ByScores):
-    """One minus the probability of the own class: the measure that crepes calls hinge and MAPIE lac."""
+    """One minus the probability of the own class: called hinge in crepes and lac in MAPIE."""
 
     pointwise = True
 

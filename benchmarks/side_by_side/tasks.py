@@ -1,4 +1,4 @@
-"""What a contender is given: one stream, the same for all, and what was fixed before it."""
+"""The input of a contender: one stream, the same for all, and what was fixed beforehand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Task:
 
     @cached_property
     def scorer(self):
-        """One logistic regression on the first part, the same for all; not in anybody's time."""
+        """One logistic regression on the first part, the same for all; not counted in anybody's time."""
         return LogisticRegression(max_iter=1000).fit(*self.train)
 
     def fit_scorer(self):

@@ -1,4 +1,4 @@
-"""The traps: questions, and for each library what answers them; nothing here says what is right but a definition."""
+"""The traps: questions, and a function for each library's answer; only definitions say what is right."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from .answers import (
 
 @dataclass(frozen=True)
 class Trap:
-    """A question, and for each library that has such a thing what answers it."""
+    """A question, and a function for the answer of each library that has such a thing."""
 
     number: str
     question: str
@@ -174,5 +174,5 @@ TRAPS = [
 
 
 def cells(library):
-    """Return what a library answers to each trap: question to text, "-" where it has no such thing."""
+    """Return a library's answers to all traps: question to text, "-" if it has no such thing."""
     return {trap.question: outcome(trap.answers[library]) if library in trap.answers else "-" for trap in TRAPS}

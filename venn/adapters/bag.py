@@ -78,7 +78,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         TypeError, ValueError
             A parameter, X, y or weights are not as described. What was fitted before stays; the same below.
         NotConverged
-            The machine misses its tolerance, as described there.
+            The machine misses its tolerance: see the machine.
         """
         return self._learn(X, y, sample_weight, True, None)
 

@@ -202,7 +202,7 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         self.multi_class = multi_class
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn < 1.6
-        inner = self.estimator._get_tags() if hasattr(self.estimator, "_get_tags") else {}
+        inner = self.estimator._get_tags() if hasattr(self.estimator, "_get_tags") else {}  # noqa: SLF001
         return {"allow_nan": inner.get("allow_nan", False)}
 
     def __sklearn_tags__(self) -> Any:
@@ -299,11 +299,11 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         X, y, weights = self._examples(X, y, sample_weight)
         given = [] if classes is None else [classes]
         if isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit"):
-            folds = fitted._frozen(X, y, weights, given)
+            folds = fitted._frozen(X, y, weights, given)  # noqa: SLF001 -- a copy of this very object
         else:
-            folds = fitted._trained(X, y, weights, given, sample_weight is not None, fit_params)
+            folds = fitted._trained(X, y, weights, given, sample_weight is not None, fit_params)  # noqa: SLF001 -- a copy of this very object
         c = len(fitted.classes_)
-        fitted._answers = (CoupledAbers if self.multi_class == "ovo" and c > 2 else Abers)(self.merge, folds, c)
+        fitted._answers = (CoupledAbers if self.multi_class == "ovo" and c > 2 else Abers)(self.merge, folds, c)  # noqa: SLF001 -- a copy of this very object
         for name, of in ("n_features_in_", "features"), ("feature_names_in_", "feature_names"):
             found = getattr(folds[0].scorer, of)
             fitted.__dict__.pop(name, None)

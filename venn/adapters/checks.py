@@ -41,7 +41,7 @@ def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: An
     try:
         if hasattr(validation, "validate_data"):
             return validation.validate_data(estimator, X, y, **checks)
-        return estimator._validate_data(X, y, **checks)  # scikit-learn < 1.6
+        return estimator._validate_data(X, y, **checks)  # noqa: SLF001 -- scikit-learn < 1.6
     except OverflowError as error:
         raise ValueError(f"X must hold numbers that a float64 can hold, got one that is too large: {error}") from None
 

@@ -194,13 +194,13 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             From a map that says so.
         """
         fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y, sample_weight)
+        fitted._fit(X, y, sample_weight)  # noqa: SLF001 -- a copy of this very object
         self.__dict__ = fitted.__dict__
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         a_map = _is_map(self.method)
-        self._svc()._validate_params()
+        self._svc()._validate_params()  # noqa: SLF001 -- scikit-learn's own check of its parameters
         sparse = False if self.kernel == "precomputed" else "csr"
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse=sparse, accept_large_sparse=False)
         check_classification_targets(y)

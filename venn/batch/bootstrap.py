@@ -152,7 +152,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All fits of `base` failed; the last error is the cause.
         """
         fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y)
+        fitted._fit(X, y)  # noqa: SLF001 -- a copy of this very object
         self.__dict__ = fitted.__dict__
         return self
 

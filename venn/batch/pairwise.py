@@ -170,7 +170,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A parameter or argument is not as described. What was fitted before stays.
         """
         fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y, sample_weight, validation)
+        fitted._fit(X, y, sample_weight, validation)  # noqa: SLF001 -- a copy of this very object
         self.__dict__ = fitted.__dict__
         return self
 

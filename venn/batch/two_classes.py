@@ -79,7 +79,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The solver does not reach its tolerance.
         """
         fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y, sample_weight)
+        fitted._fit(X, y, sample_weight)  # noqa: SLF001 -- a copy of this very object
         self.__dict__ = fitted.__dict__
         return self
 

@@ -1,5 +1,7 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
+from .base import BaseHypotheses as BaseHypotheses
+from .base import BaseMachine as BaseMachine
 from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .kernels import RBF as RBF
@@ -7,7 +9,9 @@ from .kernels import Linear as Linear
 from .kernels import Polynomial as Polynomial
 from .least_squares import LeastSquaresSVM as LeastSquaresSVM
 from .logistic import KernelLogisticRegression as KernelLogisticRegression
+from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
+from .machine import ScoreTable as ScoreTable
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM

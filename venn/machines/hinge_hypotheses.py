@@ -154,7 +154,8 @@ class HingeHypotheses(BaseHypotheses):
         """Measure the spans by the branches `sides`, -1 for none, where no reader has done so."""
         if self._deleted is None:
             chosen = np.arange(len(self.asked.supposed))[:, None] == sides
-            self._supposing(np.where(chosen, self.asked.supposed, 0.0), *self._entries())
+            alone = Entries(np.array([self.asked.test]), np.zeros(1, np.int64), np.zeros(1))  # no other is read
+            self._supposing(np.where(chosen, self.asked.supposed, 0.0), alone, 0)
 
     def _branches(self) -> Floats:
         """Return the (sides + 1, machines, objects) scores under all suppositions, and, last, under none."""

@@ -141,7 +141,7 @@ class RidgeSystem:
     >>> for x, t in [(0.0, 0.5), (1.0, 2.0), (2.0, 3.5)]:
     ...     system.append(system.border(np.array([x]), [0.1])[0], np.array([t]))
     >>> system.scores_of(np.array([1.5])).round(2)
-    array([2.72])
+    array([2.93])
     """
 
     def __init__(self, store: ObjectStore, outputs: int, low: float = 0.0) -> None:

@@ -208,9 +208,9 @@ class VennAbers(Saved):
             raise TypeError(f"other must be a VennAbers, to be merged with one, got {other!r}")
         self._check_room(len(other))
         both = VennAbers()
-        (a, of_a), (b, of_b) = (tree.contents(part._nodes, part._leaves) for part in (self, other))
-        scores, blocks = _pooled(np.append(a[1:], b[1:]), np.append(of_a[1:], of_b[1:]))
-        both._build(np.append(-np.inf, scores), np.append(0, blocks))
+        parts = self.state, other.state
+        scores, blocks = _pooled(*(np.concatenate([part[name] for part in parts]) for name in ("scores", "blocks")))
+        both.restore({"scores": scores, "blocks": blocks})
         return both
 
     def query(self, score: float) -> tuple[float, float]:
@@ -238,23 +238,10 @@ class VennAbers(Saved):
 class Table:
     """All answers of one calibration set, computed at once: O(k log k), then O(log k) for a score."""
 
-    def __init__(self, scores: Floats, labels: Integers) -> None:
-        self._fit(scores, ONE + labels)
-
-    @property
-    def contents(self) -> tuple[Floats, Integers]:
-        """(m,) distinct scores in order, and the examples at each, packed."""
-        return self._scores, self._blocks
-
-    @classmethod
-    def of_blocks(cls, scores: Floats, blocks: Integers) -> Table:
-        """Return the table of scores and the packed examples at each; ties are added up."""
-        table = cls.__new__(cls)
-        table._fit(scores, blocks)
-        return table
-
-    def _fit(self, scores: Floats, blocks: Integers) -> None:
+    def __init__(self, scores: Floats, blocks: Integers) -> None:
+        """Pool scores and what is at each, packed: `ONE + label` for one example, sums of these for several."""
         self._scores, self._blocks = _pooled(scores, blocks)
+
         above = precompute(self._blocks)
         # Seen from the other side, with labels exchanged, label 0 is label 1.
         mirrored = (self._blocks // ONE) * ONE + self._blocks // ONE - self._blocks % ONE
@@ -263,9 +250,14 @@ class Table:
         self._p0 = np.append(0.0, (below // ONE - below % ONE) / (below // ONE))
         self._p1 = np.append((above % ONE) / (above // ONE), 1.0)
 
+    @property
+    def contents(self) -> tuple[Floats, Integers]:
+        """(m,) distinct scores in order, and the examples at each, packed."""
+        return self._scores, self._blocks
+
     def merge(self, other: Table) -> Table:
         """Return the table of the calibration sets of both."""
-        return Table.of_blocks(np.append(self._scores, other._scores), np.append(self._blocks, other._blocks))
+        return Table(np.append(self._scores, other._scores), np.append(self._blocks, other._blocks))
 
     def read(self, scores: Floats) -> Floats:
         """Return (n, 2): p0 and p1 at each score."""
@@ -321,4 +313,4 @@ def venn_abers(calibration_scores: Any, calibration_labels: Any, scores: Any) ->
     """
     clean = finite_array("calibration_scores", calibration_scores)
     labels = binary_labels("calibration_labels", calibration_labels, len(clean))
-    return Table(clean, labels).read(finite_array("scores", scores))
+    return Table(clean, ONE + labels).read(finite_array("scores", scores))

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from venn._compiled.hulls import ONE
 from venn.maps.abers import Table, checked_blocks, venn_abers
 from venn.maps.checks import class_scores, finite_array
 from venn.maps.merges import Merge, checked_merge
@@ -63,7 +64,7 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
 class _ByClass(Saved):
     """Base of both ways to several classes: classes, merge, and the check of examples."""
 
-    _tables: dict[tuple[int, ...], Table] | None = None  # by the codes of their classes
+    tables: dict[tuple[int, ...], Table] | None = None  # by the codes of their classes
 
     def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
         self._codes = class_codes(classes)
@@ -81,7 +82,7 @@ class _ByClass(Saved):
     @property
     def state(self) -> dict[str, Any]:
         """The distinct scores of each table and the examples at them, in order; None before calibration."""
-        return {"tables": None if self._tables is None else [list(table.contents) for table in self._tables.values()]}
+        return {"tables": None if self.tables is None else [list(table.contents) for table in self.tables.values()]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Be calibrated on the examples of a `state`; raise ValueError if it is not one."""
@@ -89,10 +90,10 @@ class _ByClass(Saved):
         if state["tables"] is None:
             return
         keys = self._keys()
-        made = [Table.of_blocks(*checked_blocks(*arrays)) for arrays in state["tables"]]
+        made = [Table(*checked_blocks(*arrays)) for arrays in state["tables"]]
         if len(made) != len(keys):
             raise ValueError(f"tables must be {len(keys)}, of {len(self.classes)} classes, got {len(made)}")
-        self._tables = dict(zip(keys, made, strict=True))
+        self.tables = dict(zip(keys, made, strict=True))
 
     def _keys(self) -> list[tuple[int, ...]]:
         """Return the codes of the classes of each table."""
@@ -125,7 +126,7 @@ class _ByClass(Saved):
         labels : (k,) of the classes
         """
         matrix, codes = self._examples(scores, labels)
-        self._tables = self._made(matrix, codes)
+        self.tables = self._made(matrix, codes)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -149,17 +150,17 @@ class _ByClass(Saved):
         if repr(other) != repr(self):
             raise ValueError(f"other must have the parameters of {self!r}, to be merged with it, got {other!r}")
         both = type(self)(self.classes, self._merge)
-        mine, theirs = self._tables, other._tables
+        mine, theirs = self.tables, other.tables
         if mine is None or theirs is None:
-            both._tables = mine if theirs is None else theirs
+            both.tables = mine if theirs is None else theirs
         else:
-            both._tables = {key: table.merge(theirs[key]) for key, table in mine.items()}
+            both.tables = {key: table.merge(theirs[key]) for key, table in mine.items()}
         return both
 
     def _calibrated(self) -> dict[tuple[int, ...], Table]:
-        if self._tables is None:
+        if self.tables is None:
             raise RuntimeError(f"{type(self).__name__} needs calibrate(scores, labels) before it is asked")
-        return self._tables
+        return self.tables
 
 
 @saved
@@ -191,7 +192,7 @@ class OneVsAllAbers(_ByClass):
         return [(j,) for j in range(len(self.classes))]
 
     def _made(self, scores: Floats, codes: Integers) -> dict[tuple[int, ...], Table]:
-        return {(j,): Table(scores[:, j], (codes == j).astype(np.int64)) for (j,) in self._keys()}
+        return {(j,): Table(scores[:, j], ONE + (codes == j)) for (j,) in self._keys()}
 
     def pairs(self, scores: Any) -> Floats:
         """Return (n, c, 2): p0 and p1 of each class at (n, c) scores."""
@@ -240,7 +241,7 @@ class OneVsOneAbers(_ByClass):
         tables: dict[tuple[int, ...], Table] = {}
         for i, j in self._keys():
             here = (codes == i) | (codes == j)
-            tables[i, j] = Table(_difference(scores[here], i, j), (codes[here] == i).astype(np.int64))
+            tables[i, j] = Table(_difference(scores[here], i, j), ONE + (codes[here] == i))
         return tables
 
     def predict_proba(self, scores: Any) -> Floats:

@@ -154,7 +154,8 @@ class Detector(Running):
             "martingale": self.martingale.state,
         }
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         n, count = (held_count(name, held[name]) for name in ("n", "count"))
         log, last = held["log"], held["last"]
         log = -math.inf if log is None else log
@@ -331,9 +332,10 @@ class ChangeDetector(Detector):
         """Return the learned state; `began` is the step after which the present martingale began to bet."""
         return super()._held() | {"began": self.n - self.martingale.n}
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         held_count("began", held["began"])
-        super()._take_back(held)
+        super().take_over(held)
 
     def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
         n, began = held["n"], held["began"]

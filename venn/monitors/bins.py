@@ -247,7 +247,8 @@ class CalibrationBins(Running):
         self._settle()
         return {"counts": list(self._counts), "sums": [terms(one) for one in self._sums], "hits": list(self._hits)}
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         size = len(self._counts)
         counts, hits = (held_numbers(name, held[name], size) for name in ("counts", "hits"))
         for name in ("counts", "hits"):

@@ -45,9 +45,19 @@ class Card(Running):
         """
         mergeable(self, other)
         both = self.fresh()
-        both._counts = {name: added(own, other._counts[name]) for name, own in self._counts.items()}
-        both._sums = {name: added(own, other._sums[name]) for name, own in self._sums.items()}
+        for part in (self, other):
+            both.gather(*part.gathered)
         return both
+
+    @property
+    def gathered(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        """Counts and exact sums, by name."""
+        return self._counts, self._sums
+
+    def gather(self, counts: dict[str, list[int]], sums: dict[str, list[int]]) -> None:
+        """Add the counts and sums of another card of the same kind."""
+        self._counts = {name: added(own, counts[name]) for name, own in self._counts.items()}
+        self._sums = {name: added(own, sums[name]) for name, own in self._sums.items()}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Card) and self.state == other.state
@@ -74,7 +84,8 @@ class Card(Running):
         sums = {name: [terms(one) for one in values] for name, values in self._sums.items()}
         return {"counts": {name: list(values) for name, values in self._counts.items()}, "sums": sums}
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         taken: dict[str, dict[str, list[int]]] = {}
         for kind, own, read in (("counts", self._counts, held_count), ("sums", self._sums, held_sum)):
             given = held[kind]

@@ -150,25 +150,24 @@ class Exchangeability(Running):
             "band": None if self.band is None else self.band.state,
         }
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         p_value, left = held["p_value"], held["left"]
-        twin = self.fresh()
-        twin.ville.restore(held["ville"])
-        twin.repeated.restore(held["repeated"])
-        if twin.band is not None:
-            twin.band.restore(held["band"])
-        n, band = twin.n, twin.band
-        steps = {twin.repeated.n, n if band is None else band.n}
+        self.ville.restore(held["ville"])
+        self.repeated.restore(held["repeated"])
+        if self.band is not None:
+            self.band.restore(held["band"])
+        n, band = self.n, self.band
+        steps = {self.repeated.n, n if band is None else band.n}
         known = p_value is None if n == 0 else type(p_value) is float and 0 <= p_value <= 1
         if steps != {n} or not known or type(left) is not bool or (band is None and (left or held["band"] is not None)):
             raise ValueError(
-                f"state must be of one and the same step, with its p-value, got {twin.ville.n} steps of Ville, "
-                f"{twin.repeated.n} of ShiryaevRoberts, p_value = {p_value!r}, left = {left!r}"
+                f"state must be of one and the same step, with its p-value, got {self.ville.n} steps of Ville, "
+                f"{self.repeated.n} of ShiryaevRoberts, p_value = {p_value!r}, left = {left!r}"
             )
         if band is not None and band.outside and not left:
             raise ValueError(f"state['left'] must be True outside the band, got {left!r}")
-        twin.p_value, twin._left = p_value, left
-        self.__dict__.update(twin.__dict__)
+        self.p_value, self._left = p_value, left
 
 
 @saved
@@ -229,7 +228,8 @@ class PointForecasts(Running):
     def _held(self) -> State:
         return {"rung": self._rung, "process": self.process.state}
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         process, rung = self.process.fresh(), held["rung"]
         process.restore(held["process"])
         if type(rung) is not bool or (process.log >= self.threshold and not rung):

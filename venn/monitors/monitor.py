@@ -312,44 +312,43 @@ class Monitor(HasLabels, Running):
             "evidence": [evidence.state for evidence in self._evidence],
         }
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         n, kind = held_count("n", held["n"]), held["predictions"]
         if (kind is None) != (n == 0) or kind not in (None, *KINDS):
             raise ValueError(f"state['predictions'] must be one of {', '.join(KINDS)}, got {kind!r} at step {n}")
-        twin = self.fresh()
-        twin.n, twin.count = n, held_count("count", held["count"])
+        self.n, self.count = n, held_count("count", held["count"])
         if n:
-            twin._begin(KINDS[kind], held["guaranteed"])
+            self._begin(KINDS[kind], held["guaranteed"])
         for name in ("alarms", "ring", "evidence"):
             if not isinstance(held[name], list):
                 raise ValueError(f"state[{name!r}] must be a list, got {held[name]!r}")
-        twin._alarms.extend(_alarm(alarm, n) for alarm in held["alarms"])
-        columns = len(twin._names)
-        twin._sums[:] = held_numbers("sums", held["sums"], columns)
+        self._alarms.extend(_alarm(alarm, n) for alarm in held["alarms"])
+        columns = len(self._names)
+        self._sums[:] = held_numbers("sums", held["sums"], columns)
         size = min(n, self.window)
-        if len(held["ring"]) != size or len(held["evidence"]) != len(twin._evidence):
+        if len(held["ring"]) != size or len(held["evidence"]) != len(self._evidence):
             raise ValueError(
-                f"state must hold a ring of {size} steps and {len(twin._evidence)} pieces of evidence, "
+                f"state must hold a ring of {size} steps and {len(self._evidence)} pieces of evidence, "
                 f"got {len(held['ring'])} and {len(held['evidence'])}"
             )
-        twin._ring = np.zeros((max(size, min(self.window, ROOM)), columns))
+        self._ring = np.zeros((max(size, min(self.window, ROOM)), columns))
         for place, row in enumerate(held["ring"]):
-            twin._ring[place] = held_numbers("ring", row, columns)
-        twin._accuracy.restore(held["accuracy"])
-        twin._calibration.restore(held["calibration"])
-        for evidence, one in zip(twin._evidence, held["evidence"], strict=True):
+            self._ring[place] = held_numbers("ring", row, columns)
+        self._accuracy.restore(held["accuracy"])
+        self._calibration.restore(held["calibration"])
+        for evidence, one in zip(self._evidence, held["evidence"], strict=True):
             evidence.restore(one)
-        steps = [twin._accuracy.n, *(evidence.n for evidence in twin._evidence)]
-        steps += [twin._calibration.n] if n and KINDS[kind].calibrated else []
-        agree = len(twin._alarms) == min(twin.count, KEPT) and set(steps) == {n}
+        steps = [self._accuracy.n, *(evidence.n for evidence in self._evidence)]
+        steps += [self._calibration.n] if n and KINDS[kind].calibrated else []
+        agree = len(self._alarms) == min(self.count, KEPT) and set(steps) == {n}
         if n <= self.window:  # the ring holds all steps
-            agree = agree and all(map(close, twin._sums, twin._ring.sum(axis=0)))
+            agree = agree and all(map(close, self._sums, self._ring.sum(axis=0)))
         if not agree:
             raise ValueError(
                 f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
-                f"{len(twin._alarms)} alarms of {twin.count} and sums {held['sums']!r}"
+                f"{len(self._alarms)} alarms of {self.count} and sums {held['sums']!r}"
             )
-        self.__dict__.update(twin.__dict__)
 
 
 def _alarm(value: Any, n: int) -> Alarm:

@@ -31,7 +31,7 @@ class Running(Saved, ABC):
         """Return the learned state, as plain JSON data."""
 
     @abstractmethod
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
         """Continue from the result of `_held`; if it cannot be one, raise a ValueError and change nothing."""
 
     @property
@@ -71,7 +71,9 @@ class Running(Saved, ABC):
             raise ValueError(
                 f"state must be that of {self!r}, got one of {state['kind']!r} with {state['parameters']!r}"
             )
-        self._take_back(state)
+        twin = self.fresh()
+        twin.take_over(state)
+        self.__dict__.update(twin.__dict__)
 
 
 def _fresh(value: Any) -> Any:
@@ -118,13 +120,14 @@ class Sums(Running):
         parts = {name: part.tolist() for name, part in self._parts(self._memory).items()}
         return {name: part[0] if len(part) == 1 else part for name, part in parts.items()} | {"n": self.n}
 
-    def _take_back(self, held: State) -> None:
+    def take_over(self, held: State) -> None:
+        """Go on from a `state`, having seen nothing."""
         memory = np.zeros_like(self._memory)
         parts = self._parts(memory)
         for name, part in parts.items():
             part[:] = held_numbers(name, held[name] if len(part) > 1 else [held[name]], len(part))
         n = held_count("n", held["n"])
-        if not ((memory == self.fresh()._memory).all() if n == 0 else self._possible(parts)):
+        if not ((memory == self._memory).all() if n == 0 else self._possible(parts)):
             raise ValueError(f"state must be one that {self!r} can reach in {n} steps, got a damaged one: {held!r}")
         self._derive(memory)
         self._memory = memory

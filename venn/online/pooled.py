@@ -63,7 +63,7 @@ class PooledCurves:
     def __init__(self, *runs: Curves | SetCurves) -> None:
         self.runs = 0
         self.counts: Integers = np.zeros(0, np.int64)
-        self._sums: dict[str, NDArray[Any]] = {}  # of each step over the runs, (n,) Python integers, in units
+        self.sums: dict[str, NDArray[Any]] = {}  # of each step over the runs, (n,) Python integers, in units
         for run in runs:
             self._take_in(run)
 
@@ -75,9 +75,9 @@ class PooledCurves:
         for name, column in run.columns.items():
             if not np.isfinite(column).all():
                 raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
-            one._sums[name] = _exact(column)
+            one.sums[name] = _exact(column)
         both = self.merge(one)
-        self.runs, self.counts, self._sums = both.runs, both.counts, both._sums
+        self.runs, self.counts, self.sums = both.runs, both.counts, both.sums
 
     def merge(self, other: PooledCurves) -> PooledCurves:
         """Return the curves of the runs of both; they stay as they are.
@@ -95,13 +95,13 @@ class PooledCurves:
         both.runs = self.runs + other.runs
         both.counts = _added(self.counts, other.counts)
         for name in self.names or other.names:
-            both._sums[name] = _added(self._sums.get(name, _NONE), other._sums.get(name, _NONE))
+            both.sums[name] = _added(self.sums.get(name, _NONE), other.sums.get(name, _NONE))
         return both
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the curves; none before the first run."""
-        return tuple(self._sums)
+        return tuple(self.sums)
 
     def __getitem__(self, name: str) -> Floats:
         """Return (n,) one of the curves.
@@ -111,9 +111,9 @@ class PooledCurves:
         KeyError
             There is none of that name.
         """
-        if name not in self._sums:
+        if name not in self.sums:
             raise KeyError(f"no curve {name!r}; there are {', '.join(self.names) or 'none, for want of a run'}")
-        so_far = zip(np.cumsum(self._sums[name]).tolist(), np.cumsum(self.counts).tolist(), strict=True)
+        so_far = zip(np.cumsum(self.sums[name]).tolist(), np.cumsum(self.counts).tolist(), strict=True)
         return np.array([rounded(sum_, count) for sum_, count in so_far], np.float64)
 
     def __len__(self) -> int:

@@ -1,1 +1,1 @@
-"""What a person sees: tables and progress in the terminal, figures on paper."""
+"""Output for people: tables and progress in the terminal, figures, a live page."""

@@ -13,14 +13,14 @@ from rich.text import Text
 Floats = NDArray[np.float64]
 Numbers = Sequence[float] | Floats
 
-# The eight dots of a braille character, as rows by columns, are the bits of its code.
+# The eight dots of a braille character, in rows and columns, are the bits of its code.
 BRAILLE = 0x2800
 DOTS = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])
-LABEL = 7  # characters of the numbers on the left
+LABEL = 7  # characters for the numbers on the left
 
 
 class Layer(NamedTuple):
-    """What a chart draws: the area between two curves, or one curve where they are the same."""
+    """One layer of a chart: the area between two curves, or one curve if they are equal."""
 
     x: Numbers
     """Increasing, at least one."""
@@ -50,15 +50,15 @@ def chart(
     layers : sequence of Layer
         Later ones cover earlier ones, a character at a time.
     x_range, y_range : (float, float)
-        What is seen, low < high; the rest is cut off.
+        The visible part, low < high; the rest is cut off.
     width, height : int
         At least 16 and 2.
     numbers : sequence of float
-        Heights to write on the left, beside the ends of the range.
+        Heights to write on the left, besides the ends of the range.
     marks : sequence of float
         Places to mark on the axis.
     unicode : bool
-        False draws with ASCII characters alone.
+        False: use ASCII characters only.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def chart(
         if layer.mark:
             at = float(np.clip(_scaled(layer.high[-1], y_range), 0, 1))
             row = min(rows - 1, int((1 - at) * rows))
-            # Where two lines end side by side, the later one's mark moves to the next free row.
+            # If two lines end in the same row, the later one's mark moves to the next free row.
             free = sorted((r for r in range(rows) if r not in gutter), key=lambda r: (abs(r - row), r))
             if free:
                 gutter[free[0]] = (layer.mark, layer.style)
@@ -142,7 +142,7 @@ def _bits(
 
 
 def _numbers(numbers: Sequence[float], y_range: tuple[float, float], rows: int) -> dict[int, str]:
-    """Return the numbers on the left by row; those asked for win over the ends of the range."""
+    """Return the numbers on the left by row; requested ones take precedence over the ends of the range."""
     digits = 3 if y_range[1] - y_range[0] < 0.5 else 2 if y_range[1] - y_range[0] < 10 else 1
     beside: dict[int, str] = {}
     for value in (*numbers, y_range[1], y_range[0]):

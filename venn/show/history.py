@@ -1,4 +1,4 @@
-"""What a live view remembers of the past: enough for its charts, never more."""
+"""The history of a live view: enough for its charts, and bounded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ERROR, SIZE = f"error_{LEVEL}", f"size_{LEVEL}"
 
 
 class Point(NamedTuple):
-    """What the charts show of one predictor at one time."""
+    """The state of one predictor at one time, for the charts."""
 
     accuracy: float
     lower: float
@@ -24,14 +24,14 @@ class Point(NamedTuple):
 
 
 class History:
-    """Points of all predictors by step; thinned out evenly as it fills, so its size is bounded."""
+    """Points of all predictors by step; thinned out evenly when full, so its size is bounded."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._rows: list[tuple[int, dict[str, Point]]] = []
         self._every = 1
         self._seen = 0
-        self._passing = False  # the last row is there only until the next one
+        self._passing = False  # the last row stays only until the next one
 
     @property
     def step(self) -> int:
@@ -42,7 +42,7 @@ class History:
         return len(self._rows)
 
     def append(self, snapshots: Mapping[str, Snapshot]) -> None:
-        """Remember the state of now; ValueError if it is before the last one."""
+        """Store the present state; ValueError if it is earlier than the last one."""
         step = max((int(snapshot["step"]) for snapshot in snapshots.values()), default=self.step)
         if step < self.step:
             raise ValueError(f"snapshots must be of step {self.step} or later, got step {step}")
@@ -61,7 +61,7 @@ class History:
         return any(name in row and not isnan(row[name].accuracy) for _, row in reversed(self._rows))
 
     def curve(self, name: str) -> tuple[list[int], list[float], list[float], list[float]]:
-        """Return steps, accuracy, lower and upper, where they were known."""
+        """Return steps, accuracy, lower and upper, at steps where they were known."""
         points = [(step, row[name]) for step, row in self._rows if name in row]
         known = [(step, *point[:3]) for step, point in points if not isnan(point.accuracy)]
         if not known:
@@ -84,7 +84,7 @@ def _point(snapshot: Snapshot) -> Point:
         for entry in snapshot.get("evidence", ())
         if "log10" in entry
     }
-    if ERROR in curves:  # of sets, the accuracy is the share that holds the true label
+    if ERROR in curves:  # for sets, the accuracy is the share that holds the true label
         claim = 1 - float(LEVEL)
         return Point(1 - curves[ERROR], claim, claim, evidence)
     accuracy = curves.get("accuracy", nan)
@@ -92,5 +92,5 @@ def _point(snapshot: Snapshot) -> Point:
 
 
 def number(value: Any) -> float:
-    """Return a logarithm as a number; JSON without infinities says None for that of 0."""
+    """Return a logarithm as a number; JSON, which has no infinities, has None for the logarithm of 0."""
     return -inf if value is None else float(value)

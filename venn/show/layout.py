@@ -23,7 +23,7 @@ PALETTE = ("", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
 BAND, CLAIM, ALARM = "#3A8FC8", "#D55E00", "bold #D55E00"
 LETTERS = "abcdef"
 WIDEST_NAME = 16
-# Where the terminal is narrow, columns go in this order.
+# If the terminal is narrow, columns are dropped in this order.
 EXPENDABLE = ("ECE", "detector", "last", "log loss", "set", "claimed", "error", "evidence")
 GAP = 2
 LEAST_CHART = (30, 6)  # width and height, title included
@@ -38,7 +38,7 @@ def printable(text: str, encoding: str) -> str:
 
 
 def closest(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the evidence that is closest to its threshold, with numbers for its logarithms."""
+    """Return the evidence that is closest to its threshold, with its logarithms as numbers."""
     entries = [
         {**entry, "log10": number(entry["log10"])}
         for entry in snapshot.get("evidence", ())
@@ -59,7 +59,7 @@ class View:
     alarms : sequence of (name, alarm)
         Oldest first.
     encoding : str
-        Of the terminal; without Unicode, charts are made of ASCII characters.
+        The terminal's encoding; without Unicode, charts use ASCII characters.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class View:
         """Return at most `height` lines of at most `width` characters."""
         head = Text.assemble((self._plain(title), "bold"), "   ", note, no_wrap=True)
         table = self._table(width, max(2, height // 3))
-        # Their place is kept free from the start: the charts do not jump when the first alarm rings.
+        # Space for alarms is reserved, so that the charts do not jump at the first alarm.
         alarms = self._alarm_lines(width, max(2, height // 6))
         room = min(height - 1 - len(table) - len(alarms), MOST_CHARTS_HEIGHT)
         drawn = [head, *table, *self._charts(width, room), *alarms][:height]
@@ -190,7 +190,7 @@ class View:
         if claims:
             text += f", claimed {_claimed(lower[-1], upper[-1])}"
         title = Text.assemble((self._plain(name), "bold"), "  ", (text, "dim"), no_wrap=True)
-        # The first means swing over all of [0, 1]: the range fits the rest.
+        # The first means vary over all of [0, 1]: the range fits the rest.
         late = [i for i, step in enumerate(x) if step >= x[-1] / 10]
         seen = [values[i] for i in late for values in (accuracy, lower, upper) if not isnan(values[i])]
         low, high = min(seen), max(seen)
@@ -203,7 +203,7 @@ class View:
         ]
 
     def _series(self) -> list[tuple[str, tuple[str, str], float | None]]:
-        """Return which evidence to draw: of each predictor the first, then the second while there are few."""
+        """Return the evidence to draw: the first of each predictor, then the second while there are few."""
         entries = {
             name: [entry for entry in self._snapshots.get(name, {}).get("evidence", ()) if "log10" in entry]
             for name in self._names
@@ -223,7 +223,7 @@ class View:
         thresholds = sorted({level for *_, level in series if level is not None})
         finite = [v for _, values in paths for v in values if abs(v) < inf] + [*thresholds, 0.0]
         high = max(*finite, 0.5) * 1.1
-        # A martingale that only loses would flatten all that matters; it is drawn at the edge.
+        # A martingale that only loses would flatten the other curves; it is drawn at the edge.
         low = max(min(finite), -2 * high - 2)
         step = max(self._history.step, 1)
         layers = [Layer([0, step], [level] * 2, [level] * 2, "dim", dotted=True) for level in thresholds]
@@ -273,7 +273,7 @@ class View:
 
 
 def _short(value: float | None) -> str:
-    """Return three decimals without the zero before the point; nothing for what is not known."""
+    """Return three decimals without the zero before the point; empty for an unknown value."""
     if value is None:
         return ""
     return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 0.9995 else f"{value:.2f}"

@@ -17,33 +17,33 @@ from venn.show.snapshots import Snapshot
 from venn.show.telling import Telling
 from venn.show.terminal import FIRST_STEPS
 
-MOST_ALARMS = 64  # kept for the view, of all predictors together
+MOST_ALARMS = 64  # kept for the view, for all predictors together
 RATE_OVER = 20  # drawings
 MOST_OF_TIME = 0.1
 
 
 class Live:
-    """Draws what monitors say while they run; a context manager.
+    """Shows the state of monitors while they run; a context manager.
 
     In a terminal: a table of the predictors, charts of accuracy and evidence, the last alarms, redrawn in place on
-    the alternate screen, so that a change of the window's size does no harm; the final state stays after the block.
-    What others print inside the block is lost with that screen. Elsewhere, such as in a file or a
-    pipe: one line for each new alarm and, in the end, one for each predictor.
+    the alternate screen, so that resizing the window does no harm; the final state stays after the block. Other output
+    inside the block is lost with that screen. Elsewhere, such as in a file or a pipe: one line for each new alarm and,
+    at the end, one for each predictor.
 
     Parameters
     ----------
     title : str
-        What is watched, such as the name of the data.
+        The subject, such as the name of the data.
     total : int or None
-        Number of steps; None when the stream does not say.
+        Number of steps; None if the stream has no length.
     names : sequence of str
         The predictors, at least one, in the order in which they are shown.
     console : rich.console.Console, optional
         By default standard output.
     interval : float >= 0
-        Least number of seconds between two drawings, see `due`.
+        Least number of seconds between two drawings (see `due`).
     waiting : str
-        What is said in a terminal until the first `show`.
+        Shown in a terminal until the first `show`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class Live:
         self._console = Console() if console is None else console
         self._waiting = waiting
         self._title, self._total, self._names, self._interval = title, total, tuple(names), interval
-        # A terminal without cursor movements is a file as far as we are concerned.
+        # A terminal without cursor movements is treated as a file.
         self._drawn = self._console.is_terminal and not self._console.is_dumb_terminal
         self._live: RichLive | None = None
         self._next = 0.0
@@ -90,7 +90,7 @@ class Live:
 
     def __enter__(self) -> Live:
         if self._drawn:
-            # No second thread beside the compiled loops: it draws when told to.
+            # No second thread besides the compiled loops: it draws only on request.
             self._live = RichLive(self, console=self._console, screen=True, auto_refresh=False)
             self._live.start(refresh=True)
         return self
@@ -113,17 +113,17 @@ class Live:
         return perf_counter() >= self._next
 
     def show(self, snapshots: Mapping[str, Snapshot]) -> None:
-        """Draw the state that the monitors are in now.
+        """Draw the present state of the monitors.
 
         Parameters
         ----------
         snapshots : mapping of name to dict
-            What `Monitor.snapshot` returns, for some or all of the predictors.
+            Results of `Monitor.snapshot`, for some or all of the predictors.
 
         Raises
         ------
         ValueError
-            A name that was not announced, or a step before that of the last call.
+            A name that was not announced, or a step before the last call's.
         """
         for name in snapshots:
             if name not in self._counts:
@@ -139,7 +139,7 @@ class Live:
         if self._live is not None:
             self._live.refresh()
         now = perf_counter()
-        # A large window on a slow machine is drawn less often, so that drawing never takes much of the time.
+        # A large window on a slow machine is drawn less often, so that drawing takes little of the time.
         self._next = now + max(self._interval, (now - start) / MOST_OF_TIME)
 
     def _new_alarms(self, snapshots: Mapping[str, Snapshot]) -> list[tuple[str, Snapshot]]:
@@ -153,7 +153,7 @@ class Live:
         return sorted(new, key=lambda item: int(item[1]["step"]))
 
     def _say(self, line: str) -> None:
-        # Not through rich's layout: a line of a log is a line, however long.
+        # Not through rich's layout: a line of a log stays one line, however long.
         self._console.print(Text(layout.printable(line, self._console.encoding)), soft_wrap=True)
 
     def _progress(self) -> str:
@@ -163,7 +163,7 @@ class Live:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the view, as lines that fit."""
         width = options.max_width
-        height = options.height or max(console.height - 1, 1)  # below it stands the prompt
+        height = options.height or max(console.height - 1, 1)  # the prompt is below it
         note = self._waiting
         if self._snapshots:
             (start, first), (now, last) = self._times[0], self._times[-1]
@@ -182,9 +182,9 @@ def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> 
     Parameters
     ----------
     snapshots : mapping of name to dict
-        What `Monitor.snapshot` returns.
+        Results of `Monitor.snapshot`.
     telling : Telling, optional
-        What has told alarms before.
+        Knows which alarms were told before.
 
     Examples
     --------

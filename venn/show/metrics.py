@@ -1,4 +1,4 @@
-"""A run's figures for Prometheus: read from its journal whenever they are asked for."""
+"""A run's figures for Prometheus: read from its journal at each request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERRORS = (OSError, RuntimeError, ValueError)
 
 
 class Metric(NamedTuple):
-    """One metric: how it is named, what it is, its labels."""
+    """One metric: its name, its kind, its labels."""
 
     name: str
     kind: str  #: "gauge" or "counter"
@@ -32,14 +32,14 @@ _LEVEL = ("predictor", "level")
 
 UP = Metric("venn_up", "gauge", "1 if the journal of the run can be read, else 0.")
 QUESTIONS = Metric("venn_questions_total", "counter", "Questions asked.")
-ANSWERS = Metric("venn_answers_total", "counter", "Labels that came, and were learned.")
+ANSWERS = Metric("venn_answers_total", "counter", "Labels that were received and learned.")
 EXPIRED = Metric("venn_expired_total", "counter", "Questions given up before their label came.")
 PENDING = Metric("venn_pending_questions", "gauge", "Questions that wait for their label.")
 RATE = Metric("venn_answers_per_second", "gauge", "Answers a second over the latest 1000.")
 LAST = Metric("venn_last_event_timestamp_seconds", "gauge", "Time of the last event, in seconds since 1970.")
 CREATED = Metric("venn_run_created_timestamp_seconds", "gauge", "Time at which the run began, in seconds since 1970.")
 PREDICTOR = Metric(
-    "venn_predictor_info", "gauge", "What a predictor is and what is guaranteed of it; always 1.",
+    "venn_predictor_info", "gauge", "The predictor's parameters and its guarantee; always 1.",
     ("predictor", "parameters", "predictions", "guaranteed"),
 )  # fmt: skip
 ACCURACY = Metric("venn_accuracy_ratio", "gauge", "Share of predicted labels that were right, over all steps.", _EACH)
@@ -53,7 +53,7 @@ SET_ERROR = Metric("venn_set_error_ratio", "gauge", "Share of sets at a level th
 WINDOW_ERROR = Metric("venn_window_set_error_ratio", "gauge", "The same over the latest steps.", _LEVEL)
 SET_SIZE = Metric("venn_set_size_labels", "gauge", "Mean number of labels in a set at a level.", _LEVEL)
 EVIDENCE = Metric(
-    "venn_evidence_log10", "gauge", "Base 10 logarithm of the evidence against what a predictor claims.", _PATH
+    "venn_evidence_log10", "gauge", "Base 10 logarithm of the evidence against a predictor's claims.", _PATH
 )
 THRESHOLD = Metric("venn_evidence_threshold_log10", "gauge", "Base 10 logarithm at which the detector rings.", _PATH)
 ALARMS = Metric("venn_alarms_total", "counter", "Alarms of all detectors.", _EACH)
@@ -111,7 +111,7 @@ def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> It
 
 
 class Collector:
-    """Reads a run whenever Prometheus asks; one that is not there has `venn_up` 0 and nothing else.
+    """Reads a run whenever Prometheus asks; if the run is not there, `venn_up` is 0 and there is nothing else.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ class Collector:
                 yield made
 
     def describe(self) -> list[Any]:
-        """Return nothing: what there is depends on the run."""
+        """Return nothing: the metrics depend on the run."""
         return []
 
 
 def registry(opened: Callable[[], Watched]) -> CollectorRegistry:
-    """Return a registry of its own with the metrics of one run.
+    """Return a separate registry with the metrics of one run.
 
     Raises
     ------

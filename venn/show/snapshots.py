@@ -9,14 +9,14 @@ Snapshot = Mapping[str, Any]
 
 
 def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
-    """Return what a point of the curves shows.
+    """Return the data of a point of the curves.
 
     Parameters
     ----------
     told : mapping
-        Of the predictions as they were made.
+        From the predictions as first made.
     monitor : mapping, optional
-        Of the monitor whose evidence it is.
+        From the monitor whose evidence it is.
     """
     evidence = [] if monitor is None else monitor["evidence"]
     return {

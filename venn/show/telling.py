@@ -1,4 +1,4 @@
-"""Alarms in words: the theorem behind them is told once."""
+"""Alarms in words: each theorem is told only once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from math import log
 
 from venn.show.snapshots import Snapshot
 
-THEOREM = " Theorem"  # what follows it in a sentence is the same for every alarm of a detector
+THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector
 
 
 class Telling:
-    """Tells alarms one after the other: a theorem is said with the first that it is about, later ones are short.
+    """Tells alarms one after the other: the first alarm with a theorem states it, later ones are short.
 
-    Sentences without a theorem, as those of detectors of a user's own, are always told in full.
+    Sentences without a theorem, such as those of a user's own detectors, are always told in full.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Telling:
         self._told: set[str] = set()
 
     def tell(self, alarm: Snapshot) -> str:
-        """Return what an alarm says, in full or, where its theorem has been told, in short."""
+        """Return the sentence of an alarm, in full or, if its theorem has been told, in short."""
         sentence = str(alarm["sentence"])
         _, found, theorem = sentence.partition(THEOREM)
         if not found or theorem not in self._told:

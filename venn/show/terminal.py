@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.progress import Progress as RichProgress
 
-FIRST_STEPS = "first steps: loops may need compiling"  # that takes the time until they are through
+FIRST_STEPS = "first steps: loops may need compiling"  # which takes the time until they are done
 DRAWING = "drawing figures ..."
 
 Means = Mapping[str, Mapping[str, float]]
@@ -31,12 +31,12 @@ def _blocks(means: Means) -> list[tuple[Mapping[str, str], Means]]:
 
 
 def table(means: Means, title: str, footnote: str) -> str:
-    """Return a plain text table with one line per predictor; one of sets below one of probabilities.
+    """Return a plain text table with one line per predictor; predictors of sets are below those of probabilities.
 
     Parameters
     ----------
     means : mapping of name to mapping
-        With accuracy, lower, upper, width, log_loss and brier, or what `Record.means` says of prediction sets.
+        With accuracy, lower, upper, width, log_loss and brier, or the fields of `Record.means` for prediction sets.
     title, footnote : str
         Lines above and below.
 
@@ -85,7 +85,7 @@ def rich_table(means: Means, title: str, footnote: str) -> Group:
 
 
 def shows_progress(show: bool | None) -> bool:
-    """Whether progress is to be shown on stderr; None: where it is a terminal."""
+    """Whether to show progress on stderr; None: if it is a terminal."""
     return show is not False and (show is True or (sys.stderr is not None and sys.stderr.isatty()))
 
 
@@ -95,9 +95,9 @@ class Progress:
     Parameters
     ----------
     total : int or None
-        Number of steps; None when the stream does not say.
+        Number of steps; None if the stream has no length.
     show : bool or None
-        None shows the bar when stderr is a terminal.
+        None: show the bar if stderr is a terminal.
     interval : float
         Least number of seconds between two drawings.
     """
@@ -105,7 +105,7 @@ class Progress:
     def __init__(self, total: int | None, show: bool | None, interval: float = 0.1) -> None:
         self._bar: RichProgress | None = None
         self._interval = interval
-        if not shows_progress(show):  # rich takes a while to import: not for a silent run
+        if not shows_progress(show):  # importing rich takes a while: not for a silent run
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -137,7 +137,7 @@ class Progress:
         return self._bar is not None and perf_counter() >= self._next
 
     def count(self, done: int, total: int, what: str) -> None:
-        """Draw that `done` of `total` pieces of work are done."""
+        """Draw that `done` of `total` parts are done."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=what, refresh=True)
 

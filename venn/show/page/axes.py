@@ -1,4 +1,4 @@
-"""Empty figures: made once, then fed with columns that grow."""
+"""Empty figures, made once and then fed with columns that grow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def phrase(text: str = "", **options: Any) -> Any:
 
 
 class Fitted:
-    """A range that follows the data until the viewer has chosen his own, and again when he resets it."""
+    """A range that follows the data until the viewer chooses another, and again after a reset."""
 
     def __init__(self) -> None:
         self.range = Range1d(0, 1)
@@ -47,16 +47,16 @@ class Fitted:
 
 
 class Axes:
-    """A figure without anything in it, its ranges, and its columns.
+    """An empty figure, its ranges, and its columns.
 
     Parameters
     ----------
     below, beside : str
-        What the axes are.
+        Labels of the axes.
     keys : iterable of str
-        The columns; where there are any, the first is `step`.
+        The columns; if there are any, the first is `step`.
     height : int
-        In pixels; the width is that of the place.
+        In pixels; the width is that of its place.
     x : Fitted, optional
         The range of another figure, to share.
     """
@@ -80,7 +80,7 @@ class Axes:
         self._drawn, self._thinned = 0, -1
 
     def feed(self, data: Columns, thinned: int) -> None:
-        """Show these columns: send what is new, or all if earlier points have been dropped."""
+        """Show these columns: send the new part, or everything if earlier points have been dropped."""
         steps = data["step"]
         if thinned != self._thinned or len(steps) < self._drawn:
             self.source.data = columns.after(data, 0)  # a copy: streaming appends to it
@@ -97,7 +97,7 @@ class Axes:
         )
 
     def tell(self, renderer: Any, tooltips: Sequence[tuple[str, str]], mode: str = "vline") -> None:
-        """Say the numbers under the pointer."""
+        """Show the numbers under the pointer."""
         self.figure.add_tools(HoverTool(renderers=[renderer], tooltips=list(tooltips), mode=mode))
 
     def mark(self, at: float, colour: str, dash: str = "dashed") -> None:

@@ -1,4 +1,4 @@
-"""What each figure draws, as columns of plain numbers."""
+"""The data of each figure, as columns of plain numbers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Snapshot = Mapping[str, Any]
 Columns = dict[str, list[Any]]
 
 LN10 = 2.302585092994046
-SHARE, HEADROOM = 0.1, 0.08  # of the steps that do not choose the range; of the range above and below
-LOWEST = -12.0  # a martingale that only loses would flatten all that matters; it is drawn here
+SHARE, HEADROOM = 0.1, 0.08  # share of first steps ignored for the range; extra range above and below
+LOWEST = -12.0  # a martingale that only loses would flatten the other curves; it is drawn here
 ERROR, SIZE = "error_", "size_"
 
 
@@ -31,7 +31,7 @@ def accuracy(run: Run, name: str) -> Columns:
 
 
 def levels(snapshot: Snapshot | None) -> list[str]:
-    """Return the significance levels of prediction sets, as the curves name them; none of probabilities."""
+    """Return the significance levels of prediction sets, as named by the curves; none for probabilities."""
     curves = {} if snapshot is None else snapshot["told"]["curves"]
     return sorted((key.removeprefix(ERROR) for key in curves if key.startswith(ERROR)), key=float)
 
@@ -74,7 +74,7 @@ def evidence(run: Run, name: str) -> Columns:
 
 
 def compared(run: Run) -> Columns:
-    """Return `step` and the accuracy of every predictor, named by its place."""
+    """Return `step` and the accuracy of every predictor, named by its position."""
     columns: Columns = {"step": [step for step, _ in run.points]}
     for place, name in enumerate(run.names):
         columns[str(place)] = run.once(accuracy, name)["accuracy"]
@@ -98,12 +98,12 @@ def reliability(snapshot: Snapshot | None) -> Columns:
 
 
 def after(columns: Columns, done: int) -> Columns:
-    """Return the rows behind the first `done`."""
+    """Return the rows after the first `done`."""
     return {key: values[done:] for key, values in columns.items()}
 
 
 def span(steps: Sequence[int], columns: Sequence[Sequence[float]], within: tuple[float, float]) -> tuple[float, float]:
-    """Return a range that holds the columns but for their first tenth, which swings, with some room around.
+    """Return a range that holds the columns except their first tenth, which varies widely, with some margin.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The figures of the page, each with its legend: a `model` to place, and `feed`, which shows what a run says now."""
+"""The figures of the page, each with its legend: a `model` to place, and `feed`, which shows the run's state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NO_EVIDENCE = "<p>No evidence is gathered here: there is no monitor, or nothing 
 
 
 class Drawn(Protocol):
-    """One figure, or some that belong together."""
+    """One figure, or several that belong together."""
 
     model: Any
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
 
 
 class Predictor:
@@ -37,9 +37,9 @@ class Predictor:
     Attributes
     ----------
     known : bool
-        Whether it is known what kind of predictions it makes, on which the figures depend.
+        Whether the kind of the predictions is known, on which the figures depend.
     models : dict of str to model
-        What to place: "numbers", "accuracy", "evidence" and "calibration".
+        To be placed: "numbers", "accuracy", "evidence" and "calibration".
     """
 
     def __init__(self, run: Run, name: str) -> None:
@@ -64,7 +64,7 @@ class Predictor:
         self.feed(run)
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
         self._numbers.text = words.numbers(run, self.name)
         rung = columns.alarms(run.alarms.get(self.name, ()))
         if rung["step"] != list(self._rung.data["step"]):
@@ -74,7 +74,7 @@ class Predictor:
 
 
 class Accuracy:
-    """The accuracy inside what was claimed, over all steps and in the window; alarms across."""
+    """The accuracy within its claimed band, over all steps and in the window; alarms as vertical lines."""
 
     def __init__(self, name: str, colour: str, rung: Any, claims: bool) -> None:
         self._name = name
@@ -94,7 +94,7 @@ class Accuracy:
         self.model = column(axes.figure, phrase(legend), sizing_mode="stretch_width")
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
         data = run.once(columns.accuracy, self._name)
         self._axes.feed(data, run.thinned)
         shown = [data[key] for key in ("accuracy", "window", "lower", "upper")]
@@ -102,7 +102,7 @@ class Accuracy:
 
 
 class Evidence:
-    """Martingales and their like, with the thresholds at which alarms ring."""
+    """Martingales and other evidence, with the thresholds at which alarms ring."""
 
     def __init__(self, name: str, detectors: list[Detector], rung: Any) -> None:
         self._name, self._detectors, self._rung = name, detectors, rung
@@ -126,7 +126,7 @@ class Evidence:
         self.model = column(axes.figure, phrase(legend), sizing_mode="stretch_width")
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
         data = run.once(columns.evidence, self._name)
         self._axes.feed(data, run.thinned)
         low, high = columns.span(data["step"], [data[one.key] for one in self._detectors], ANY)
@@ -137,7 +137,7 @@ class Evidence:
 
 
 class Sets:
-    """How often sets missed the true label, beside what their level says, and how large they were."""
+    """Error rates of prediction sets at each level, and the sizes of the sets."""
 
     def __init__(self, name: str, levels: list[str]) -> None:
         self._name, self._levels = name, levels
@@ -157,7 +157,7 @@ class Sets:
         self.model = column(*figures, phrase(legend), sizing_mode="stretch_width")
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
         data = run.once(columns.sets, self._name)
         self._errors.feed(data, run.thinned)
         steps, most = data["step"], float(len(run.classes))
@@ -169,7 +169,7 @@ class Sets:
 
 
 class Reliability:
-    """How often labels were right that were so probable, and how many there were."""
+    """How often labels of each probability were right, and the numbers of predictions."""
 
     def __init__(self, name: str, colour: str) -> None:
         self._name = name
@@ -196,7 +196,7 @@ class Reliability:
         self.model = column(*parts, sizing_mode="stretch_width")
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
         bins = columns.reliability(run.snapshots.get(self._name))
         if bins != self._seen:
             most = max(bins["count"], default=1)
@@ -219,7 +219,7 @@ class Comparison:
         self.feed(run)
 
     def feed(self, run: Run) -> None:
-        """Show what the run says now."""
+        """Show the run's present state."""
         data = run.once(columns.compared)
         self._axes.feed(data, run.thinned)
         values = [data[str(place)] for place in range(len(run.names))]

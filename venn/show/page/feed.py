@@ -1,4 +1,4 @@
-"""What the page draws: the state of a run, read again and again, never more than a screen can show."""
+"""The data of the page: the state of a run, read again and again, never more than a screen can show."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Made = TypeVar("Made")
 
 MOST_POINTS = 2000
 LATEST = 20  # questions in the table
-OFTEN = 0.25  # seconds between two looks, at least, however many viewers ask
+OFTEN = 0.25  # least seconds between two readings, however many viewers ask
 RATE_OVER = 10.0  # seconds
-QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, or after so many times its usual gap
+QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so many times its usual gap
 
 
 class Counts(Protocol):
-    """How far a run has come; a tuple of these."""
+    """The progress of a run; a tuple of these."""
 
     @property
     def asked(self) -> int: ...
@@ -37,13 +37,13 @@ class Counts(Protocol):
 
     @property
     def time(self) -> float:
-        """Of the last event, in seconds since 1970; 0 before the first."""
+        """Time of the last event, in seconds since 1970; 0 before the first."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Watched(Protocol):
-    """What is asked of a run: `venn.online.watch.Watch` is one."""
+    """What the page needs from a run: `venn.online.watch.Watch` is one."""
 
     @property
     def classes(self) -> tuple[Any, ...]: ...
@@ -76,16 +76,16 @@ class Point(NamedTuple):
 
 
 class Run:
-    """One run as it was seen last.
+    """One run in the state in which it was last read.
 
     Attributes
     ----------
     points : list of Point
-        At most about `MOST_POINTS`, evenly thinned; grows at its end.
+        About `MOST_POINTS` at most, evenly thinned; grows at its end.
     thinned : int
         How often earlier points were dropped; unless it changed, `points` has only grown.
     version : int
-        Changes with all of this.
+        Changes whenever any of this changes.
     """
 
     def __init__(self, watched: Watched) -> None:
@@ -104,7 +104,7 @@ class Run:
         self.read(watched)
 
     def read(self, watched: Watched) -> None:
-        """Take in what has happened since."""
+        """Read what has happened since the last time."""
         self.counts = watched.counts()
         series = watched.series(MOST_POINTS, self._drawn)
         found = {name: watched.snapshot(name) for name in self.names}
@@ -128,11 +128,11 @@ class Run:
             self._times.popleft()
 
     def _figures(self) -> dict[str, Any]:
-        """Return the point of the curves that the snapshots stand for."""
+        """Return the point of the curves given by the snapshots."""
         return {name: figures_of(one["told"], one["monitor"]) for name, one in self.snapshots.items()}
 
     def _add(self, point: Point) -> None:
-        """Append a point, unless there is one nearby; where there are too many, drop every second."""
+        """Append a point, unless one is nearby; if there are too many, drop every second one."""
         while point.step > MOST_POINTS * self._apart:
             self._apart *= 2
             kept = [one for one, after in zip(self.points, [*self.points[1:], point], strict=True)
@@ -143,7 +143,7 @@ class Run:
             self.points.append(point)
 
     def once(self, make: Callable[..., Made], *arguments: Any) -> Made:
-        """Return what `make` makes of the run and these arguments; made once for all viewers until the run changes."""
+        """Return `make` of the run and these arguments; computed once for all viewers until the run changes."""
         key = (make, *arguments)
         if key not in self._made:
             self._made[key] = make(self, *arguments)
@@ -151,7 +151,7 @@ class Run:
         return made
 
     def finish(self) -> None:
-        """Let the curves end where the run does, however near the last point is."""
+        """Let the curves end where the run ends, however near the last point is."""
         step = max((one["told"]["step"] for one in self.snapshots.values()), default=0)
         if self.points and step > self.points[-1].step:
             self.points.append(Point(step, self._figures()))
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Answers a second over the last seconds; where only one look was taken, over the latest answers."""
+        """Answers per second over the last seconds; after a single reading, over the latest answers."""
         (start, first), (end, last) = self._times[0], self._times[-1]
         if end - start > 1.0:
             return (last - first) / (end - start)
@@ -172,23 +172,23 @@ class Run:
 
 
 class Feed:
-    """Reads one run for all viewers; the file may be missing, replaced or damaged, then it goes on.
+    """Reads one run for all viewers; if the file is missing, replaced or damaged, it tries again later.
 
     Parameters
     ----------
     opened : callable
-        Opens the run, or raises what `errors` says.
+        Opens the run, or raises one of `errors`.
     path : str or path
-        Of its file: another file of this name is another run.
+        Path of its file: another file of this name is another run.
     errors : exceptions
-        That mean: not now, perhaps later.
+        Errors that mean: not now, perhaps later.
 
     Attributes
     ----------
     run : Run or None
-        The run as it was seen last; another object when it is another run; None before it is there.
+        The run as last read; another object for another run; None before it is there.
     complaint : str or None
-        Why it cannot be read now.
+        Why it cannot be read at present.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class Feed:
 
     @staticmethod
     def _goes_on(run: Run, watched: Watched) -> bool:
-        """Whether what was opened is the run that was seen before, and not a copy of an earlier state."""
+        """Whether the opened run continues the one seen before, and is not a copy of an earlier state."""
         return run.created == watched.created and run.counts.answered <= watched.counts().answered
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A run as one HTML file that asks nobody for anything."""
+"""A run as one HTML file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_report(run: Run, path: str | os.PathLike[str], title: str, data: str) 
         Missing folders are made.
     title : str
     data : str
-        What the run was made from, such as the name of its file.
+        The source of the run, such as the name of its file.
 
     Raises
     ------
@@ -78,9 +78,9 @@ def render(run: Run, title: str, data: str) -> str:
         "predictors": predictors, "several": several, "style": style(), "script": (HERE / "page.js").read_text("utf-8"),
     }  # fmt: skip
     template = Template((HERE / "report.html").read_text("utf-8"))
-    # Inline, and bokeh leaves out those of its scripts that draw nothing here.
+    # Inline; bokeh leaves out its scripts that are not needed here.
     doc = Document()
-    with doc.models.freeze():  # which models there are is found out once, not for every root
+    with doc.models.freeze():  # the models are collected once, not for every root
         for root in roots:
             doc.add_root(root)
     return str(file_html(doc, Resources(mode="inline"), title, template=template, template_variables=parts))

@@ -1,4 +1,4 @@
-"""The page as a server: every viewer has his own, all share one reader of the journal."""
+"""The page as a server: every viewer has a separate page, all share one reader of the journal."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class Page:
         )  # fmt: skip
         self._chooser.on_change("value", lambda attr, old, new: self._choose())
         self._doc = doc
-        with doc.models.freeze():  # which models there are is found out once, not for every change
+        with doc.models.freeze():  # the models are collected once, not for every change
             for root in (*self._words.values(), *self._places.values(), self._chooser):
                 doc.add_root(root)
-        doc.config.notify_connection_status = False  # page.js says it, and that the page comes back
+        doc.config.notify_connection_status = False  # page.js reports it, and the return of the page
         doc.title = f"{feed.path.name} · venn"
         doc.template = Template((HERE / "page.html").read_text("utf-8"))
         doc.template_variables.update(style=style(), script=(HERE / "page.js").read_text("utf-8"))
@@ -76,7 +76,7 @@ class Page:
         doc.add_periodic_callback(self.update, EVERY)
 
     def update(self) -> None:
-        """Show what has happened."""
+        """Show the news."""
         run = self._feed.look()
         self._say("head", words.head(self._feed))
         if run is None:
@@ -89,7 +89,7 @@ class Page:
         if self._predictor is not None and self._predictor.known:
             self._predictor.feed(run)
         else:
-            self._choose()  # perhaps what kind of predictions it makes is known now
+            self._choose()  # the kind of its predictions may be known now
         if self._compared is not None:
             self._compared.feed(run)
         self._say("alarms", words.alarms(run))
@@ -106,7 +106,7 @@ class Page:
         chosen = self._chooser.value if self._chooser.value in run.names else run.names[0]
         self._predictor = None
         self._chooser.update(options=list(run.names), visible=several, value=chosen)
-        if self._predictor is None:  # the same value as before: no change was told of
+        if self._predictor is None:  # the same value as before: no change event came
             self._choose()
 
     def _choose(self) -> None:
@@ -143,12 +143,12 @@ def serve(
     ----------
     feed : Feed
     host : str
-        Address to listen at; browsers may open the page as localhost, 127.0.0.1 or by this name, and from no page of
-        another origin.
+        Address to listen at; browsers may open the page as localhost, 127.0.0.1 or by this name, but not from a page
+        of another origin.
     port : int
         0: any that is free.
     started : callable
-        Is told address and port.
+        Called with address and port.
     stop : threading.Event, optional
         For tests; signals reach the main thread only.
 
@@ -157,7 +157,7 @@ def serve(
     OSError
         The address cannot be listened at.
     """
-    logging.getLogger("bokeh").setLevel(logging.ERROR)  # that a viewer has gone is no news
+    logging.getLogger("bokeh").setLevel(logging.ERROR)  # a viewer who leaves is no news
     settings.resources = "server"  # whatever the environment says: no request goes elsewhere
     asyncio.set_event_loop(asyncio.new_event_loop())
     loop = IOLoop.current()
@@ -184,7 +184,7 @@ def serve(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket at this address; unlike tornado's it is closed where that fails."""
+    """Return a socket at this address; unlike tornado's, it is closed if that fails."""
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listening = socket.create_server((str(address[0]), port), family=family, backlog=128)
     listening.setblocking(False)

@@ -1,4 +1,4 @@
-"""What the page says in words and tables, as HTML; whatever a run says of itself is escaped."""
+"""The words and tables of the page, as HTML; texts that come from the run are escaped."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ EVIDENCE = (
 
 
 def text(value: Any, longest: int = LONGEST) -> str:
-    """Return a value of the run's own as HTML that shows it.
+    """Return a text of the run as HTML that shows it.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def text(value: Any, longest: int = LONGEST) -> str:
 
 
 def share(value: Any) -> str:
-    """Return a share or a loss with three decimals; a dash for what is not known."""
+    """Return a share or a loss with three decimals; a dash if it is unknown."""
     return "–" if value is None else f"{value:.3f}"
 
 
@@ -74,7 +74,7 @@ def clock(seconds: float, zone: bool = True) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time that has passed, in its two largest units.
+    """Return a duration in its two largest units.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def rate(value: float) -> str:
 
 
 def state(feed: Feed) -> str:
-    """Return whether the run goes on, is silent, or is not there."""
+    """Return whether the run is going on, silent, or missing."""
     run, name = feed.run, text(feed.path.name)
     said: str
     if run is None:
@@ -117,7 +117,7 @@ def state(feed: Feed) -> str:
 
 
 def facts(counts: Counts, throughput: float | None) -> str:
-    """Return how far a run has come."""
+    """Return the progress of a run."""
     shown = {
         "asked": f"{counts.asked:,}", "answered": f"{counts.answered:,}", "pending": f"{counts.pending:,}",
         "expired": f"{counts.expired:,}",
@@ -128,12 +128,12 @@ def facts(counts: Counts, throughput: float | None) -> str:
 
 
 def tiles(shown: Mapping[str, str]) -> str:
-    """Return numbers that are seen at a glance."""
+    """Return numbers as large tiles."""
     return f"<dl>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
 
 
 def head(feed: Feed) -> str:
-    """Return the state of the run and how far it has come."""
+    """Return the state of the run and its progress."""
     run = feed.run
     return state(feed) + ("" if run is None else facts(run.counts, run.rate))
 
@@ -161,7 +161,7 @@ def numbers(run: Run, name: str) -> str:
 
 
 def promise(run: Run, name: str) -> str:
-    """Return what is a theorem about the predictions of a predictor, and what is not."""
+    """Return the theorem about the predictions of a predictor, and what is not guaranteed."""
     snapshot = run.snapshots.get(name)
     guaranteed = None if snapshot is None else snapshot["told"]["guaranteed"]
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
@@ -172,7 +172,7 @@ def promise(run: Run, name: str) -> str:
 
 
 def legend(entries: Sequence[tuple[str, str, str]]) -> str:
-    """Return a legend that wraps where the screen is narrow: (colour, "line", "dash", "band" or "mark", words)."""
+    """Return a legend that wraps on a narrow screen: (colour, "line", "dash", "band" or "mark", words)."""
     items = "".join(f'<span><i class="{kind}" style="--c:{colour}"></i>{said}</span>' for colour, kind, said in entries)
     return f'<p class="legend">{items}</p>'
 
@@ -206,7 +206,7 @@ def _row(cells: Sequence[str], tag: str = "td") -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table that scrolls by itself where the screen is narrow."""
+    """Return a table that scrolls by itself on a narrow screen."""
     body = "".join(map(_row, rows))
     return f'<div class="table"><table><thead>{_row(header, "th")}</thead><tbody>{body}</tbody></table></div>'
 
@@ -232,7 +232,7 @@ def summary(run: Run) -> str:
 
 
 def latest(run: Run, name: str) -> str:
-    """Return the latest questions: what a predictor said of each, and what came of it."""
+    """Return the latest questions: the prediction for each, and its outcome."""
     header = ("time", "id", "label", f"claimed, or set at {LEVEL}", "status", "true label", "right?")
     rows = []
     for seen in run.latest:
@@ -249,7 +249,7 @@ def latest(run: Run, name: str) -> str:
 
 
 def parameters(run: Run) -> str:
-    """Return what the predictors and their monitors are."""
+    """Return the parameters of the predictors and their monitors."""
     rows = [
         (text(name), f"<code>{text(run.predictors.get(name, '–'), 2000)}</code>",
          f"<code>{text(run.monitors.get(name, '–'), 2000)}</code>")

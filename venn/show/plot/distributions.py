@@ -54,7 +54,7 @@ class Diagram(NamedTuple):
 
 
 def reliability(diagrams: Mapping[str, Diagram], title: str, path: Path | None = None) -> Figure:
-    """Draw how often events came true against how probable they were said to be, one panel per predictor.
+    """Draw how often events happened against their forecast probability, one panel per predictor.
 
     Points stand for bins, their areas for the number of forecasts; a point beyond its consistency bar is drawn
     in the colour of a warning and as a diamond. Below each panel: the counts of its bins.
@@ -179,7 +179,7 @@ def _counts(axis: Axes, diagram: Diagram) -> None:
 
 
 def p_values(panels: Mapping[str, Any], title: str, path: Path | None = None) -> Figure:
-    """Draw histograms of p-values beside the uniform distribution, one panel per predictor.
+    """Draw histograms of p-values against the uniform distribution, one panel per predictor.
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ def p_values(panels: Mapping[str, Any], title: str, path: Path | None = None) ->
 
     Notes
     -----
-    The band holds the count of each single bin with probability at least 99 % when the p-values are independent and
-    uniform: of 20 bins one lies beyond it, now and then, by chance.
+    The band holds the count of each single bin with probability at least 99 % if the p-values are independent and
+    uniform: of 20 bins one is occasionally outside by chance.
     """
     checked("panels", panels)
     clean = {name: vector(f"p-values of {name!r}", values) for name, values in panels.items()}
@@ -238,7 +238,7 @@ def _histogram(axis: Axes, name: str, values: Floats) -> float:
     n_bins = min(MOST_BINS, max(5, n // 10))
     counts, edges = np.histogram(values, bins=n_bins, range=(0.0, 1.0))
     low, high = binom.interval(BAND_LEVEL, n, 1 / n_bins)
-    unit = n_bins / n  # a count in units of what is expected
+    unit = n_bins / n  # a count in units of the expected count
     outside = (counts < low) | (counts > high)
     axis.axhspan(low * unit, high * unit, color=BAND, alpha=0.15, linewidth=0, zorder=0)
     for end in (low, high):

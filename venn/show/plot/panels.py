@@ -1,4 +1,4 @@
-"""What the figures have in common: palette, panels, legend, checked arrays, the file."""
+"""The common parts of the figures: palette, panels, legend, checked arrays, the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # Okabe and Ito's palette keeps apart for colour-blind readers; lines that matter also differ by weight or dashes.
 INK, GREY, PALE, BAND, CLAIM = "#1a1a1a", "#6b6b6b", "#e4e4e4", "#0072B2", "#D55E00"
 SERIES = (INK, BAND, CLAIM, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-LETTER = 0.077  # inches, about, of a letter of 10 points
+LETTER = 0.077  # approximate width of a letter of 10 points, in inches
 
 
 def blank(width: float, height: float) -> Figure:
@@ -58,10 +58,10 @@ def label(axes: Sequence[Axes], n_columns: int, below: str, beside: str) -> None
 
 
 def dress(axis: Axes, name: str, note: str) -> None:
-    """Give a panel its name, what it shows in numbers, and quiet lines."""
+    """Give a panel its name, a note with its numbers, and quiet lines."""
     figure, cell = axis.get_figure(root=True), axis.get_subplotspec()
     width = (figure.get_figwidth() if figure else 0.0) / (cell.get_gridspec().ncols if cell else 1) - 0.9
-    # A title is one line: where both do not fit, the note goes below the name.
+    # A title is one line: if both do not fit, the note goes below the name.
     together = LETTER * (1.4 * len(name) + len(note)) <= width
     axis.set_title(name if together else f"{name}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
     axis.set_title(note, loc="right", fontsize=10, color=GREY)
@@ -73,7 +73,7 @@ def dress(axis: Axes, name: str, note: str) -> None:
 
 
 def handles_of(axes: Sequence[Axes]) -> dict[str, Artist]:
-    """Return what the legend of all panels together shows, by its text."""
+    """Return the entries of the common legend, by their text."""
     handles: dict[str, Artist] = {}
     for axis in axes:
         for handle, text in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -85,7 +85,7 @@ def finish(figure: Figure, handles: Mapping[str, Artist], title: str, path: str 
     """Add the title and one legend for all panels; write the file, making its folder."""
     size = min(14.0, max(8.0, 14.0 * figure.get_figwidth() / (2.1 * LETTER * len(title) + 0.5)))
     figure.suptitle(title, x=0.02, ha="left", fontsize=size, fontweight="bold", color=INK)
-    # As many columns as fit: the legend is not broken by itself.
+    # As many columns as fit: a legend does not wrap by itself.
     widths = [LETTER * len(text) + 0.75 for text in handles]
     fits = figure.get_figwidth() - 0.2
     n_columns = len(widths) if sum(widths) <= fits else max(1, int(fits / max(widths)))
@@ -110,7 +110,7 @@ def checked(name: str, panels: Mapping[str, Any]) -> None:
 
 
 def vector(name: str, values: Any, n: int | None = None) -> Floats:
-    """Return `values` as an array of at least one number, and of `n` where given."""
+    """Return `values` as an array of at least one number, of length `n` if given."""
     array = np.asarray(values, np.float64)
     if array.ndim != 1 or not array.size or (n is not None and len(array) != n):
         raise ValueError(f"{name} must have shape ({'n >= 1' if n is None else n},), got {array.shape}")

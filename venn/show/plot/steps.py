@@ -44,7 +44,7 @@ class Curve(NamedTuple):
     lower: Floats
     upper: Floats
     interval: bool
-    """False for a point forecaster, whose lower and upper curves are one."""
+    """False for a point forecaster, whose lower and upper curves are equal."""
     band: tuple[Floats, Floats] | None = None
     """Ends of a band around the accuracy that holds at all steps together, such as a confidence sequence."""
 
@@ -73,8 +73,8 @@ def curves(panels: Mapping[str, Curve], title: str, path: Path | None = None) ->
 
     Notes
     -----
-    The vertical range fits the last 90 % of the steps and the first 1 % is not drawn: the first few means
-    swing over all of [0, 1]. Of a band it fits the end.
+    The vertical range fits the last 90 % of the steps, and the first 1 % is not drawn: the first few means vary over
+    all of [0, 1]. For a band it fits the end.
     """
     checked("panels", panels)
     n = len(vector("accuracy", next(iter(panels.values())).accuracy))
@@ -95,7 +95,7 @@ def curves(panels: Mapping[str, Curve], title: str, path: Path | None = None) ->
 
 def _draw(axis: Axes, name: str, curve: Curve, shown: NDArray[np.int64]) -> None:
     x = shown + 1
-    marker = "o" if len(x) == 1 else None  # a line through one point would not show
+    marker = "o" if len(x) == 1 else None  # a line through one point would be invisible
     accuracy, lower, upper = (values[shown] for values in (curve.accuracy, curve.lower, curve.upper))
     if curve.band is not None:
         low, high = (values[shown] for values in curve.band)
@@ -133,7 +133,7 @@ def _draw(axis: Axes, name: str, curve: Curve, shown: NDArray[np.int64]) -> None
 def _across(axis: Axes, n: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_xlim(0, max(n, 2))  # so that a single step does not stand on the edge
+    axis.set_xlim(0, max(n, 2))  # so that a single step is not on the edge
     axis.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
 
 
@@ -191,8 +191,8 @@ def martingales(
 
     Notes
     -----
-    A martingale that bets on exchangeable data loses without end, and its fall would flatten all that
-    matters; so values far below the rest, and infinite ones, are drawn at the edge, and the figure says so.
+    A martingale that bets on exchangeable data loses without end, and its fall would flatten the other curves; so
+    values far below the rest, and infinite ones, are drawn at the edge, and the figure says so.
     """
     checked("paths", paths)
     n = len(vector("paths", next(iter(paths.values()))))
@@ -244,10 +244,10 @@ def martingales(
 
 
 def _window(paths: Iterable[Floats], thresholds: Iterable[float]) -> tuple[float, float]:
-    """Return the vertical range: all finite values, but not the far depths of what only falls."""
+    """Return the vertical range: all finite values, except the far depths of paths that only fall."""
     paths = list(paths)
     finite = np.concatenate([values[np.isfinite(values)] for values in paths] + [[*thresholds], [0.0]])
-    # The infinite is drawn above all that is finite.
+    # Infinite values are drawn above all finite ones.
     high = max(float(finite.max()), 0.5) * (1.15 if any(np.isposinf(values).any() for values in paths) else 1.0)
     return max(float(finite.min()), -2 * high - 2), high
 
@@ -263,7 +263,7 @@ def _levels(axis: Axes, thresholds: Mapping[str, float], height: float) -> None:
 
 
 def _extremes(values: Floats) -> NDArray[np.int64]:
-    """Return positions to draw, among them the lowest and highest of every stretch: no peak is lost."""
+    """Return positions to draw, with the lowest and highest of every stretch: no peak is lost."""
     n = len(values)
     if n <= MOST_POINTS:
         return np.arange(n)
@@ -300,7 +300,7 @@ def errors(panels: Mapping[str, Mapping[float, Floats]], title: str, path: Path 
     Notes
     -----
     Errors of smoothed conformal predictors at level epsilon follow the dashed line epsilon n up to chance;
-    those of plain ones stay at or below it.
+    errors of plain ones stay at or below it.
     """
     checked("panels", panels)
     levels = sorted({epsilon for counts in panels.values() for epsilon in counts})
