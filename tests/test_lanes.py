@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 def measured(monkeypatch):
     tests = {"test_short": lanes.Took(0.3, 3), "test_long": lanes.Took(2.0, 20), "test_one": lanes.Took(9.0, 1)}
     monkeypatch.setattr(lanes, "QUICK", 0.4)
+    monkeypatch.setattr(lanes, "CASES", 6)
     monkeypatch.setattr(lanes, "durations", lambda: {"test_a.py": tests, lanes.WHOLE[0]: tests})
 
 
