@@ -13,7 +13,6 @@ from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
 
 STEPS = 200
-ROUNDS = 1_000_000
 
 
 class LogisticProblem(NamedTuple):
