@@ -1,103 +1,65 @@
 """Compiles the loops that most test files meet, half of them in each of two processes.
 
 Otherwise every worker of the suite would compile them all for itself: `python tests/compile_first.py hinge` and
-`python tests/compile_first.py squares`, side by side, leave them in numba's cache.
+`python tests/compile_first.py others`, side by side, leave them in numba's cache. What is made and taught are the
+public classes, as test_contract.py and test_monitor_contract.py make each of them: a new class is among them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from test_contract import CLASSES, INDUCTIVE, MACHINES, PARAMETERS, PREDICTORS, machine_in, small_stream
+from test_monitor_contract import RUNNING, stepped
 
 import venn
-from venn.maps import VennAbers
 
-CLASSES = ("a", "b", "c")
-
-
-def examples():
-    """Return 40 examples of three classes, full of ties."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(40, 2)).astype(float)
-    return [(x, CLASSES[k]) for x, k in zip(X, rng.integers(0, 3, 40), strict=True)]
+X, Y = small_stream(n=40)
 
 
-def replayed(**predictors):
-    """Replay the examples through predictors that may share machines."""
-    venn.replay(examples(), venn.Panel(**predictors), progress=False)
+def readers():
+    """Yield a function that makes a predictor, for every predictor, and for every machine with every reader."""
+    yield from PREDICTORS.values()
+    rooms = {venn.TransductiveVenn: venn.taxonomies, venn.Conformal: venn.nonconformity, venn.Scaler: venn.maps}
+    for make in MACHINES.values():
+        yield lambda make=make: venn.TransductiveVenn(make(), venn.Deleted(venn.Argmax()))
+        for reader, room in rooms.items():
+            for name in PARAMETERS.keys() & set(room.__all__):
+                for parameter in PARAMETERS[name]():
+                    yield lambda make=make, reader=reader, parameter=parameter: reader(make(), parameter)
 
 
-def hinge():
-    """Compile the path of the hinge loss, its deleted scores, counting and what ranks its multipliers."""
-    for machine in (venn.OneVsAllSVM, venn.machines.OneVsOneSVM):
-        svm = machine(venn.RBF(0.5), 1.0, CLASSES)
-        replayed(
-            argmax=venn.TransductiveVenn(svm, venn.Argmax()),
-            deleted=venn.TransductiveVenn(svm, venn.Deleted(venn.Argmax())),
-        )
-        for _ in range(5):
-            svm.unlearn_one()
-    svm = venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES)
-    replayed(
-        ranks=venn.Conformal(svm, venn.nonconformity.Multiplier()),
-        bins=venn.TransductiveVenn(svm, venn.taxonomies.AdaptiveMarginBins()),
-    )
+def compile_readers(hinge: bool) -> None:
+    """Teach and ask the predictors whose machine is one of the hinge loss, or all others."""
+    for make in readers():
+        # Not every machine has what a reader asks for, and not every map fits few scores full of ties.
+        with contextlib.suppress(TypeError, ValueError, AttributeError, RuntimeError):
+            model = make()
+            if isinstance(machine_in(model), venn.OneVsAllSVM | venn.machines.OneVsOneSVM) == hinge:
+                venn.replay(zip(X, Y, strict=True), model, progress=False)
+                for _ in range(5):
+                    machine_in(model).unlearn_one()
 
 
-def squares():
-    """Compile the machines of other losses, Venn-Abers, the maps and the rest of the readers."""
-    svm = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
-    replayed(
-        abers=venn.TransductiveVennAbers(svm), sets=venn.Conformal(svm), platt=venn.Scaler(svm, venn.maps.Platt()),
-        isotonic=venn.Scaler(svm, venn.maps.Isotonic()), binning=venn.Scaler(svm, venn.maps.Binning()),
-        protected=venn.predictors.Protected(venn.Scaler(svm, venn.maps.Platt())),
-        held=venn.InductiveVennAbers(svm.fresh()),
-    )  # fmt: skip
-    for _ in range(5):
-        svm.unlearn_one()
-    rest()
-    logistic = venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES)
-    replayed(deleted=venn.TransductiveVenn(logistic, venn.Deleted(venn.Argmax())))
-    near, distances = venn.machines.NearestNeighbours(3, CLASSES), venn.machines.NeighbourDistances(2, CLASSES)
-    replayed(
-        near=venn.TransductiveVenn(near, venn.Argmax()),
-        distances=venn.Conformal(distances, venn.nonconformity.DistanceRatio()),
-    )
-    near.unlearn_one()
-    distances.unlearn_one()
-
-
-def rest():
+def compile_rest() -> None:
     """Compile what monitors bet with, what blocks go through, and batch machines."""
-    X, y = (np.array(column) for column in zip(*examples(), strict=True))
-    scorer = venn.FrozenScorer(LogisticRegression().fit(X, y), CLASSES)
-    bins = venn.InductiveVenn(scorer, venn.taxonomies.AdaptiveMarginBins())
-    for model in (venn.InductiveVenn(scorer), bins, venn.InductiveConformal(scorer), venn.InductiveVennAbers(scorer)):
-        model.replay_many(X, y.tolist())
-    p = np.linspace(0.01, 0.99, 20).tolist()
-    bets = (
-        venn.monitors.Power,
-        venn.monitors.SimpleMixture,
-        venn.monitors.PlugIn,
-        venn.monitors.BetaPlugIn,
-        venn.monitors.SimpleJumper,
-        venn.monitors.CompositeJumper,
-    )
-    for martingale in (
-        *(make() for make in bets),
-        venn.monitors.Sleeper(),
-        venn.monitors.StitchedBound(),
-        venn.monitors.BettingBound(),
-    ):
-        for value in p:
-            martingale.update(value)
-    calibrator = VennAbers()
-    calibrator.insert_many(p, [0, 1] * 10)
-    calibrator.delete(p[0], 0)
-    venn.batch.BootstrapSVC(resamples=2, random_state=0).fit(X, y == "a")
+    for name in RUNNING:
+        stepped(name, 20)
+    scorer = venn.FrozenScorer(LogisticRegression().fit(X, Y), CLASSES)
+    for make in INDUCTIVE.values():
+        with contextlib.suppress(TypeError, ValueError):  # some need a machine that learns, one has more parameters
+            type(make())(scorer).replay_many(X, Y)
+    venn.InductiveVenn(scorer, venn.taxonomies.AdaptiveMarginBins()).replay_many(X, Y)
+    calibrator = venn.maps.VennAbers()
+    calibrator.insert_many(np.linspace(0.01, 0.99, 20), [0, 1] * 10)
+    calibrator.delete(0.01, 0)
+    venn.batch.BootstrapSVC(resamples=2, random_state=0).fit(X, np.array(Y) == "a")
 
 
 if __name__ == "__main__":
-    {"hinge": hinge, "squares": squares}[sys.argv[1]]()
+    compile_readers(sys.argv[1] == "hinge")
+    if sys.argv[1] == "others":
+        compile_rest()

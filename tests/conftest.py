@@ -12,6 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
+import lanes
 import numpy as np
 import pytest
 import stand_ins
@@ -34,25 +35,17 @@ def pytest_sessionstart(session):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the workers keep all cores busy: more threads would wait for one another
         program = str(Path(__file__).with_name("compile_first.py"))
-        halves = [subprocess.Popen([sys.executable, program, half]) for half in ("hinge", "squares")]
+        halves = [subprocess.Popen([sys.executable, program, half]) for half in ("hinge", "others")]
         for half in halves:
             assert half.wait() == 0, "compiling what the tests need failed"
 
 
-# Files of many seconds, the longest first: a worker takes a whole file, and the last ones should be short. Those that
-# wait for servers, browsers and clocks are among them, so that other workers compute meanwhile.
-LONGEST = (
-    "examples", "scale_replays", "kill", "validity", "watched", "machine", "covtype", "cli", "page", "cli_monitor",
-    "logistic", "scale_keyed", "run", "sharpness", "svc", "report", "rueping", "unlearn", "sharp_validity", "abers",
-    "constrained", "taxonomies", "checkpoint", "packaging", "journal", "inductive", "late_labels", "inductive_validity",
-    "scale_collection", "conformal", "venn", "posterior", "classwise", "record_monitoring", "compare", "redis", "kafka",
-)  # fmt: skip
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put the longest files first."""
-    place = {f"test_{name}.py": i for i, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+    """Mark slow tests, and put the longest files first: a worker takes a whole file, and the last should be short."""
+    for item in lanes.slow(items):
+        item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: -lanes.seconds(item.path.name))
 
 
 def public():

@@ -29,11 +29,16 @@ def scores(folder, before="", plain=False):
     return found.stdout.strip()
 
 
+@pytest.fixture(scope="module")
+def in_parts(tmp_path_factory):
+    return scores(tmp_path_factory.mktemp("parts"))
+
+
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
 @pytest.mark.parametrize("version", ["(0, 59)", "(1, 0)"])
-def test_by_another_numba_loops_are_compiled_plainly_and_say_the_same(tmp_path, version):
+def test_by_another_numba_loops_are_compiled_plainly_and_say_the_same(tmp_path, in_parts, version):
     numba = f"numba.version_info = numba.version_info._replace(short={version})"
-    assert scores(tmp_path / "plain", numba, True) == scores(tmp_path / "parts")
+    assert scores(tmp_path / "plain", numba, True) == in_parts
 
 
 def test_a_loop_says_the_same_called_from_python_and_as_a_part():

@@ -102,7 +102,7 @@ def test_scores_match_the_definition_at_every_step(kind, kernel):
     follow_the_oracle(kernel, 1.0, X, labels("noise", rng, X, 3), 3)
 
 
-@pytest.mark.parametrize("C", [1e-3, 0.05, 10.0, 1e3])
+@pytest.mark.parametrize("C", [1e-3, 10.0, 1e3])  # test_soak has one between
 @pytest.mark.parametrize("kind", ["normal", "grid", "repeats"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "rbf flat"])
 def test_scores_match_the_definition_for_small_and_large_C(C, kind, kernel):
