@@ -1,4 +1,4 @@
-"""Kernel logistic regression of one machine from nothing: Newton's method on the primal, pairs of steps on the dual."""
+"""Kernel logistic regression of one machine from nothing: Newton's method on the primal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.special import expit
 
 from venn._compiled.logistic import LOWEST
-from venn._compiled.logistic_pairs import descend_pairs
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats, Integers
 
 STEPS = 200
-ROUNDS = 1_000_000
 
 
 class LogisticProblem(NamedTuple):
@@ -122,48 +120,3 @@ def newton(problem: LogisticProblem, tolerance: float = 1e-12) -> LogisticFit:
     if not best.residual <= 1e-9:
         raise NotConverged(f"residual must be at most 1e-09, got {best.residual:.3g} with C = {C:g}")
     return best
-
-
-def sequential(problem: LogisticProblem, tolerance: float = 1e-8) -> LogisticFit:
-    """Solve by sequential minimal optimisation on the dual: pairs of multipliers, each pair by Newton's method.
-
-    The dual is min 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij + C sum_i G(alpha_i / C) with
-    G(d) = d ln d + (1 - d) ln(1 - d), 0 < alpha_i < C and sum_i alpha_i y_i = 0. At the optimum
-    sum_j alpha_j y_j K_ij + y_i ln(alpha_i / (C - alpha_i)) is -b for all i. It needs no matrix but K and no
-    factor; many steps where C K is large.
-
-    Parameters
-    ----------
-    problem : LogisticProblem
-    tolerance : float
-        Largest difference of these values at which to stop.
-
-    Returns
-    -------
-    LogisticFit
-
-    Raises
-    ------
-    NotConverged
-        The tolerance was not reached.
-
-    References
-    ----------
-    Keerthi, Duan, Shevade & Poo (2005), "A fast dual algorithm for kernel logistic regression".
-    """
-    K, positive, total, C = problem
-    negative = total - positive
-    where = np.concatenate([np.flatnonzero(positive), np.flatnonzero(negative)])
-    many = np.concatenate([positive[positive > 0], negative[negative > 0]]).astype(np.float64)
-    sign = np.where(np.arange(where.size) < np.count_nonzero(positive), 1.0, -1.0)
-    share = positive.sum() / total.sum()
-    alpha, rest = C * np.where(sign > 0, [[1 - share], [share]], [[share], [1 - share]])
-    apart = descend_pairs(np.ascontiguousarray(K), where, sign, many, C, tolerance, ROUNDS, alpha, rest)
-    if not apart <= tolerance:
-        raise NotConverged(f"optimality values must lie within {tolerance}, got {apart:.3g} with C = {C:g}")
-    beta = np.zeros(len(total))
-    np.add.at(beta, where, sign * many * alpha)
-    outputs = K @ beta
-    # Not the mean: where a score is beyond 138 the multiplier is not that small.
-    bias = float(-np.median(outputs[where] + sign * np.log(alpha / rest)))
-    return fitted(problem, beta, outputs + bias)

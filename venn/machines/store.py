@@ -18,12 +18,6 @@ Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it 
 NONE: Floats = np.empty((0, 0))
 
 
-def content_of(x: Any) -> bytes:
-    """Return what an object is as bytes, to be compared with what another is; errors are those of a bad object."""
-    clean = clean_sparse("x", x, None) if is_sparse(x) else clean_object(x, None)
-    return clean.tobytes()
-
-
 def doubled(room: int, least: int) -> int:
     """Return the room, doubled until it is enough."""
     room = max(64, room)
