@@ -1,8 +1,8 @@
-"""What labels may be, and how they stand in arrays and files: one object, shared by all that meet labels.
+"""Label spaces: the possible labels, and their form in arrays and files.
 
-`Classes` are labels of a fixed set. Whoever holds a label space (`Panel`, `Record`, `Monitor`, `Watch`) asks it to
-check, to encode and to decode a label, and takes the type of its arrays from `dtype`. To add another space, such as
-real numbers for regression: a subclass of `LabelSpace` here, and its key in `read_labels`.
+`Classes` are labels of a fixed set. A `Panel`, `Record`, `Monitor` or `Watch` holds a label space, lets it check,
+encode and decode labels, and takes the type of its arrays from `dtype`. To add another space, such as real numbers for
+regression, add a subclass of `LabelSpace` here, and its key in `read_labels`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ CLASSES = "classes"  # key in the headers of files
 
 
 class LabelSpace(ABC):
-    """What labels may be; a label is kept as its code, a number."""
+    """The possible labels; a label is kept as its code, a number."""
 
     dtype: ClassVar[np.dtype[Any]]  #: of codes in arrays and files
     labels: tuple[Label, ...] = ()  #: all of them in class order; none where they are numbers
 
     @abstractmethod
     def encode(self, y: Any) -> Any:
-        """Return the code of a label, or raise ValueError if there is no such label."""
+        """Return the code of a label, or raise ValueError if it is not a label."""
 
     @abstractmethod
     def encode_many(self, labels: Sequence[Any]) -> NDArray[Any]:
-        """Return (n,) codes of labels, or raise ValueError if one is none."""
+        """Return (n,) codes of labels, or raise ValueError if one is not a label."""
 
     @abstractmethod
     def decode(self, code: Any) -> Label:
@@ -40,7 +40,7 @@ class LabelSpace(ABC):
 
     @abstractmethod
     def holds(self, codes: NDArray[Any]) -> bool:
-        """Whether all codes of an array of `dtype` are those of labels."""
+        """Whether all codes of an array of `dtype` are codes of labels."""
 
     @property
     @abstractmethod
@@ -48,7 +48,7 @@ class LabelSpace(ABC):
         """What a file says of the labels, as JSON; `read_labels` reads it."""
 
     def check(self, y: Any) -> None:
-        """Raise ValueError if there is no such label."""
+        """Raise ValueError if `y` is not a label."""
         self.encode(y)
 
     def __eq__(self, other: object) -> bool:
@@ -65,12 +65,12 @@ class Classes(LabelSpace):
     ----------
     labels : sequence of hashable, finite labels
     least : int, default 2
-        Number of them, at least.
+        Least number of labels.
 
     Raises
     ------
     TypeError, ValueError
-        They are not that.
+        `labels` is not as described.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Classes(LabelSpace):
             raise ValueError(f"y must be one of the classes {list(self.labels)!r}, got {y!r}") from None
 
     def encode_many(self, labels: Sequence[Any]) -> NDArray[np.int64]:
-        """Return (n,) positions of labels, or say which there is not."""
+        """Return (n,) positions of labels, or say which one is unknown."""
         try:
             return np.array([self._codes[label] for label in labels], np.int64)
         except (KeyError, TypeError):
@@ -130,7 +130,7 @@ class HasLabels:
 
 
 def label_space(labels: LabelSpace | Sequence[Label]) -> LabelSpace:
-    """Return a label space as it is, and that of a sequence of classes, one at least."""
+    """Return a label space unchanged, or make one from a sequence of at least one class."""
     return labels if isinstance(labels, LabelSpace) else Classes(labels, least=1)
 
 

@@ -1,4 +1,4 @@
-"""What a predictor says before the label is revealed: frozen values that leave no trace."""
+"""Predictions, made before the label is revealed: immutable values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ERROR_RATE = "error rate"
 ERROR_BOUND = "error bound"
 NOTHING = "nothing"
 
-# Attributes that not all predictions have, and whose do.
+# Attributes that only some predictions have, and which ones these are.
 ELSEWHERE = {
     **dict.fromkeys(("set", "p_values", "credibility", "confidence"), "predictors of sets, such as Conformal,"),
     **dict.fromkeys(
@@ -42,8 +42,8 @@ ELSEWHERE = {
 class Rule(Protocol):
     """A decision rule: from the multiprobability matrix to the predicted class.
 
-    A rule may have an attribute `guaranteed`: what is a theorem about predictions made by it. Without
-    one it is the calibration of the realised row alone.
+    A rule may have an attribute `guaranteed`: what is proved about predictions made by it. Without one only the
+    calibration of the realised row is.
     """
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
@@ -110,16 +110,15 @@ class Maximin(Parameters):
 class CategoryClass(Parameters):
     """Predict the class that the new example's category stands for, such as the class of its largest score.
 
-    Where the category stands for the same class under every hypothesis, the predicted label is known
-    from the category alone, and its own chance of being right is calibrated: under exchangeability
-    E[1{y = label} | category, bag] is the realised row at the label, and lies between the lower and the
-    upper probability. No rule that looks at all rows has this property: it picks the class that
-    happens to look best.
+    Where the category stands for the same class under every hypothesis, the category alone determines the predicted
+    label, and the label's probability of being right is calibrated: under exchangeability E[1{y = label} | category,
+    bag] is the realised row at the label, and lies between the lower and the upper probability. No rule that looks at
+    all rows has this property: it picks the class that happens to look best.
 
     Raises
     ------
     ValueError
-        By `choose` and by predictors, where the class of the category may depend on the hypothesis: there
+        From `choose` and from predictors, where the class of the category may depend on the hypothesis: there
         the label would not be determined.
 
     Examples
@@ -141,7 +140,7 @@ class CategoryClass(Parameters):
 
 
 def _numbers(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
-    """Return a copy as float64, or say what cannot be one."""
+    """Return a copy as float64, or say what cannot be converted."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":  # numpy would leave out the imaginary part, with a warning
@@ -157,7 +156,7 @@ def distributions(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     array = _numbers(name, values, shape)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    # Written so that NaN fails, by its sum. A few numbers are checked before numpy has set up for them.
+    # Written so that NaN fails, by its sum. For a few numbers a plain loop is faster than numpy.
     if array.ndim == 1:
         row = array.tolist()
         fine = min(row) >= 0 and abs(sum(row) - 1) <= 1e-9
@@ -184,7 +183,7 @@ class _Labelled:
         """The predicted class."""
         return self.classes[self.index]
 
-    if not TYPE_CHECKING:  # a type checker knows better, and shall go on to say so
+    if not TYPE_CHECKING:  # a type checker should still report missing attributes
 
         def __getattr__(self, name: str) -> NoReturn:
             who = f": it is what {ELSEWHERE[name]} say" if name in ELSEWHERE else ""
@@ -231,7 +230,7 @@ class Forecast(_Bounded):
     Attributes
     ----------
     guaranteed : str
-        "nothing": no statement about it is proved.
+        "nothing": nothing is proved about it.
 
     Examples
     --------
@@ -278,7 +277,7 @@ class Multiprobability(_Bounded):
     category_class : int, optional
         Class of the new example's category, where it is the same under every hypothesis.
     guaranteed : str, optional
-        What is a theorem about this prediction; by default what the rule says.
+        What is proved about this prediction; by default what the rule says.
 
     Attributes
     ----------
@@ -346,14 +345,14 @@ class ClassIntervals(_Bounded):
     Parameters
     ----------
     pairs : (c, 2) float64 in [0, 1]
-        Probability of each class when the label is supposed another one, and when it is supposed this one.
-        The second need not be the larger.
+        Probability of each class if the label is another one, and if it is this one.
+        The second may be the smaller one.
     classes : sequence of c labels
 
     Attributes
     ----------
     guaranteed : str
-        "each class": the statement above. It says nothing of the point forecast, nor of the class that happens
+        "each class": the statement above. It does not cover the point forecast or the class that happens
         to be predicted.
 
     References
@@ -384,7 +383,7 @@ class ClassIntervals(_Bounded):
 
     @cached_property
     def proba(self) -> Floats:
-        """(c,) point forecast: means of the pairs, divided by their sum; uniform where all are 0."""
+        """(c,) point forecast: means of the pairs, divided by their sum; uniform if all are 0."""
         mean = self.pairs.mean(axis=1)
         total = mean.sum()
         proba: Floats = mean / total if total > 0 else np.full(len(mean), 1 / len(mean))
@@ -416,7 +415,7 @@ def significance(epsilon: Any) -> float:
 class PredictionSet(_Labelled):
     """A p-value for each class, and with them a set of labels for every significance level.
 
-    The p-value of a class is small when the new example, with that label, would be strange among the
+    The p-value of a class is small when the new example, with that label, would look unusual among the
     others. Under exchangeability the smoothed p-value of the true label is uniform on [0, 1]: the set at level
     epsilon misses the true label with probability epsilon. Plain p-values err on the side of larger sets: at most
     epsilon. By `Conformal`, and by `InductiveConformal` where its schedule is exact online, both without a `shift`, the
@@ -434,13 +433,13 @@ class PredictionSet(_Labelled):
     ----------
     guaranteed : str
         "error rate": at each step the set at level epsilon misses the true label with probability epsilon, for
-        smoothed p-values; "error bound": with at most that, for plain ones. Whether steps are independent is the
-        predictor's to say.
+        smoothed p-values; "error bound": with at most that probability, for plain ones. Whether steps are independent
+        depends on the predictor.
 
     Raises
     ------
     ValueError, TypeError
-        For p-values that are no numbers, of another shape or out of range, or for fewer than two classes.
+        For p-values that are not numbers, of another shape or out of range, or for fewer than two classes.
 
     References
     ----------
@@ -465,7 +464,7 @@ class PredictionSet(_Labelled):
         clean = given.astype(np.float64)  # a copy
         if clean.shape != (len(self.classes),):
             raise ValueError(f"p_values must have shape {(len(self.classes),)}, got {clean.shape}")
-        # Written so that NaN fails. A few numbers are checked before numpy has set up for them.
+        # Written so that NaN fails. For a few numbers a plain loop is faster than numpy.
         if not all(0 <= p <= 1 for p in clean.tolist()):
             raise ValueError(f"p_values must lie in [0, 1], got {p_values!r}")
         clean.setflags(write=False)
@@ -496,7 +495,7 @@ class PredictionSet(_Labelled):
 
     @property
     def credibility(self) -> float:
-        """Largest p-value: how well the new object fits in with any label at all."""
+        """Largest p-value: how well the new object fits with its best label."""
         return float(self.p_values[self.index])
 
     @property

@@ -1,4 +1,4 @@
-"""What is kept of an object when it is saved, sent or copied: each class says it once, and takes it back checked."""
+"""What an object keeps when saved, sent or copied: each class declares it once, and checks it when restoring."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-#: The only classes of which a file may hold objects, by name. `saved` fills it where a class is defined.
+#: The only classes whose objects a file may hold, by name. `saved` adds each class where it is defined.
 KINDS: dict[str, type] = {}
 
 Kind = TypeVar("Kind", bound=type)
 
 
 def saved(kind: Kind) -> Kind:
-    """Let objects of a class stand in files; a decorator.
+    """Class decorator: allow objects of the class in files.
 
-    A class that learns is a `Saved` as well. Of any other all that is kept are its constructor's arguments, read from
+    A class that learns is a `Saved` as well. Any other class keeps only its constructor's arguments, read from
     the attributes of the same names.
     """
     if kind.__name__ in KINDS:
@@ -29,7 +29,7 @@ def saved(kind: Kind) -> Kind:
     return kind
 
 
-#: Rooms with classes of which a file may hold objects.
+#: Packages with classes whose objects a file may hold.
 ROOMS = (
     "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
     "venn.prediction", "venn.priors", "venn.monitors", "venn.online",
@@ -37,29 +37,29 @@ ROOMS = (
 
 
 def kind_named(name: str) -> type | None:
-    """Return the class that a file names, imported if nobody has asked for it yet; None where there is none."""
+    """Return the class that a file names, imported if necessary; None if there is none."""
     if name not in KINDS:
         public = [(room, one) for room in map(import_module, ROOMS) for one in room.__all__]
-        # Classes without a public name, such as what a map returns, stand beside those that have one.
+        # Classes without a public name, such as what a map returns, are in the modules of public ones.
         for room, one in [(room, one) for room, one in public if one == name] or public:
             getattr(room, one)
     return KINDS.get(name)
 
 
 def is_saved(thing: Any) -> bool:
-    """Whether objects of this very class may stand in files; those of a subclass may not."""
+    """Whether a file may hold objects of exactly this class, not of a subclass."""
     return KINDS.get(type(thing).__name__) is type(thing)
 
 
 class Saved:
     """Base of what learns and can be saved, with all that it has learned.
 
-    What a class says here serves files, journals, pickle, `copy` and comparisons of content alike.
+    Files, journals, pickle, `copy` and comparisons of content all use these methods.
     """
 
-    #: Parameters and parts of the state that hold estimators of the user's own. A file says which they are, no more.
+    #: Parameters and parts of the state that hold a user's own estimators. A file only says which they are.
     foreign: ClassVar[frozenset[str]] = frozenset()
-    #: Parameters for which a constructor makes room: a file that has fewer bytes is damaged.
+    #: Parameters for which a constructor allocates room: a file with fewer bytes is damaged.
     sized: ClassVar[frozenset[str]] = frozenset()
 
     @property
@@ -69,22 +69,22 @@ class Saved:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was learned: arrays, plain values, objects that can be saved. Not what follows from these to the bit."""
+        """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
         return {}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return an object that has learned nothing; whatever the constructor raises says that it cannot be."""
+        """Return an object that has learned nothing; whatever the constructor raises means that there is none."""
         checked_keys("parameters", parameters, arguments_of(cls))
         return cls(**parameters)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Let an object that has learned nothing have learned what `state` says.
+        """Bring an object that has learned nothing into this state.
 
         Raises
         ------
         ValueError
-            No object with these parameters can be in that state. The object is not to be used then.
+            No object with these parameters can be in that state. Do not use the object then.
         """
         checked_keys("state", state, self.state)
 
@@ -95,7 +95,7 @@ class Saved:
 
 
 def arguments_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of what a constructor takes."""
+    """Return the names of a constructor's parameters."""
     return tuple(inspect.signature(kind).parameters)
 
 
@@ -107,7 +107,7 @@ def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def made_again(kind: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
-    """Return an object of parameters and state, or raise what says that there is none."""
+    """Return an object with these parameters and state, or raise ValueError if there is none."""
     thing: Any
     if issubclass(kind, Saved):
         thing = kind.made_of(parameters)
@@ -122,7 +122,7 @@ def made_again(kind: type, parameters: dict[str, Any], state: dict[str, Any]) ->
 
 
 def _check_fields(thing: Any) -> None:
-    """Refuse a dataclass whose numbers and arrays are not what its fields say: its constructor does not look."""
+    """Refuse a dataclass whose numbers and arrays do not match its fields: its constructor does not check."""
     kinds = {"float": float, "int": int, "str": str, "Floats": np.ndarray}
     for field in dataclasses.fields(thing):
         value = getattr(thing, field.name)
@@ -134,7 +134,7 @@ def _check_fields(thing: Any) -> None:
 
 
 def checked_keys(what: str, found: Mapping[str, Any], wanted: Iterable[str]) -> None:
-    """Refuse a dict with other keys, and what is no dict."""
+    """Refuse a dict with other keys, or anything that is not a dict."""
     if not isinstance(found, Mapping):
         raise TypeError(f"{what} must be a dict with {sorted(wanted)}, got {found!r}")
     if found.keys() != set(wanted):
@@ -150,7 +150,7 @@ def held_int(name: str, value: Any, least: int = 0, most: int | None = None) -> 
 
 
 def held_bool(name: str, value: Any) -> bool:
-    """Return a truth value of a state, or say that it is none."""
+    """Return a truth value of a state, or say that it is not one."""
     if type(value) is not bool:
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return value
@@ -188,7 +188,7 @@ def held_codes(name: str, value: Any, shape: tuple[int, ...], least: int, below:
 
 
 def held_rows(name: str, value: Any) -> int:
-    """Return the length of an array, or say that it is none."""
+    """Return the length of an array, or say that it is not one."""
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         raise ValueError(f"{name} must be an array, got {value!r}")
     return len(value)

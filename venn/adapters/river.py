@@ -59,12 +59,12 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
     -----
     *Undeclared classes.* Think of the predictor whose classes are, at each step, the labels of all examples so far and
     of the new one. These do not depend on the order of the examples (classes have an order of their own), so what is
-    proved of a predictor that treats all examples alike is proved of this one. It would have to know whether a new
-    class is coming; but our predictor differs from it only where one comes. There the true label is not even
-    considered: it is in no set and has no row. So in a whole stream there is at most one more error for each undeclared
-    class, and at single steps the guarantee holds up to the probability that a new class comes. Before two classes have
-    come there is no predictor, and the one class has probability 1, which claims nothing: its interval is [0, 1].
-    Learning again costs as much as all steps so far, once for each class.
+    proved of a predictor that treats all examples alike is proved of this one. Such a predictor would have to know
+    whether a new class is coming; but our predictor differs from it only where one comes. There the true label is not
+    even considered: it is in no set and has no row. So in a whole stream there is at most one more error for each
+    undeclared class, and at single steps the guarantee holds up to the probability that a new class comes. Before two
+    classes have come there is no predictor, and the single class has probability 1 with the interval [0, 1], which
+    claims nothing. Learning again costs as much as all steps so far, once for each class.
 
     *Labels.* `predict_one` returns the label that the predictor's rule picks, which need not be the most probable one.
     In a sum of metrics, such as `LogLoss() + Accuracy()`, river takes the most probable one throughout.
@@ -128,7 +128,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
             raise TypeError(f"predictor must be a function that makes a predictor of classes {classes!r}, got {made!r}")
         return made
 
-    # What river asks of a classifier --------------------------------------------------------------------------------
+    # What river needs from a classifier -------------------------------------------------------------------------------
 
     @property
     def _multiclass(self) -> bool:
@@ -214,7 +214,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
             raise NotImplementedError(f"{type(self._model).__name__} gives p-values, no probabilities: predict_set_one")
         return dict(zip(prediction.classes, prediction.proba.tolist(), strict=True))
 
-    # What river does not ask for ------------------------------------------------------------------------------------
+    # What river does not need ------------------------------------------------------------------------------------
 
     def prediction_one(self, x: Mapping[Any, Any]) -> Prediction | None:
         """Return the prediction, for a `Monitor` or to look at; None until two classes are known.
@@ -315,7 +315,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
 
 
 def in_order(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return names or labels of any types in an order that depends on nothing else."""
+    """Return names or labels of any types in an order that depends only on them."""
     return tuple(sorted(names, key=lambda name: (str(name), type(name).__name__)))
 
 

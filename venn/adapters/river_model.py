@@ -17,14 +17,15 @@ NUMBER = int, float, np.number
 
 
 class FromRiver(HasLabels, Predictor):
-    """A classifier of river as a predictor, to stand in a `Panel`, to be watched by a `Monitor` or `Protected`.
+    """A classifier of river as a predictor, for use in a `Panel` or `Protected`, or with a `Monitor`.
 
     Its predictions are `Forecast`s: nothing is proved about them.
 
     Parameters
     ----------
     model : river.base.Classifier
-        May be a pipeline that ends in a classifier. It learns and is not copied. `save` cannot keep it, pickle can.
+        May be a pipeline that ends in a classifier. It learns and is not copied. `save` cannot store it, but pickle
+        can.
     classes : sequence of two or more labels
         In class order. A model for two classes only receives False for the first and True for the second, as river's
         binary models take any other label for one of these.
@@ -123,10 +124,10 @@ class FromRiver(HasLabels, Predictor):
         return self._checked(x, y)
 
     def _checked(self, x: Any, y: Label) -> tuple[dict[Any, Any], Label, set[tuple[Hashable, type]]]:
-        """Return what the model is told, and which kinds of value are new to it."""
+        """Return the model's input, its label, and the kinds of value that are new to the model."""
         row, key = self._row(x), self._keys[self.space.encode(y)]
         new = {(name, float if isinstance(value, NUMBER) else type(value)) for name, value in row.items()} - self._read
-        # A pipeline that fails at one value has learned those before it; none fails at numbers alone.
+        # A pipeline that fails at one value has already learned earlier ones; numbers alone cause no failure.
         if new and any(kind is not float for _, kind in new | self._read):
             try:
                 copy.deepcopy(self.model).learn_one(row, key)

@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     check: Callable[[Any], Any]  #: returns the clean value, or raises ValueError
     read: Callable[[Any], Any] = str  #: may raise ValueError, too
     metavar: str = "TEXT"
-    typed: str = ""  #: the same for an option, where it differs
+    typed: str = ""  #: the requirement for an option, where it differs
     repeated: bool = False  #: an option that may be repeated; `read` takes all its texts
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from venn.show.live import Live
 
 MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
-BLOCK = 64  # steps of a record between two looks at the clock
+BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
 OF_JOURNALS = ("data", "as_json", "serve", "at", "host")
@@ -199,7 +199,7 @@ def _watch(
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         if shown is not None:
-            from venn.show.live import Live  # takes a while: only if there is a view
+            from venn.show.live import Live  # slow to import: only if there is a view
 
             view = stack.enter_context(Live(*shown, tuple(monitors)))
         for _ in steps:

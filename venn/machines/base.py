@@ -15,7 +15,7 @@ from venn.prediction import Floats, Integers, Label
 class BaseHypotheses(ABC):
     """Base of the answers of the machines here: a subclass gives `tables` and `order`, the rest follows.
 
-    An answer holds arrays of its machine. It is good until the machine is asked about another object or learns.
+    An answer holds arrays of its machine. It is valid until the machine learns or answers about another object.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class BaseHypotheses(ABC):
         """Return the scores of all examples, each table with the class codes of the hypotheses that it is for."""
 
     def check_current(self) -> None:
-        """Raise where the machine has gone on: its arrays hold something else now."""
+        """Raise where the machine has changed since: its arrays hold something else now."""
         if not self.current:
             raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
 
@@ -81,7 +81,7 @@ class BaseHypotheses(ABC):
 
 
 class BaseMachine(ABC):
-    """Base of machines: what the contract asks for beside learning, answering and the scores now.
+    """Base of machines: the parts of the contract other than learning, answering and the current scores.
 
     A subclass puts its answer into `_asked`, and calls `forget` before it changes an array that answers hold.
     """
@@ -115,7 +115,7 @@ class BaseMachine(ABC):
         """Learn one example; a refused one leaves no trace."""
 
     def forget(self) -> None:
-        """Drop the answer that is remembered; whoever holds it can read it no more."""
+        """Drop the answer that is remembered; those who hold it can no longer read it."""
         if self._asked is not None:
             self._asked.current = False
             self._asked = None
@@ -124,15 +124,15 @@ class BaseMachine(ABC):
         """Do nothing: deleted scores cost the same whether they were read before or not."""
 
     def _remembered(self, key: bytes, weight: float = 1.0) -> Any:
-        """Return the answer where the same was asked last, else None."""
+        """Return the last answer if it was to the same question, else None."""
         asked = self._asked
         return asked if asked is not None and asked.key == key and asked.weight == weight else None
 
     def _test_scores(self, key: bytes) -> Floats | None:
-        """Return the scores of the object asked about last, where that is the one, else None."""
+        """Return the scores of the object if it was the last one asked about, else None."""
         asked = self._asked
         return asked.test_scores.copy() if asked is not None and asked.key == key else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no remembered answer."""
+        """Return what a copy needs: all but the remembered answer."""
         return vars(self) | {"_asked": None}

@@ -1,4 +1,4 @@
-"""A batch solve of one machine: the safety net where neither a path nor block pivoting goes."""
+"""A batch solve of one machine: used where both the path and block pivoting fail."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from venn.machines.exchange import RIDGE, STEEP, Problem, Solution, exchanged, o
 from venn.prediction import Floats
 
 STEPS = 100  # of pairwise descent, for each object
-AT_END = 1e-13  # of C: so near to an end a coefficient of an interior point is there but for rounding
+AT_END = 1e-13  # of C: a coefficient of an interior point this near to an end is at the end, up to rounding
 
 
 def interior(problem: Problem) -> Floats:
-    """Return near-optimal coefficients by a primal-dual interior point; sure where pairs of steps crawl.
+    """Return near-optimal coefficients by a primal-dual interior point; reliable where pairwise descent is slow.
 
     Minimises 1/2 a'Qa - 1'a over 0 <= a <= u, t'a = 0, one variable for each object and label, by
     Mehrotra's predictor and corrector.
@@ -27,7 +27,7 @@ def interior(problem: Problem) -> Floats:
     t = np.ones(here.size)
     t[int((problem.positive > 0).sum()) :] = -1.0
     u = problem.C * np.where(t > 0, problem.positive[here], (problem.total - problem.positive)[here])
-    # Seen from one object, features have inner products that no shift changes; proximities need not be definite.
+    # Relative to one object, features have inner products that no shift changes; proximities need not be definite.
     seen = problem.kernel[:, :m] - problem.kernel[0, :m] - problem.kernel[:, :1] + problem.kernel[0, 0]
     Q = seen[np.ix_(here, here)] * np.outer(t, t)
     few = min(u[t > 0].sum(), u[t < 0].sum())
@@ -41,7 +41,7 @@ def interior(problem: Problem) -> Floats:
                 break
             matrix = Q.copy()
             matrix.flat[:: here.size + 1] += z / a + w / s
-            lu, pivots, singular = dgetrf(matrix.T, overwrite_a=1)  # symmetric: its transpose is it
+            lu, pivots, singular = dgetrf(matrix.T, overwrite_a=1)  # symmetric: the transpose is the same matrix
             if singular:
                 break
             step_t = dgetrs(lu, pivots, t)[0]
@@ -75,7 +75,7 @@ def interior(problem: Problem) -> Floats:
 
 
 def as_found(problem: Problem, beta: Floats) -> Solution:
-    """Return the solution that coefficients are by themselves: who is inside a segment is a member; the best bias."""
+    """Return the solution with these coefficients: those inside a segment are members; the bias is the best one."""
     _, positive, total, C, *_ = problem
     count, beta = beta.size, beta.copy()
     state, score = settle(problem, beta, AT_END * C), np.empty(count)
@@ -90,10 +90,11 @@ def as_found(problem: Problem, beta: Floats) -> Solution:
 
 
 def batch_solve(problem: Problem, start: Floats) -> Iterator[Solution]:
-    """Solve one machine from a feasible start: yield answers until the caller has one that does.
+    """Solve one machine from a feasible start: yield solutions until the caller accepts one.
 
-    An interior point mostly gives an exact answer by itself, even where members nearly depend on one another. Else
-    block pivoting goes on from there, or from where pairwise descent comes, which crawls and needs no definite matrix.
+    An interior point mostly gives an exact answer by itself, even where members nearly depend on one another. Otherwise
+    block pivoting continues from there, or from the result of pairwise descent, which is slow but needs no definite
+    matrix.
     """
     count = start.size
     beta, score = start.copy(), np.empty(count)

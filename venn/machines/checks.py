@@ -92,7 +92,7 @@ def clean_object(x: Any, features: int | None) -> Floats:
         clean = np.asarray(x)
         if clean.dtype.kind not in "fiub":
             raise TypeError
-        # A copy; -0.0 and 0.0 become one value, for equal objects must have equal bytes.
+        # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
         clean = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
         raise TypeError(f"x must be a sequence of numbers, got {x!r}") from None

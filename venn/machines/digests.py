@@ -13,10 +13,9 @@ from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 
 
 def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
-    """Return (n,) 64 bits for each row of clean numbers: rows that are equal, and hardly others, have equal ones.
+    """Return (n,) 64 bits for each row of clean numbers: equal rows have equal bits, other rows almost never.
 
-    The same in every process and on every platform. It does not matter which sign a zero has, nor whether rows are
-    sparse.
+    The same in every process and on every platform, whatever the sign of a zero and whether rows are sparse or dense.
 
     Examples
     --------
@@ -37,7 +36,7 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
 
 
 def digest_of(x: Any) -> int:
-    """Return the digest of one object that a machine has taken: as of its row, 0 where it is none of numbers."""
+    """Return the digest of one object that a machine has accepted: that of its row, or 0 where it holds no numbers."""
     try:
         if is_sparse(x):
             return int(digests_of(clean_sparse("x", x, None))[0])

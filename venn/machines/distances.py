@@ -19,16 +19,16 @@ from venn.saved import saved
 class NeighbourDistances(KeptDistances, ObjectMachine):
     """Mean distances to the nearest examples of each class.
 
-    The score of a class is minus the mean Euclidean distance to the k nearest of its examples, or to all of them
-    where there are fewer than k; -1e9 where there is none. So the largest score is that of the nearest class. Deleted
-    scores are by the *other* examples; in training scores each example is the nearest of its own, at distance 0,
-    so that with k = 1 the own class always scores 0.
+    The score of a class is minus the mean Euclidean distance to its k nearest examples, or to all of them where there
+    are fewer than k; it is -1e9 where there is none. So the largest score is that of the nearest class. Deleted scores
+    use the *other* examples; in training scores each example is its own nearest one, at distance 0, so that with k = 1
+    the own class always scores 0.
 
     With the measures `DistanceRatio()` and `Margin()`, on deleted scores, this is the nearest-neighbour
-    nonconformity of the field: the own class's examples far, those of another near. The deleted scores of a new
+    nonconformity of the literature: far from its own class, near to another. The deleted scores of a new
     object do not depend on its label, so `CategoryClass()` applies to taxonomies on them.
 
-    Scores are a function of the distances alone: to the last bit the same in whatever order examples came.
+    Scores are a function of the distances alone: the same to the last bit in whatever order examples came.
     A step costs O(n (d + c)), and O(k) more for each list of nearest examples that the new one enters; memory is
     O(n (d + c k)). Distances are compared on a grid of 1e-6: features should be of a scale of about 1.
 

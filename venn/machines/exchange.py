@@ -1,10 +1,10 @@
 """Block pivoting: one machine solved by exchanging many members of its margin at once.
 
-A path changes the margin by one object an event, each event exact and worth a pass over the margin. Where hundreds of
-objects change, some factorisations cost less: guess for every object the segment on which it lives, solve for the
-members of the margin, send those who left their segment to its end, take in those whose score passed a level, and
-guess again. Mostly 5 to 10 rounds suffice, whatever the number of changes. Nothing says that they must end; so rounds
-that make it no better are counted, and then somebody else has to solve the problem.
+A path changes the margin by one object per event; each event is exact and costs a pass over the margin. Where hundreds
+of objects change, a few factorisations cost less: guess for every object the segment on which it lives, solve for the
+members of the margin, send those that left their segment to its end, take in those whose score passed a level, and
+guess again. Mostly 5 to 10 rounds suffice, whatever the number of changes. Nothing guarantees that they end; so rounds
+that bring no improvement are counted, and after some of them another method has to solve the problem.
 
 References: Kostreva (1978), "Block pivot methods for solving the complementarity problem"; Júdice & Pires (1994), "A
 block principal pivoting algorithm for large-scale strictly monotone linear complementarity problems".
@@ -27,16 +27,16 @@ from venn._compiled.smo import bias_interval, resolution, scores_from
 from venn.prediction import Floats, Integers
 
 ROUNDS = 30
-PATIENCE = 5  # rounds that leave as many objects wrong as the best one before them
+PATIENCE = 5  # rounds allowed that leave at least as many objects wrong as the best one before
 DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
 CHOSEN = 1e-7  # of the same: with a smaller one the order of members matters, the farthest from the others' span first
-SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more change places
-BACK = 1e-3  # of C: how far back a coefficient may go to let another one leave
-RIDGE, STEEP = 0.01, 0.2  # of the violation allowed: what a ridge on the kernel may do to a score; where all else fails
+SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more than this change places
+BACK = 1e-3  # of C: how far a coefficient may move back to let another one leave
+RIDGE, STEEP = 0.01, 0.2  # of the violation allowed: how far a ridge on the kernel may move a score; the last resort
 
 
 def ridge_of(C: float, total: Floats, tolerance: float) -> float:
-    """Return what may be added to K(x, x) without moving a score noticeably: it sets nearly dependent objects apart."""
+    """Return the ridge that K(x, x) can take without moving scores noticeably: it separates dependent objects."""
     return RIDGE * tolerance / (C * float(total.max()))
 
 
@@ -53,7 +53,7 @@ class Problem(NamedTuple):
 
     @property
     def ends(self) -> tuple[Floats, Floats, Floats]:
-        """Ends of the segments: of the lower one's bottom, between, of the upper one's top."""
+        """Ends of the segments: bottom of the lower one, the point between them, top of the upper one."""
         return (
             np.multiply(-self.C, self.total - self.positive, dtype=np.float64),
             np.multiply(self.C, 2 * self.positive - self.total, dtype=np.float64),
@@ -87,7 +87,7 @@ def _controller() -> Any:
 
 
 def one_thread() -> Any:
-    """Return a context in which linear algebra runs in one thread: many at once, of small matrices, only collide."""
+    """Return a context in which linear algebra runs in one thread: with small matrices, more threads only collide."""
     return _controller().limit(limits=1, user_api="blas")
 
 
@@ -105,11 +105,11 @@ def settle(problem: Problem, beta: Floats, near: float) -> NDArray[np.int8]:
 
 
 class Factor:
-    """Solves for members of a margin, of whom those that depend on others keep their coefficients.
+    """Solves for the members of a margin; those that depend on others keep their coefficients.
 
-    Seen from one of them, the root, the others' features have inner products that no shift changes: their matrix is
+    Relative to one of them, the root, the others' features have inner products that no shift changes: their matrix is
     positive definite where the members do not depend on one another, whether the kernel holds proximities or not. The
-    root's coefficient is what the others leave of the balance.
+    root's coefficient makes the sum equal to the balance.
     """
 
     def __init__(self, kernel: Floats, members: Integers, ridge: float = 0.0) -> None:
@@ -135,7 +135,7 @@ class Factor:
         return np.append(balance - beta.sum(), beta), float(rest[0] - self._root * balance - self._away @ beta)
 
     def refined(self, rest: Floats, balance: float) -> Floats:
-        """Return the coefficients that `solve` finds, with what rounding took from them."""
+        """Return the coefficients that `solve` finds, corrected for rounding."""
         kernel = self._kernel[np.ix_(self.members, self.members)]
         beta, bias = self.solve(rest, balance)
         for _ in range(2):
@@ -159,9 +159,9 @@ class Factor:
 
 
 def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
-    """Solve for states: members on their levels, all others at ends; what was found before is written over.
+    """Solve for states: members on their levels, all others at ends; `found` is overwritten.
 
-    More rounds mend what rounding left of the first.
+    More rounds correct the rounding of the first.
     """
     kernel, positive, total, C, *_ = problem
     beta, score, state, _ = found
@@ -178,7 +178,7 @@ def solved_on(problem: Problem, found: Solution, rounds: int = 1) -> Solution:
             add_rows(score, count, kernel, own, change, own.size)
     _, worst, off = judge(count, positive, total, C, 0.0, problem.near, beta, score, state, guess)
     if not off:
-        # All coefficients stand at ends: the bias is free in an interval.
+        # All coefficients are at ends: the bias is free in an interval.
         state = settle(problem, beta, problem.near)
         scores_from(beta, 0.0, kernel, count, score)
         least, most = bias_interval(beta, score, positive, total, C, count, problem.near)
@@ -194,7 +194,7 @@ def exchanged(problem: Problem, start: Solution) -> Solution:
     ----------
     problem : Problem
     start : Solution
-        Any coefficients, scores that are theirs but for the bias, and a guess of the states.
+        Any coefficients, their scores up to the bias, and a guess of the states.
     """
     kernel, positive, total, C, *_ = problem
     count = total.size
@@ -232,8 +232,8 @@ def margin_of(kernel: Floats, members: Integers, ridge: float = 0.0) -> tuple[In
 def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.int8]) -> tuple[Integers, Floats]:
     """Return a margin whose members do not depend on one another, and their bordered inverse.
 
-    Of those that do (a linear kernel has few independent ones) one coefficient after the other is raised, and the
-    others make up for it: that changes no score, until somebody is at the end of its segment and leaves. `beta` and
+    Among dependent members (a linear kernel has few independent ones) one coefficient after the other is raised, and
+    the others compensate: no score changes, until a member reaches the end of its segment and leaves. `beta` and
     `state` change.
     """
     kernel, (low, middle, high) = problem.kernel, problem.ends
@@ -257,7 +257,7 @@ def margin_without_dependents(problem: Problem, beta: Floats, state: NDArray[np.
                         np.abs(rate) > 1e-9, (np.where(rate > 0, top, bottom) - beta[moving]) / rate, np.inf
                     )
                 first = int(room.argmin())
-                # Back, by a little, where rounding has put somebody beyond its end: nobody else would make up for that.
+                # Rounding may put a member slightly beyond its end: move back, as nobody else compensates for that.
                 beta[moving] += max(-BACK * problem.C / np.abs(rate).max(), float(room[first])) * rate
                 who = moving[first]
                 rises = rate[first] > 0

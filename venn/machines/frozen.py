@@ -1,4 +1,4 @@
-"""Any fitted scikit-learn classifier as a scorer that learns no more."""
+"""Any fitted scikit-learn classifier as a scorer that no longer learns."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
 def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
-    """Return `X` as finite (n, d) float64 rows, not copied where it is that, or say what is wrong with it.
+    """Return `X` as finite (n, d) float64 rows, without a copy where possible, or say what is wrong with it.
 
-    An array goes by position, and so does a sparse one, which stays sparse. A table must have the columns `names`, in
+    Columns of an array go by position; a sparse one stays sparse. A table must have the columns `names`, in
     their order; without names it is refused.
     """
     if is_sparse(X):
@@ -61,7 +61,7 @@ def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = Non
 def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None) -> ObjectRows:
     """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
 
-    Names that it carries, as a table's row, must be `names`.
+    If it carries names, as a row of a table does, they must be `names`.
     """
     if is_sparse(x):
         return clean_sparse("x", x, features)
@@ -78,15 +78,16 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
 class FrozenScorer(Saved):
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
-    The estimator is copied and never changes: fitting the original again does not show here. Scores are
-    those of `decision_function` where there is one, of `predict_proba` otherwise, as they are; of two classes a
-    single decision value f becomes the two scores -f and f.
+    The estimator is copied and never changes: fitting the original again has no effect here. Scores are those of
+    `decision_function` where there is one, otherwise of `predict_proba`, unchanged; with two classes a single decision
+    value f becomes the two scores -f and f.
 
-    What it was fitted to must be disjoint from the examples that will calibrate it. That is the whole
-    assumption about it: any estimator whatever gives valid predictions, a better one sharper ones.
+    The examples it was fitted to must be disjoint from those that will calibrate it. That is the only
+    assumption about it: any estimator gives valid predictions, and a better one gives sharper ones.
 
-    Arrays go by position. Sparse ones are handed on as a `scipy.sparse.csr_array`, if the estimator takes that. Tables
-    are taken where the estimator was fitted to one, with the same columns in the same order, and refused elsewhere.
+    Columns of arrays go by position. Sparse ones are handed on as a `scipy.sparse.csr_array`, if the estimator takes
+    that. Tables are taken where the estimator was fitted to one, with the same columns in the same order, and refused
+    elsewhere.
 
     Parameters
     ----------
@@ -113,9 +114,9 @@ class FrozenScorer(Saved):
 
     Notes
     -----
-    scikit-learn's own linear classifiers are scored from their coefficients by compiled code: one example
-    costs microseconds, and a row in a block has the very score it has alone. Other estimators are asked
-    themselves, and a row in a block has the score it has alone as far as their last bits do.
+    The scores of scikit-learn's own linear classifiers are computed from their coefficients by compiled code: one
+    example costs microseconds, and a row has exactly the same score in a block as alone. Other estimators compute their
+    scores themselves; a row may then have other last bits in a block than alone.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class FrozenScorer(Saved):
         return {"checksum": None if self._linear is None else zlib.crc32(b"".join(a.tobytes() for a in self._linear))}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Compare the checksum of a `state`: a ValueError says that this is another estimator."""
+        """Compare the checksum of a `state`; raise ValueError where this is another estimator."""
         super().restore(state)
         if state != self.state:
             raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
@@ -177,7 +178,7 @@ class FrozenScorer(Saved):
         return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r})"
 
     def _linear_map(self) -> tuple[Floats, Floats] | None:
-        """Return weights (c, d) and bias (c,) where scores are exactly theirs."""
+        """Return weights (c, d) and bias (c,) where these give the scores exactly."""
         estimator, c = self._estimator, len(self.classes)
         weights = getattr(estimator, "coef_", None)
         if self._method != "decision_function" or not isinstance(weights, np.ndarray) or len(self._columns) < c:
@@ -203,7 +204,7 @@ class FrozenScorer(Saved):
         Raises
         ------
         ValueError, TypeError
-            x is not that, has other names than the estimator's, or a score is not finite.
+            x is not as described, has other names than the estimator's, or a score is not finite.
         """
         row: Floats = self._score(clean_row(x, self.features, self.feature_names))[0]
         return row
@@ -219,7 +220,7 @@ class FrozenScorer(Saved):
         Raises
         ------
         ValueError, TypeError
-            X is not that, or a score is not finite.
+            X is not as described, or a score is not finite.
         """
         return self._score(clean_rows(X, self.features, self.feature_names))
 
@@ -264,7 +265,7 @@ def _has(estimator: Any, method: str) -> bool:
 
 
 def _innermost(estimator: Any) -> Any:
-    """Return the estimator whose decision values come out in the end: the best of a search, a pipeline's last step."""
+    """Return the estimator that gives the decision values: the best of a search, a pipeline's last step."""
     for name in ("best_estimator_", "final_estimator_", "estimator_"):
         inner = getattr(estimator, name, None)
         if inner is not None:

@@ -35,21 +35,21 @@ from venn.machines.threads import side_by_side
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
-MANY, SHARE = 150, 0.25  # objects that change on a path: number and share of all, see `changes_of_a_path`
+MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
 
 
 def changes_of_a_path(count: int) -> int:
-    """Return how many objects may change on a path, of so many: with more, block pivoting is faster."""
+    """Return how many of `count` objects may change on a path: with more, block pivoting is faster."""
     return max(MANY, min(int(SHARE * count), 2 * EVENTS))
 
 
 class HingeMachine(HingeState):
-    """Base of exact incremental support vector machines, several of them, over the same objects.
+    """Base of several exact incremental support vector machines over the same objects.
 
-    For each machine the examples of a class are positive, negative, or none of its own: `signs` says which.
+    For each machine the examples of a class are positive, negative or unused: `signs` says which.
     """
 
-    #: Deleted scores are to first order: see `deleted_bag`.
+    #: Deleted scores are first-order approximations: see `deleted_bag`.
     deletes_exactly = False
 
     @abstractmethod
@@ -81,14 +81,14 @@ class HingeMachine(HingeState):
 
     @property
     def deleted_bag(self) -> Bag:
-        """Score of each example by the machines without it, to first order, by distinct example.
+        """First-order approximation of the score of each example by the machines without it, by distinct example.
 
-        An example of class k, at object i, that the other examples at i and the margin can replace keeps its
-        score. Otherwise f(x_i) moves by the part of i's coefficient that has to go, times the squared
-        distance of x_i's features from the affine span of the free support vectors ("span"). That is the score
-        of the machine solved without the example as long as no other example becomes, or ceases to be, free. With
-        no free support vector the bias first moves to the nearest object that can be one; the only example of
-        its sign has the other sign's constant score. One class in all keeps its scores.
+        An example of class k at object i keeps its score where the other examples at i and the margin can replace it.
+        Otherwise f(x_i) moves by the part of i's coefficient that has to go, times the squared distance of x_i's
+        features from the affine span of the free support vectors ("span"). That is the score of the machine solved
+        without the example as long as no other example becomes, or ceases to be, free. With no free support vector the
+        bias first moves to the nearest object that can be one; the only example of its sign has the other sign's
+        constant score. If there is only one class, its examples keep their scores.
 
         References
         ----------
@@ -102,7 +102,7 @@ class HingeMachine(HingeState):
         return Bag(self._by_class(scores), counts)
 
     def expect_deleted(self) -> None:
-        """Take along, as it learns, what deleted scores are computed from: reading them is faster, learning slower."""
+        """Update the terms of deleted scores at each step: reading these is then faster, and learning slower."""
         self._spans.kept = True
 
     @property
@@ -115,7 +115,7 @@ class HingeMachine(HingeState):
 
     @property
     def duals(self) -> Floats:
-        """(n, machines) signed coefficients in order of arrival; examples at equal objects share theirs by weight."""
+        """(n, machines) signed coefficients in order of arrival; equal objects share theirs in proportion to weight."""
         m, history = self._count, self._history[:, : self.n]
         own = np.abs(self.signs[:, history[1]]) * self._weights[: self.n] * self.class_weights[history[1]]
         total = self._objects.total[:, :m]
@@ -124,20 +124,20 @@ class HingeMachine(HingeState):
 
     @property
     def tolerance(self) -> float:
-        """Worst violation of the optimality conditions that is accepted, see the class."""
+        """Largest accepted violation of the optimality conditions, see the class."""
         return float(tolerance_of(self.C, self._scale))
 
     def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
-        Solved once and remembered until a label is learned or another object asked about; asking
-        leaves no trace that a later answer could depend on.
+        Solved once and remembered until a label is learned or another object asked about; asking changes no later
+        answer.
 
         Parameters
         ----------
         x : (d,) finite numbers, or a sparse row
         weight : float > 0, default 1
-            Of the new example; that of its supposed class multiplies it.
+            Of the new example; it is multiplied by that of its supposed class.
 
         Returns
         -------
@@ -210,18 +210,18 @@ class HingeMachine(HingeState):
         return max(worst), sum(unsolved)
 
     def _commit_branches(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
-        """Let the machines be those of the branches `sides` (c,), -1 as they are."""
+        """Set the machines to those of the branches `sides` (c,); -1 leaves a machine as it is."""
         commit_step(sides, p, joining, count, self._objects, self._solved, self._branches)
 
     def _missed(self, tolerance: float, worst: float, scale: float) -> str:
-        """Return in words that a residual is too large, and what may help."""
+        """Return a message: a residual is too large, and what may help."""
         cure = ""
         if self.C * scale > 1e6:
             cure = f" (C times the largest squared distance of objects is {self.C * scale:.1g}: scale them, or lower C)"
         return f"residual must be at most {tolerance:.3g}, got {worst:.3g}{cure}"
 
     def _solve_afresh(self, k: int, side: int, p: int, count: int, tolerance: float, weight: float) -> float:
-        """Solve one branch by another way than the path of one coefficient; return its worst violation."""
+        """Solve one branch by other means than the path of one coefficient; return its worst violation."""
         own, of = slice(k, k + 1), side == len(self._values)
         sign = 1 if of else -1
         kernel, positive, total, sizes = self._objects
@@ -271,7 +271,7 @@ class HingeMachine(HingeState):
         return float(worst)
 
     def _straight_ahead(self, k: int, p: int, count: int, sign: int, weight: float) -> Solution:
-        """Return where machine k would be if its first motion went on to the end, one more label supposed at p."""
+        """Return machine k if its first motion continued to the end, with one more label supposed at p."""
         solved, kernel = self._solved, self._objects.kernel
         beta, score, state = (values[k, :count].copy() for values in (solved.beta, solved.score, solved.state))
         m = int(solved.size[k])
@@ -315,7 +315,7 @@ class HingeMachine(HingeState):
         x : (d,) finite numbers, or a sparse row
         y : one of `classes`
         weight : float >= 0, default 1
-            It counts as that many equal examples; none is learned of weight 0.
+            The example counts as that many equal ones; with weight 0 nothing is learned.
         """
         label = code_of(y, self._codes)
         weight = checked_weight(weight)
@@ -345,10 +345,10 @@ class HingeMachine(HingeState):
         self._spans.take(sides, count)
 
     def _commit(self, sides: Integers, p: int, count: int, joining: Floats) -> None:
-        """Let the machines be those of the branches `sides` (c,), -1 as they are; or raise, and change none.
+        """Set the machines to those of the branches `sides` (c,), -1 as they are; or raise, and change none.
 
-        What a branch promises is by scores that were updated for many steps. Where rounding may have added up, or the
-        margin is built anew, they are computed from the kernel before anything is learned.
+        The residual of a branch comes from scores that were updated for many steps. Where rounding may have added up,
+        or the margin is rebuilt, scores are computed from the kernel before anything is learned.
         """
         branches, solved, objects = self._branches, self._solved, self._objects
         scale = self._scale_with(p)
@@ -389,7 +389,7 @@ class HingeMachine(HingeState):
         raise NotConverged(f"{self._missed(most, worst, scale)} at example {self.n}")
 
     def _stand_as(self, k: int, side: int, count: int) -> None:
-        """Let machine k stand as its branch has it, but for the margin."""
+        """Set machine k, except its margin, to its branch."""
         solved, branches = self._solved, self._branches
         solved.beta[k, :count] = branches.beta[side, k, :count]
         solved.score[k, :count] = branches.score[side, k, :count]
@@ -405,7 +405,7 @@ class HingeMachine(HingeState):
         )
 
     def _rebuild_apart(self, k: int, count: int, scale: float, tolerance: float) -> None:
-        """Build machine k's margin from its states; what sets its members apart is a ridge."""
+        """Build machine k's margin from its states; a ridge makes its members independent."""
         members = np.flatnonzero(np.abs(self._solved.state[k, :count]) == 1)
         if members.size:
             ridge = ridge_of(self.C, self._objects.total[k, :count], tolerance)
@@ -420,8 +420,8 @@ class HingeMachine(HingeState):
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machines are then those that have learned all others.
 
-        Each machine follows its exact solution while the example's weight goes to 0 in a straight line. The one
-        that did not depend on the example stays as it is. An object without examples goes too.
+        Each machine follows its exact solution while the example's weight goes linearly to 0. A machine
+        that did not depend on the example stays as it is. An object without examples is removed too.
 
         Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
 
@@ -433,7 +433,7 @@ class HingeMachine(HingeState):
         Raises
         ------
         ValueError, TypeError
-            For another `i`; nothing changes.
+            For any other `i`; nothing changes.
         NotConverged
             When a solution misses the tolerance even after a batch solve; nothing changes.
 
@@ -459,7 +459,7 @@ class HingeMachine(HingeState):
         own, masses = signs != 0, self._masses_at(others)
         sizes = objects.sizes - (self._joining[label] > 0)
         one_class = own & ((sizes[:, 0] == 0) | (sizes[:, 0] == sizes[:, 1]))
-        # Beyond its level an example has no part in the solution; but the bias of an empty margin may hang on it.
+        # Beyond its level an example plays no part in the solution; but an empty margin's bias may depend on it.
         beyond = np.where(signs > 0, ABOVE, BELOW)
         idle = own & ~one_class & (solved.state[:, p] == beyond) & (solved.size > 0)
         positive, total = objects.positive[:, :count].copy(), objects.total[:, :count].copy()
@@ -492,7 +492,7 @@ class HingeMachine(HingeState):
             self._store.clear()
 
     def _take(self, machines: Mapping[int, Solved]) -> None:
-        """Let machines stand as they are in arrays of their own."""
+        """Replace machines by those given in separate arrays."""
         self._make_margin_room(max((int(machine.size[0]) for machine in machines.values()), default=0))
         solved = self._solved
         for k, machine in machines.items():
@@ -507,7 +507,7 @@ class HingeMachine(HingeState):
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machines are then those that learned all examples with these.
 
-        Each machine follows its exact solution while the weights go from old to new in a straight line. That costs a
+        Each machine follows its exact solution while the weights go linearly from old to new. That costs a
         pass over the margin for each event on the way, and some over the kernel.
 
         Parameters

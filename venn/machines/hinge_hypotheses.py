@@ -18,7 +18,7 @@ from venn.prediction import Floats, Integers
 
 
 class Distinct(NamedTuple):
-    """The distinct examples: first those like the first one at each object, then all others."""
+    """The distinct examples: first those equal to the first one at each object, then all others."""
 
     places: Integers  # (objects,) from 0 on
     first: Integers  # (objects,) class of the first example at each
@@ -33,7 +33,7 @@ class Distinct(NamedTuple):
         return self.places.size
 
     def examples(self) -> tuple[Integers, Integers, Integers]:
-        """Return object, class and number of each."""
+        """Return object, class and number of each distinct example."""
         objects, codes, numbers = self.places, self.first, self.equal
         if self.extras:
             others, classes, _ = zip(*self.extras, strict=True)
@@ -42,14 +42,14 @@ class Distinct(NamedTuple):
         return objects, codes, numbers
 
     def entries(self) -> Entries:
-        """Return object, class, and weight with that of the class, of one of each."""
+        """Return object, class and weight (times that of the class) of one of each."""
         objects, codes, _ = self.examples()
         weights = self.first_weight * self.class_weights[self.first]
         further = [weight * self.class_weights[code] for _, code, weight in self.extras]
         return Entries(objects, codes, np.concatenate([weights, further]))
 
     def columns(self, objects: Integers, codes: Integers, weights: Floats) -> Integers:
-        """Return the place among the distinct ones of each of these examples."""
+        """Return the place of each of these examples among the distinct ones."""
         columns = objects.copy()
         if self.extras:
             where = {like: self.places.size + column for column, like in enumerate(self.extras)}
@@ -60,7 +60,7 @@ class Distinct(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The object asked about, and the arrays of the machines that it was put to."""
+    """The object asked about, and the arrays of the machines that answer."""
 
     test: int  # place of the object among the distinct ones
     weight: float  # of the new example, without that of its supposed class
@@ -83,9 +83,9 @@ class Question(NamedTuple):
 class HingeHypotheses(BaseHypotheses):
     """What the machines would look like if the new object had each of the labels.
 
-    Deleted scores are to first order: see `OneVsAllSVM.deleted_bag`. The new example is treated like the others. Its
-    deleted scores may depend on the hypothesis, for its coefficient does; at an object learned before it has a column
-    of its own.
+    Deleted scores are first-order approximations: see `OneVsAllSVM.deleted_bag`. The new example is treated like the
+    others. Its deleted scores may depend on the hypothesis, because its coefficient does; at an object learned before
+    it has its own column.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class HingeHypotheses(BaseHypotheses):
         return scores
 
     def _entries(self) -> tuple[Entries, int]:
-        """Return the distinct examples and the new one, and which that is."""
+        """Return the distinct examples with the new one, and its place."""
         asked, entries = self.asked, self.asked.distinct.entries()
         if asked.distinct.equal[asked.test] == 0:
             return entries, asked.test
@@ -151,7 +151,7 @@ class HingeHypotheses(BaseHypotheses):
         )  # fmt: skip
 
     def measure(self, sides: Integers) -> None:
-        """Measure the spans by the branches `sides`, -1 for none, where no reader has done so."""
+        """Measure the spans by the branches `sides`, -1 for none, unless already done."""
         if self._deleted is None:
             chosen = np.arange(len(self.asked.supposed))[:, None] == sides
             alone = Entries(np.array([self.asked.test]), np.zeros(1, np.int64), np.zeros(1))  # no other is read

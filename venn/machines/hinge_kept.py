@@ -68,13 +68,13 @@ class KeptHinge(KeptMachine):
             "extras": np.array([like[:2] for like in self._extras], np.int64).reshape(-1, 2),
             "extra_weights": np.array([like[2] for like in self._extras], np.float64),
             "extra_numbers": np.array(list(self._extras.values()), np.int64),
-            # Those not kept are computed anew from what a machine has learned, to the last bit.
+            # Spans that are not kept are recomputed, to the last bit, from what a machine has learned.
             "spans": spans.known[:, : self._count] if spans.kept and spans.known.size else None,
         }
         return learned
 
     def restore(self: Any, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it contradicts itself."""
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
         self._spans.kept = held_bool("spans_kept", state["spans_kept"])
         d, m, n = checked_sizes(state, "objects")
@@ -115,7 +115,7 @@ class KeptHinge(KeptMachine):
             self._spans.known[:, :m] = state["spans"]
 
     def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse a state that contradicts itself."""
         self._check_arrays(state, sizes)
         m, n, k, c = (sizes[name] for name in ("m", "n", "k", "c"))
         held_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
@@ -151,7 +151,7 @@ class KeptHinge(KeptMachine):
 
 
 def extras_of(state: dict[str, Any]) -> dict[tuple[int, int, float], int]:
-    """Return the examples that differ from the first at their object, and their numbers."""
+    """Return the examples that differ from the first at their object, with the number of each."""
     pairs, weights = state["extras"].tolist(), state["extra_weights"].tolist()
     return {
         (p, code, weight): number

@@ -1,4 +1,4 @@
-"""What support vector machines of the hinge loss keep: objects, examples, solutions, and room for more of them."""
+"""State of support vector machines of the hinge loss: objects, examples, solutions, in buffers that grow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from venn.machines.store import ObjectStore, Storing, doubled
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
 
-# Columns that a matrix has more than its room, a power of two: else all rows would start at one place of the cache.
+# Extra columns of a matrix beyond its room, a power of two: else all rows would start at one place of the cache.
 OFFSET = 8
 
 
@@ -41,7 +41,7 @@ class HingeState(KeptHinge, Storing):
         self.threads = integer("threads", threads, 1)
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        #: (machines, c) whether examples of a class are positive, negative or no examples of a machine
+        #: (machines, c) whether examples of a class are positive, negative or unused for a machine
         self.signs = self._signs_of(len(self.classes))
         self.n = 0
         c, k = len(self.classes), len(self.signs)
@@ -76,7 +76,7 @@ class HingeState(KeptHinge, Storing):
         self._values, self._group = np.unique(class_weights, return_inverse=True)
         self._side = np.where(self.signs > 0, len(self._values), np.where(self.signs < 0, self._group, -1))
         sides, k = len(self._values) + 1, len(self.signs)
-        # An example of weight 1, with that of its class: in each branch, 0 where there is none, and as it joins.
+        # Weight of an example, times that of its class: in each branch (0 where there is none), and as it joins.
         self._unit = np.zeros((sides, k))
         machine, code = (self._side >= 0).nonzero()
         self._unit[self._side[machine, code], machine] = class_weights[code]
@@ -158,14 +158,14 @@ class HingeState(KeptHinge, Storing):
         self._set_scratch()
 
     def _distinct(self, count: int) -> Distinct:
-        """Return the distinct examples at the first `count` objects; none yet at one asked about."""
+        """Return the distinct examples at the first `count` objects; the object asked about may have none yet."""
         return Distinct(
             self._scratch.order[:count], self._first[:count], self._first_weight[:count], self._equal[:count],
             self._extras, self.class_weights,
         )  # fmt: skip
 
     def _scale_with(self, p: int) -> float:
-        """Return the scale with object p beside the others."""
+        """Return the scale if object p is added to the others."""
         kernel = self._objects.kernel
         itself = float(kernel[p, p])
         return max(self._scale, itself, float(kernel[0, 0] + itself - 2.0 * kernel[p, 0]), 1e-300)
@@ -187,9 +187,9 @@ class HingeState(KeptHinge, Storing):
             self._extras[like] = self._extras.get(like, 0) + 1
 
     def _masses_at(self, examples: Integers) -> Floats:
-        """Return the (machines, 2) masses, of the positive ones and of all, that these examples of one object bring.
+        """Return the (machines, 2) masses of these examples of one object: of the positive ones, and of all.
 
-        Summed in order of arrival: so they are, to the last bit, as if no others had ever come.
+        They are summed in order of arrival: so every bit is as if no other examples had ever come.
         """
         masses = np.zeros((examples.size + 1, len(self.signs), 2))
         masses[1:] = self._joining[self._history[1, examples]] * self._weights[examples, None, None]
@@ -197,7 +197,7 @@ class HingeState(KeptHinge, Storing):
         return summed
 
     def _strike(self, i: int, p: int, others: Integers) -> None:
-        """Take the i-th example out of the books; the `others` are those at its object p, in order of arrival."""
+        """Remove the i-th example from the records; `others` are those at its object p, in order of arrival."""
         codes, weights = self._history[1, : self.n].tolist(), self._weights[: self.n].tolist()
         self._counts[codes[i], p] -= 1
         self._equal[p] = 0

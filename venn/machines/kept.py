@@ -1,7 +1,7 @@
-"""What is kept of machines, and what must hold of it before compiled code, which checks nothing, sees it.
+"""What is saved of machines, and the checks on it before compiled code, which checks nothing, reads it.
 
-A machine is made anew by its constructor, makes room as it would have by itself, and has its numbers put there. What
-follows from those to the last bit is not kept, nor is room to spare.
+A machine is made anew by its constructor, makes room as usual, and takes over the saved numbers. What follows from
+those to the last bit is not saved, nor is spare room.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def checked_sizes(state: dict[str, Any], count: str) -> tuple[int, int, int]:
 
 
 def distinct_columns(columns: Any) -> list[bytes]:
-    """Return the content of each column as `clean_object` would know it, or say what it would not let through."""
+    """Return the content of each column as `clean_object` gives it, or say what `clean_object` would refuse."""
     if np.signbit(columns[columns == 0]).any():
         raise ValueError("objects must hold 0.0 where they are zero, got -0.0")
     return [column.tobytes() for column in np.ascontiguousarray(columns.T)]

@@ -32,12 +32,12 @@ from venn.saved import saved
 
 
 class Kernel(Protocol):
-    """What a machine asks of a kernel: symmetric, positive semidefinite, deterministic.
+    """What a machine needs from a kernel: it is symmetric, positive semidefinite and deterministic.
 
     For sparse objects there is also `sparse_row(rows, n, x, work, out)`, which sets `out[:n]` to the kernel of the
-    sparse object `x`, rows of one, with the first n of the sparse `rows`; `work` (d,) holds zeros, before and after.
+    sparse object `x`, a single row, with the first n of the sparse `rows`; `work` (d,) holds zeros, before and after.
 
-    A kernel may know proximities too, `proximity_row` and `sparse_proximity_row` with the same arguments:
+    A kernel may also compute proximities, `proximity_row` and `sparse_proximity_row` with the same arguments:
     K(x, z) - K(x, x) / 2 - K(z, z) / 2, which is minus half the squared distance of the two objects' features.
     They are computed without cancellation, so that far from the origin, or where a kernel is flat, no digit is lost.
     """
@@ -57,8 +57,8 @@ def checked_kernel(kernel: Any) -> Kernel:
 class Proximities:
     """The kernel of a machine with a bias, whose coefficients sum to 0: it depends on distances alone.
 
-    With K(x, z) - K(x, x) / 2 - K(z, z) / 2 in the place of K(x, z) only the bias is another. A kernel that does not
-    know its proximities is taken as it is.
+    With K(x, z) - K(x, x) / 2 - K(z, z) / 2 in place of K(x, z) only the bias changes. A kernel that does not compute
+    proximities is used as it is.
     """
 
     def __init__(self, kernel: Any) -> None:
@@ -71,7 +71,7 @@ class Proximities:
 
 
 def proximities(kernel: Any) -> Any:
-    """Return what computes the proximities of a kernel that knows them, else the kernel."""
+    """Return what computes the proximities of a kernel where it can, else the kernel."""
     knows = hasattr(kernel, "proximity_row") and hasattr(kernel, "sparse_proximity_row")
     return Proximities(kernel) if knows else kernel
 

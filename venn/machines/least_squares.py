@@ -18,7 +18,7 @@ from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import held_finite, held_float, held_int, saved
 
-SMALLEST = 1e-300  # C weight of an example: its inverse stands in the equations
+SMALLEST = 1e-300  # least C weight of an example: the equations contain its inverse
 
 
 @saved
@@ -31,14 +31,14 @@ class LeastSquaresSVM(KeptMachine, Storing):
     the machine *without* it follows in closed form. A step costs n^2
     multiplications in one pass over the n^2 / 2 numbers of the factor, and O(n c); nothing of order n^2 is written.
 
-    An example can be forgotten, any one: `unlearn_one` turns the factor in place, by plane rotations in
+    Any example can be forgotten: `unlearn_one` turns the factor in place, by plane rotations in
     one pass over its numbers, and costs about as much as a step.
 
-    Deleted scores are exact. That of a new object is its score by the machines without it, the same under
+    Deleted scores are exact. That of a new object is its score by the machines without it. It is the same under
     every hypothesis about its label.
 
     Memory: 4 n^2 bytes for n examples and little more. When room doubles, the old factor stands beside the
-    new one for a moment; a new factorisation, made when a check fails, takes 12 n^2 bytes more for a moment. What is
+    new one for a moment; a new factorisation, made when a check fails, takes 12 n^2 bytes more for a moment. Memory
     never touched is never resident.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
@@ -73,9 +73,9 @@ class LeastSquaresSVM(KeptMachine, Storing):
 
     Notes
     -----
-    Every question checks the equation of the new example, and for one old example, in turn, its equations and its
-    entry of the inverse's diagonal, and so does every unlearning; at 64 examples, and whenever they have doubled, all
-    are checked. On failure everything is computed afresh.
+    Every question and every unlearning checks the equation of the new example; and for one old example, in turn, its
+    equations and its entry of the inverse's diagonal. At 64 examples, and whenever they have doubled, all are checked.
+    On failure everything is computed afresh.
     The tolerance is a tenth of the grid on which taxonomies compare scores.
 
     References
@@ -167,14 +167,14 @@ class LeastSquaresSVM(KeptMachine, Storing):
     def hypotheses(self, x: Any, weight: float = 1.0) -> LeastSquaresHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
-        Solved once and remembered until a label is learned or another object asked about; asking
-        leaves no trace that a later answer could depend on.
+        Solved once and remembered until a label is learned or another object asked about; asking changes no later
+        answer.
 
         Parameters
         ----------
         x : (d,) finite numbers, or a sparse row
         weight : float > 0, default 1
-            Of the new example; that of its supposed class multiplies it.
+            Of the new example; it is multiplied by that of its supposed class.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The packed factor and what follows from it but for the last bits."""
+        """The packed factor, and what follows from it up to the last bits."""
         return self._kept_arrays(self._lengths(self.n, len(self.classes))) | {
             "_columns": self._store.held(self.n) if self.n else NONE,
             "n": self.n,
@@ -230,7 +230,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it contradicts itself."""
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
         n = held_int("n", state["n"])
         d, _, _ = checked_sizes(state, "n")
@@ -250,14 +250,14 @@ class LeastSquaresSVM(KeptMachine, Storing):
         solution.total, system.before = total, changed_by_last(state["before"], n - 1, len(self.classes))
 
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
-        """Learn one example: the answer already solved, with its label, becomes the machine.
+        """Learn one example: the solution found for its label becomes the machine.
 
         Parameters
         ----------
         x : (d,) finite numbers, or a sparse row
         y : one of `classes`
         weight : float >= 0, default 1
-            It counts as that many equal examples; none is learned of weight 0.
+            The example counts as that many equal ones; with weight 0 nothing is learned.
         """
         label = code_of(y, self._codes)
         weight = checked_weight(weight)
@@ -278,7 +278,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
         """Forget one example: the machine is then the one that has learned the others.
 
         By plane rotations of the factor's rows, in place and stable; the last example's row is simply dropped.
-        Forgetting what was learned last, at once and not in a copy, brings back every bit. Predictors that number
+        Forgetting the last learned example at once, and not in a copy, restores every bit. Predictors that number
         their steps need a `SlidingWindow`, which counts what it forgets.
 
         Parameters
@@ -289,7 +289,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
         Raises
         ------
         TypeError, ValueError
-            For an `i` that is not that.
+            For any other `i`.
         NotConverged
             When an equation misses the tolerance of 1e-7; then nothing is forgotten.
 
@@ -344,7 +344,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
         """
         weights = checked_class_weights(class_weights, self.classes)
         n = self.n
-        # From the weights, not from the old ridge: nothing adds up over many changes.
+        # Computed from the weights, not from the old ridge: no rounding adds up over many changes.
         self._system.set_ridge(1 / (self.C * self._weights[:n] * weights[self._labels[:n]]))
         self.forget()
         self.class_weights = weights
@@ -353,7 +353,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
 
 
 def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
-    """Return what the last example learned has changed: forgetting it brings that back."""
+    """Return what the last learned example has changed: forgetting that example restores it."""
     if before is None:
         return None
     if n < 0 or not isinstance(before, list) or len(before) != 5:

@@ -13,9 +13,9 @@ from venn.prediction import Floats, Integers
 
 
 class Supposed(NamedTuple):
-    """What the answer about an object is read from; the new example stands last."""
+    """The data of an answer about an object; the new example comes last."""
 
-    group: Integers  # (c,) of equal weight, to which each class belongs
+    group: Integers  # (c,) group of classes of equal weight to which each class belongs
     labels: Integers  # (n + 1,) class codes, in order of arrival
     columns: Floats  # (d, n + 1) objects, empty where they are sparse
     system: RidgeSystem

@@ -20,7 +20,7 @@ from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
-SMALLEST = 1e-12  # C weight of an example: by less, Newton's matrices become singular
+SMALLEST = 1e-12  # least C weight of an example: below it, Newton's matrices become singular
 
 
 @saved
@@ -28,22 +28,22 @@ class KernelLogisticRegression(LogisticState):
     """One-against-all kernel logistic regression, exact online.
 
     Machine k minimises 1/2 |w|^2 + C sum_i ln(1 + exp(-t_i f_k(x_i))), t_i = +1 for class k and -1 for the others,
-    with f_k(x) = <w, phi(x)> + b. So 1 / (1 + exp(-f_k(x))) is its probability of class k. Each step solves, for every
-    machine, the two problems with the new object as positive and as negative, from the last solution; the branch
-    of the revealed label is kept.
+    with f_k(x) = <w, phi(x)> + b. So 1 / (1 + exp(-f_k(x))) is its probability of class k. Each step starts from the
+    last solution. For every machine it solves two problems, with the new object as positive and as negative, and keeps
+    the branch of the revealed label.
 
-    A machine whose examples are all of one sign, as that of a class without examples, would have an infinite bias. It
-    has the same score everywhere, the log odds ln((P + e) / (N + e)), where P is the weight of the examples of the
-    class and N that of the others, one of which is 0. There e = 1/2 / (1 + C max K(x, x)): low enough that a class that
-    has not come does not look likelier than, far from its example, one that came once. Equal objects share one
+    A machine whose examples all have one sign, like that of a class without examples, would have an infinite bias. It
+    gives every object the same score, the log odds ln((P + e) / (N + e)), where P is the weight of the examples of the
+    class and N that of the others; one of them is 0. There e = 1/2 / (1 + C max K(x, x)). This is low enough: far from
+    its example, a class that came once still looks likelier than a class that never came. Equal objects share one
     coefficient, so that equal examples have equal scores.
 
-    A step solves by Newton's method. Its matrix changes with all weights p (1 - p), so that no factor of it can be
+    A step solves by Newton's method. Its matrix changes with all weights p (1 - p), so no factor of it can be
     kept. What is kept, for each machine, is the inverse with the weights rounded to powers of sqrt 2: it changes by few
     ranks a step, and conjugate gradients preconditioned by it need few passes. A step costs O(c n^2).
 
     Memory: 4 (c + 1) n^2 bytes for n distinct objects and little more. When room doubles, the old buffers stand beside
-    the new ones for a moment; what is never touched is never resident.
+    the new ones for a moment; memory never touched is never resident.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
     converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.
@@ -58,11 +58,11 @@ class KernelLogisticRegression(LogisticState):
         Declared up front; ties between classes go to the first.
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
-        on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
-        weights, and a step solves that many problems more.
+        on its coefficient is C w. With more than two classes of different weights, "not of class k" has several
+        weights, and a step solves a problem for each.
     threads : int >= 1, default 1
-        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
-        goes on with the number that it began with.
+        Number of machines solved in parallel. It changes no bit of any result; yet a run with a journal goes on with
+        the number that it began with.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class KernelLogisticRegression(LogisticState):
     (5, 2)
     """
 
-    #: Deleted scores are one Newton step: see `deleted_bag`.
+    #: Deleted scores are computed by one Newton step: see `deleted_bag`.
     deletes_exactly = False
 
     def fresh(self) -> KernelLogisticRegression:
@@ -134,14 +134,14 @@ class KernelLogisticRegression(LogisticState):
 
     @property
     def deleted_bag(self) -> Bag:
-        """Score of each example by the machines without it, to one Newton step, by distinct example.
+        """Score of each example by the machines without it, approximated by one Newton step, by distinct example.
 
-        Without the example, the others' coefficients are taken to move as the weights p (1 - p) have it, each rounded
-        to the nearest power of sqrt 2: f_i moves by -v a, where a is the multiplier of the example and v the variance
-        that the others leave to f_i in the Gaussian approximation. That is a function of the bag and the example that
-        treats all alike, and so makes valid taxonomies; it is not the score of a machine solved without the example.
-        Of a machine, the only example of its sign has the constant score of the others, which are all of one. One class
-        in all keeps its scores.
+        Without the example, the others' coefficients move according to the weights p (1 - p), each rounded to the
+        nearest power of sqrt 2: f_i moves by -v a, where a is the multiplier of the example and v the variance that the
+        others leave to f_i in the Gaussian approximation. This function of the bag and the example treats all examples
+        alike, and so makes valid taxonomies; it is not the score of a machine solved without the example. The only
+        example of its sign in a machine has the constant score of the others, which all have the other sign. If there
+        is only one class, its examples keep their scores.
 
         References
         ----------
@@ -192,14 +192,14 @@ class KernelLogisticRegression(LogisticState):
     def hypotheses(self, x: Any, weight: float = 1.0) -> LogisticHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
-        Solved once and remembered until a label is learned or another object asked about; asking
-        leaves no trace that a later answer could depend on.
+        Solved once and remembered until a label is learned or another object asked about; asking changes no later
+        answer.
 
         Parameters
         ----------
         x : (d,) finite numbers, or a sparse row
         weight : float > 0, default 1
-            Of the new example; that of its supposed class multiplies it.
+            Of the new example; it is multiplied by that of its supposed class.
 
         Returns
         -------
@@ -288,7 +288,7 @@ class KernelLogisticRegression(LogisticState):
         x : (d,) finite numbers, or a sparse row
         y : one of `classes`
         weight : float >= 0, default 1
-            It counts as that many equal examples; none is learned of weight 0.
+            The example counts as that many equal ones; with weight 0 nothing is learned.
         """
         label = code_of(y, self._codes)
         weight = checked_weight(weight)
@@ -328,7 +328,7 @@ class KernelLogisticRegression(LogisticState):
     def unlearn_one(self, i: int = 0) -> None:
         """Forget one example: the machines are then those that have learned all others.
 
-        Each machine is solved from its solution so far, by Newton's method. An object without examples goes, and out of
+        Newton's method solves each machine from its current solution. An object without examples is removed, also from
         the inverses: O(c n^2), with a copy of the kernel and the inverses for a moment.
 
         Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
@@ -341,7 +341,7 @@ class KernelLogisticRegression(LogisticState):
         Raises
         ------
         ValueError, TypeError
-            For another `i`; nothing changes.
+            For any other `i`; nothing changes.
         NotConverged
             When a residual is above 1e-9 after a batch solve too; nothing changes.
 
@@ -362,7 +362,7 @@ class KernelLogisticRegression(LogisticState):
         sizes[label] -= 1
         examples = np.delete(self._history[: self.n], i)
         there = examples[self._places[0, examples] == p]
-        # Summed in order of arrival: so they are, to the last bit, as if the example had never come.
+        # They are summed in order of arrival: so every bit is as if the example had never come.
         summed = self._masses_of_places()[there].cumsum()
         own = self._masses_of_places()[there[self._places[1, there] == label]].cumsum()
         masses, total = self._masses[:, :m].copy(), self._total[:m].copy()
@@ -372,7 +372,7 @@ class KernelLogisticRegression(LogisticState):
         if goes:
             column = np.empty((1, m))
             packed.columns_of(kernel, m, np.array([p]), column)
-            # Scores are those of the other coefficients. The solver mends the sum of these.
+            # Scores are those of the other coefficients. The solver corrects the sum of these.
             score = without(score - beta[:, p, None] * column[0], p)
             beta, masses, total = without(beta, p), without(masses, p), without(total, p)
             kernel = kernel[: m * (m + 1) // 2].copy()
@@ -420,7 +420,7 @@ class KernelLogisticRegression(LogisticState):
         n: int,
         scale: float,
     ) -> tuple[Both, Change, Standing]:
-        """Solve a machine for other masses, of n examples, `size` of the class, from a start and an inverse.
+        """Solve a machine for other masses of n examples, `size` of them in the class, from a start and an inverse.
 
         `scale` is the largest K(x, x).
         """
@@ -442,8 +442,8 @@ class KernelLogisticRegression(LogisticState):
     def reweigh(self, class_weights: Sequence[float] | Floats | None) -> None:
         """Give the classes other weights: the machine is then the one that learned all examples with these.
 
-        Each machine is solved from its solution so far, by Newton's method. Its inverse is made anew: O(c n^3), and the
-        old inverses stand beside the new ones for a moment.
+        Newton's method solves each machine from its current solution. Its inverse is made anew: O(c n^3), and the old
+        inverses stay beside the new ones for a moment.
 
         Parameters
         ----------
@@ -488,7 +488,7 @@ class KernelLogisticRegression(LogisticState):
         self._arrange(class_weights)
 
     def _resolve(self, k: int, masses: Floats, G: Floats) -> tuple[Both, Change]:
-        """Solve machine k for other (c, m) masses from where it stands; set its inverse G."""
+        """Solve machine k for other (c, m) masses from its current solution; set its inverse G."""
         m, size, total = self._count, int(self._sizes[k]), masses.sum(axis=0)
         both = self._both(k, masses[k], total, self.n)
         alone = size in (0, self.n)

@@ -1,4 +1,4 @@
-"""Kernel logistic regression of one machine from nothing: Newton's method on the primal."""
+"""Kernel logistic regression of one machine from scratch: Newton's method on the primal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LogisticProblem(NamedTuple):
     C: float
 
     def pull(self, score: Floats) -> Floats:
-        """Return (m,) coefficients that the scores call for, C (P - n p): at the optimum they are the coefficients."""
+        """Return the (m,) coefficients C (P - n p) implied by the scores: equal to them at the optimum."""
         wanted: Floats = self.C * (self.positive * expit(-score) - (self.total - self.positive) * expit(score))
         return wanted
 
@@ -42,7 +42,7 @@ class LogisticFit(NamedTuple):
 
 
 def fitted(problem: LogisticProblem, beta: Floats, score: Floats) -> LogisticFit:
-    """Return the fit of the coefficients, its bias that of the scores."""
+    """Return the fit with these coefficients and with the bias of the scores."""
     outputs = problem.kernel @ beta
     bias = float((score - outputs).mean())
     score = outputs + bias
@@ -51,13 +51,13 @@ def fitted(problem: LogisticProblem, beta: Floats, score: Floats) -> LogisticFit
 
 
 def newton(problem: LogisticProblem, tolerance: float = 1e-12) -> LogisticFit:
-    """Solve by damped Newton steps on the primal, each a Cholesky factor of I + W^1/2 K W^1/2.
+    """Solve by damped Newton steps on the primal, each with a Cholesky factor of I + W^1/2 K W^1/2.
 
     Parameters
     ----------
     problem : LogisticProblem
     tolerance : float
-        Residual at which to stop; rounding may allow no less than the residual that is returned.
+        Residual at which to stop; the returned one may be larger where rounding allows no less.
 
     Returns
     -------
@@ -102,12 +102,12 @@ def newton(problem: LogisticProblem, tolerance: float = 1e-12) -> LogisticFit:
         shift = (both[:, 0].sum() + beta.sum()) / both[:, 1].sum()
         delta = both[:, 0] - shift * both[:, 1]
         motion = (r - delta) / W
-        # So short a step cannot be too long; coefficients that no score hangs on may yet move.
+        # A step this short cannot be too long; coefficients that affect no score may still move.
         short = best.residual < 1e-6 or np.abs(motion).max() < 1e-6
         share = 1.0
         while share > 1e-10:
             ahead = problem.pull(score + share * motion) - beta - share * delta
-            # The objective is convex: where its slope has not turned steeply up the step is not too long.
+            # The objective is convex: the step is not too long unless the slope has turned steeply upwards.
             if short or ahead @ motion >= -0.5 * (r @ motion):
                 break
             share *= 0.5

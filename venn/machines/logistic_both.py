@@ -15,8 +15,8 @@ from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
 TOLERANCE = 1e-9  # largest error of a probability
-AGAIN = 1e-11  # above it another round is made from scores computed afresh
-CLOSE = 1e-9  # below it a step that gains nothing was the last that could
+AGAIN = 1e-11  # above it another round starts from scores computed afresh
+CLOSE = 1e-9  # below it, a step without gain ends the search
 
 
 class Scratch(NamedTuple):
@@ -27,17 +27,17 @@ class Scratch(NamedTuple):
 
 
 def error(beta: Floats, score: Floats, positive: Floats, total: Floats, C: float, worth: float) -> float:
-    """Return the largest error of a probability, or of the sum of the coefficients in units of C times `worth`."""
+    """Return the largest error of a probability, or of the coefficients' sum in units of C times `worth`."""
     r, W = np.empty((2, beta.size))
     worst: float = compiled.errors(beta, score, positive, total, C, beta.size, r, W)
     return max(worst, float(abs(beta.sum())) / (C * worth))
 
 
 def worths(positive: Floats, mass: Floats, n: int) -> Floats:
-    """Return (2,) the mean mass of an example, or that of all of one sign where it is less.
+    """Return (2,) the mean mass of an example, or the total mass of one sign where that is less.
 
-    `mass` (2,) is that of n examples, `positive` (2, m) by object that of those of the class. An error of the sum of
-    the coefficients moves the bias; where the examples of a sign weigh little it matters more.
+    `mass` (2,) is that of n examples, `positive` (2, m) that of the examples of the class, by object. An error of the
+    coefficients' sum moves the bias; this matters more where the examples of a sign have little weight.
     """
     of_class = positive.sum(axis=1)
     worth: Floats = np.minimum(mass / n, np.minimum(of_class, mass - of_class))
@@ -54,17 +54,17 @@ class Both:
     total: Floats  #: (2, m) masses
     todo: Any  #: (2,) bool, whether there is such a problem
     beta: Floats  #: (2, m)
-    score: Floats  #: (2, m) each less the kernel times beta is constant
+    score: Floats  #: (2, m) each minus the kernel times beta is constant
     bias: Floats  #: (2,)
 
     def make_constant(self, s: int, scale: float) -> None:
-        """Set the solution of a side that is none to do, for its examples are all of one sign."""
+        """Set the solution of a side with nothing to solve, because its examples all have one sign."""
         positive = self.positive[s].sum()
         self.beta[s] = 0.0
         self.score[s] = self.bias[s] = constant_score(positive, self.total[s].sum() - positive, self.C * scale)
 
     def solve(self, kernel: Floats, scale: float, bordered: compiled.Bordered, V: Floats, room: Scratch) -> None:
-        """Solve those that are to do.
+        """Solve the problems marked in `todo`.
 
         `kernel` is packed, `scale` its largest K(x, x), `bordered` the inverse for the rounded weights V.
         """
@@ -77,7 +77,7 @@ class Both:
                 "weights of examples of a class and of all others must be of comparable sums, got one that rounding "
                 "loses in the other"
             )
-        # Scores hang on probabilities the more the less all examples of a sign weigh: errors are to be so much less.
+        # The less the examples of a sign weigh, the more scores depend on probabilities: errors must be smaller.
         share = float((worth[self.todo] / mean).min())
         todo = self.todo.copy()
         for _ in range(4):
@@ -109,7 +109,7 @@ class Both:
         return worst
 
     def _solve_afresh(self, kernel: Floats, s: int) -> None:
-        """Solve one problem from nothing."""
+        """Solve one problem from scratch."""
         full = packed.unpack(kernel, self.total.shape[1])
         fit = newton(LogisticProblem(full, self.positive[s], self.total[s], self.C))
         self.beta[s], self.score[s], self.bias[s] = fit.beta, fit.score, fit.bias

@@ -16,7 +16,7 @@ from venn.prediction import Floats, Integers
 
 
 class Question(NamedTuple):
-    """The object asked about, and the arrays of the machines that it was put to."""
+    """The object asked about, and the arrays of the machines that answer."""
 
     test: int  # place of the object among the distinct ones
     m: int  # distinct objects, without this one where it is new
@@ -26,7 +26,7 @@ class Question(NamedTuple):
     scale: float  # largest K(x, x)
     threads: int
     class_weights: Floats
-    group: Integers  # (c,) of equal weight, to which each class belongs
+    group: Integers  # (c,) group of classes of equal weight to which each class belongs
     side: Integers  # (machines, c) what each machine supposes under each hypothesis
     unit: Floats  # (sides, machines) weight of a new example by its class
     history: Integers  # (n,) place of each example among the distinct ones
@@ -50,7 +50,7 @@ class Question(NamedTuple):
         return self.kernel[start : start + self.test + 1]
 
     def total_with(self, k: int, side: int) -> Floats:
-        """Return the weights of the examples at each object, the new one among them."""
+        """Return the weights of the examples at each object, including the new one."""
         total = self.total.copy()
         total[self.test] += self.weight * self.unit[side, k]
         return total
@@ -71,8 +71,8 @@ class LogisticHypotheses(BaseHypotheses):
     """What the machines would look like if the new object had each of the labels.
 
     There is one table of scores for all hypotheses unless classes differ in weight: then one for each weight. Deleted
-    scores are to one Newton step: see `KernelLogisticRegression.deleted_bag`. The new example is treated like the
-    others; its deleted scores may depend on the hypothesis.
+    scores are computed by one Newton step: see `KernelLogisticRegression.deleted_bag`. The new example is treated like
+    the others; its deleted scores may depend on the hypothesis.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class LogisticHypotheses(BaseHypotheses):
         return self._tables[deleted]
 
     def _delete(self, columns: Integers) -> Floats:
-        """Return the (sides, c, entries) deleted scores under all suppositions; 0 where a machine has no such one."""
+        """Return the (sides, c, entries) deleted scores under all suppositions; 0 where there is no such one."""
         asked = self.asked
         sides, c, _ = asked.scores.shape
         scores = np.zeros((sides, c, columns.size))
@@ -132,7 +132,7 @@ class LogisticHypotheses(BaseHypotheses):
         return scores
 
     def duals(self, j: int) -> Floats:
-        """Return (n + 1, c) signed coefficients C weight ((t + 1) / 2 - p) under hypothesis j; 0 for one class in all.
+        """Return (n + 1, c) signed coefficients C weight ((t + 1) / 2 - p) under hypothesis j; 0 if there is one class.
 
         The weight is that of the example times that of its class.
         """

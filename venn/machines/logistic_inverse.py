@@ -1,4 +1,4 @@
-"""The inverse that a logistic machine keeps, as a bag changes it; and what it says of a bag without an example.
+"""The inverse that a logistic machine keeps: how a changing bag updates it, and the deleted scores it gives.
 
 It is G = (K + 1 / V)^-1 with rounded weights V, packed: see `venn._compiled.logistic` and `packed`.
 """
@@ -32,16 +32,16 @@ def levels_of(score: Floats) -> Integers:
 
 
 def constant_score(positive: Any, negative: Any, bend: float) -> Any:
-    """Return the score that a machine gives everything whose examples are all of one sign: its bias would be infinite.
+    """Return the score for every object when all examples have one sign: the bias would be infinite.
 
     It is ln((positive + e) / (negative + e)) with e = 1/2 / (1 + bend), from the masses of the examples of both signs,
-    one of which is 0; 0 of no examples. `bend` is C times the largest K(x, x): as far as its own coefficient can move
-    the score of an example of mass 1.
+    one of which is 0; it is 0 without examples. `bend` is C times the largest K(x, x): how far the own coefficient of
+    an example of mass 1 can move its score.
 
-    Without the bend it is the add-half estimate of the class's share, and with next to none that is low enough: the
-    first example of the class among n others leaves these scores of about ln(1 / n), so that none was less likely than
-    one. But an example that its own coefficient explains needs no bias. Far away from it scores are then about
-    ln(1 / (bend n)), and the add-half estimate would lie above: a class would look likelier before it has come.
+    Without the bend it is the add-half estimate of the class's share. For a bend near 0 that is low enough: after the
+    first example of the class among n others, scores are about ln(1 / n), so the class looks likelier than before. But
+    an example that its own coefficient explains needs no bias. Far away from it scores are then about ln(1 / (bend n)),
+    and the add-half estimate would be above: a class would look likelier before it came once.
 
     References
     ----------
@@ -74,7 +74,7 @@ def without(values: Floats, p: int) -> Floats:
 
 
 class Change(NamedTuple):
-    """How an inverse changes: to G - left' right, and the row of a new object; or it is made anew, `full`."""
+    """How an inverse changes: to G - left' right with a row for a new object, or made anew (`full`)."""
 
     levels: Integers  # of the weights
     weights: Floats
@@ -97,13 +97,13 @@ class Change(NamedTuple):
 
 
 def made_anew(kernel: Floats, levels: Integers, weights: Floats) -> Change:
-    """Return the change to the inverse of these weights, whatever stood there."""
+    """Return the change to the inverse for these weights, whatever the inverse was before."""
     full = dense_inverse(kernel, weights)
     return Change(levels, weights, full.sum(axis=1), full.diagonal(), full=full)
 
 
 class Standing(NamedTuple):
-    """The inverse as it stands."""
+    """The current inverse."""
 
     kernel: Floats  # packed
     G: Floats  # packed
@@ -124,7 +124,7 @@ class Standing(NamedTuple):
         return float(np.abs(out).max())
 
     def without(self, p: int, kernel: Floats) -> Standing:
-        """Return that of the bag without object p, whose place the last one takes; `kernel` is that of the others."""
+        """Return the inverse without object p, whose place the last one takes; `kernel` is that of the others."""
         m = len(self.sums)
         column, G = np.empty((1, m)), self.G[: m * (m + 1) // 2].copy()
         columns_of(G, m, np.array([p]), column)
@@ -135,10 +135,10 @@ class Standing(NamedTuple):
         return Standing(kernel, G[: (m - 1) * m // 2], without(diagonal, p), without(sums, p), without(self.weights, p))
 
     def changed(self, levels: Integers, weights: Floats, joined: Floats, row: Floats | None) -> Change:
-        """Return how it changes to that of the weights, one more where an object joins; by few ranks, or made anew.
+        """Return the change of the inverse for other weights, one more if an object joins; few ranks, or made anew.
 
-        `row` is the kernel of that object with all and itself, `joined` G times it, without the last entry; a row
-        of None says that no object joins.
+        `row` is the kernel of that object with all and itself, or None if no object joins; `joined` is G times `row`
+        without its last entry.
         """
         m = len(self.sums)
         chosen = np.flatnonzero(weights[:m] != self.weights)
@@ -168,7 +168,7 @@ class Standing(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """One machine over distinct objects, from which examples are taken away."""
+    """One machine over distinct objects, from which examples are removed."""
 
     score: Floats  # (m,)
     total: Floats  # (m,) masses of the examples
@@ -184,16 +184,16 @@ class Deletion(NamedTuple):
         score = self.score[objects]
         if self.size in (0, self.n):
             return score
-        # Where the others hold the bias by next to nothing the difference is rounding: the floor bounds the move.
+        # Where the others hardly determine the bias the difference is rounding: the floor bounds the move.
         H = np.maximum(self.diagonal - self.sums**2 / self.sums.sum(), 1e-6 * self.diagonal)
         V = self.total * self.weight
-        # What other objects hold f_i with: one over its variance; a mass that rounding loses holds nothing.
+        # Precision of f_i from other objects, one over its variance; a mass lost in rounding adds none.
         hold = np.divide(H * V, np.maximum(V - H, 1e-15 * V), out=np.zeros_like(V), where=V > 0)
         others = np.maximum(self.total[objects] - mass, 0.0) * self.weight[objects]  # examples at the same one
         pull = C * mass * np.where(positive, expit(-score), -expit(score))
         held = hold[objects] + others
         found: Floats = score - np.divide(pull, held, out=np.zeros_like(pull), where=held > 0)
-        # Without the only example of its sign the others are all of one.
+        # Without the only example of its sign the others all have one sign.
         rest = np.maximum(self.total.sum() - mass, 0.0)
         if self.size == 1:
             found[positive] = constant_score(0.0, rest[positive], C * self.scale)

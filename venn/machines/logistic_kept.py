@@ -49,7 +49,7 @@ class KeptLogistic(KeptMachine):
         return learned
 
     def restore(self: Any, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it contradicts itself."""
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
         d, m, n = checked_sizes(state, "objects")
         self._changes = held_int("changes", state["changes"])

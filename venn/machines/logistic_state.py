@@ -1,4 +1,4 @@
-"""What kernel logistic machines keep: objects, examples, solutions and inverses, and room for more of them."""
+"""State of kernel logistic machines: objects, examples, solutions and inverses, in buffers that grow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LogisticState(KeptLogistic, Storing):
         self.n = 0
         c = len(self.classes)
         self._store = ObjectStore(self.kernel)
-        self._where: dict[bytes, int] = {}  # object of each content
+        self._where: dict[bytes, int] = {}  # place of each object, by content
         self._examples: dict[tuple[int, int, float], int] = {}  # place of each distinct example: object, class, weight
         self._places = np.zeros((3, 0), np.int64)  # object, class and number of each distinct example
         self._weight = np.zeros(0)  # of each distinct example, without that of its class
@@ -62,13 +62,13 @@ class LogisticState(KeptLogistic, Storing):
         self._bias = np.zeros(c)
         self._levels = np.zeros((c, 0), np.int64)
         self._inverse = np.zeros((c, 0))  # packed
-        self._sums, self._diagonals = np.zeros((2, c, 0))  # of the inverses: rows added, and diagonals
+        self._sums, self._diagonals = np.zeros((2, c, 0))  # of the inverses: sums of rows, and diagonals
         self._arrange(checked_class_weights(class_weights, self.classes))
 
     def _arrange(self, class_weights: Floats) -> None:
-        """Take the weights of the classes, and say what may be supposed about a new object.
+        """Set the weights of the classes, and list what may be supposed about a new object.
 
-        The last side is that it is of class k; before it, that it is not, for each weight that it then may have.
+        The last side: the object is of class k. The sides before: it is not, one for each weight it may have.
         """
         c = len(self.classes)
         self.class_weights = class_weights
@@ -108,7 +108,7 @@ class LogisticState(KeptLogistic, Storing):
         return self._kernel[start : start + p + 1]
 
     def _both(self, k: int, masses: Floats, total: Floats, n: int) -> Both:
-        """Return two problems of machine k, with these masses of n examples; both as it stands and none to do."""
+        """Return two problems of machine k, for these masses of n examples; both set to its current solution."""
         count = total.size
         two = np.empty((4, 2, count))
         two[:] = np.stack([masses, total, self._beta[k, :count], self._score[k, :count]])[:, None]
@@ -133,11 +133,11 @@ class LogisticState(KeptLogistic, Storing):
             self._work.append(scratch)
 
     def _of_each_class(self, work: Callable[[int], Result]) -> list[Result]:
-        """Return what `work` returns for each machine; it writes nothing that it reads for another one."""
+        """Return what `work` returns for each machine; none writes what another reads."""
         return side_by_side(work, range(len(self.classes)), self.threads)
 
     def _strike(self, i: int, place: int) -> None:
-        """Take the i-th example, one of those at a place, out of the books; the last place moves to one without any."""
+        """Remove the i-th example, at `place`, from the records; the last place moves to an empty one."""
         self._history[i : self.n - 1] = self._history[i + 1 : self.n]
         self.n -= 1
         self._places[2, place] -= 1
@@ -153,7 +153,7 @@ class LogisticState(KeptLogistic, Storing):
         self._places, self._weight = self._places[:, :last].copy(), self._weight[:last].copy()
 
     def _drop(self, p: int) -> None:
-        """Remove object p, at which no example is left; the last one takes its place. Solutions are the caller's."""
+        """Remove object p, at which no example is left; the last one takes its place. The caller adapts solutions."""
         last = self._count - 1
         del self._where[self._store.key(p)]
         if p < last:
@@ -167,7 +167,7 @@ class LogisticState(KeptLogistic, Storing):
         self._count = last
 
     def _changed(self) -> None:
-        """Count a change; now and then build an inverse anew where rounding has moved it."""
+        """Count a change; now and then rebuild an inverse that rounding has moved."""
         self._changes += 1
         if self._changes % REFRESH or self.n == 0:
             return
@@ -186,7 +186,7 @@ class LogisticState(KeptLogistic, Storing):
         )  # fmt: skip
 
     def _take(self, k: int, change: Change) -> None:
-        """Change machine k's inverse; `_count` still says of how many objects it was."""
+        """Change machine k's inverse; `_count` is still the number of objects before the change."""
         count = change.levels.size
         change.apply(self._inverse[k], self._count)
         self._levels[k, :count], self._sums[k, :count] = change.levels, change.sums

@@ -12,7 +12,7 @@ from venn.prediction import Floats, Integers, Label
 
 
 class NotConverged(RuntimeError):
-    """A solver did not reach its tolerance; the message says which, and at which example."""
+    """A solver did not reach its tolerance; the message names the solver and the example."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class ScoreTable(NamedTuple):
 
     negative: Floats  #: (c, >= m) scores by machine k when the new object is supposed not of class k
     positive: Floats  #: (c, >= m) scores by machine k when the new object is supposed of class k
-    labels: Integers  #: (m,) class codes; what stands at `test` means nothing where its weight is 0
-    weights: Integers  #: (m,) number of learned examples; the new one is not among them
+    labels: Integers  #: (m,) class codes; the one at `test` means nothing where its weight is 0
+    weights: Integers  #: (m,) number of learned examples; without the new one
     test: int  #: column of the new example
     objects: Floats = np.empty((0, 0))  #: (d, >= m) features by column; empty where a machine keeps none
 
@@ -90,7 +90,7 @@ class Hypotheses(Protocol):
 
 
 class Tuned(Protocol):
-    """What chose a machine's parameters, and remembers on which examples."""
+    """What chose a machine's parameters; it remembers the examples used."""
 
     @property
     def n(self) -> int:
@@ -117,11 +117,11 @@ class Machine(Protocol):
 
     @property
     def learned(self) -> int:
-        """Number of examples ever learned, those that a window has forgotten among them: it numbers the steps."""
+        """Number of examples ever learned, including those that a window has forgotten: it numbers the steps."""
 
     @property
     def tuning(self) -> Tuned | None:
-        """What chose the parameters, if `tune` did."""
+        """The result of `tune`, if it chose the parameters."""
 
     @property
     def deletes_exactly(self) -> bool:
@@ -148,11 +148,11 @@ class Machine(Protocol):
     def hypotheses(self, x: Any) -> Hypotheses:
         """Answer for every hypothesis about `x`; solved once, remembered until a label is learned.
 
-        A question changes no later answer, not the last bit of one.
+        A question changes no bit of any later answer.
         """
 
     def forget(self) -> None:
-        """Drop the answer that is remembered; whoever holds it can read it no more."""
+        """Drop the answer that is remembered; those who hold it can no longer read it."""
 
     def expect_deleted(self) -> None:
         """Prepare for readers of deleted scores at every step; a predictor that is one calls this when it is made.
@@ -186,7 +186,7 @@ def only_table(tables: Tables) -> ScoreTable:
 
 
 def under_each(tables: Tables, read: Callable[[ScoreTable], Arrays]) -> Arrays:
-    """Return what `read` makes of tables of scores, arrays by hypothesis, each hypothesis by its own table."""
+    """Return arrays by hypothesis: what `read` computes from each hypothesis's table of scores."""
     (table, _), *others = tables
     rows = read(table)
     for table, codes in others:

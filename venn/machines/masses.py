@@ -1,4 +1,4 @@
-"""The machines as they stand, solved anew for other weights of the same examples."""
+"""The current machines, solved anew for other weights of the same examples."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from venn.machines.exchange import (
 from venn.machines.machine import NotConverged
 from venn.prediction import Floats
 
-GOOD = 0.5  # of the tolerance: who leaves no more need not be solved by another way
-SURE = 0.9  # of the tolerance: as much a certificate may find; the rest is for rounding that it does not see
+GOOD = 0.5  # of the tolerance: a smaller residual needs no other method
+SURE = 0.9  # of the tolerance: most that a certificate may find; the rest is for rounding that it misses
 
 
 class Moved(NamedTuple):
     """Machines whose examples have got other weights, and how.
 
-    Each one stands in arrays of its own, (1, count), whose margin has no room to grow. `events` are those of each
-    one's path, in the same order; -1 where it failed.
+    Each is in its own arrays, (1, count), and its margin has no room to grow. `events` are the events of each one's
+    path, in the same order; -1 where it failed.
     """
 
     machines: dict[int, Solved]
@@ -43,7 +43,7 @@ class Moved(NamedTuple):
 
 
 def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
-    """Return (m,) coefficients within the new masses that sum to 0, near the old ones in parts of their bounds.
+    """Return (m,) coefficients within the new masses that sum to 0, near the old ones as fractions of their bounds.
 
     `old` and `new` are (2, m) masses of positive and negative examples.
     """
@@ -57,7 +57,7 @@ def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
 
 
 def copy_of(k: int, count: int, solved: Solved) -> Solved:
-    """Return machine k alone; of its margin, which nobody writes to, a view."""
+    """Return machine k alone; its margin, which nobody writes to, is a view."""
     own, m = slice(k, k + 1), int(solved.size[k])
     return Solved(
         solved.beta[own, :count].copy(), solved.score[own, :count].copy(), solved.state[own, :count].copy(),
@@ -67,14 +67,14 @@ def copy_of(k: int, count: int, solved: Solved) -> Solved:
 
 
 def backup_of(k: int, count: int, solved: Solved) -> Solved:
-    """Return machine k alone, its margin too in arrays of its own."""
+    """Return machine k alone, with a copy of its margin too."""
     machine = copy_of(k, count, solved)
     m = int(machine.size[0])
     return machine._replace(members=machine.members.copy(), inverse=machine.inverse[:, : m + 1, : m + 1].copy())
 
 
 def alone(machine: Solved) -> Solved:
-    """Return a machine in arrays of its own, its margin left out."""
+    """Return a copy of a machine without its margin."""
     own = (machine.beta, machine.score, machine.state, machine.bias, machine.size, machine.drift)
     beta, score, state, bias, size, drift = (values.copy() for values in own)
     return machine._replace(beta=beta, score=score, state=state, bias=bias, size=size, drift=drift)
@@ -83,7 +83,7 @@ def alone(machine: Solved) -> Solved:
 def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float:
     """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
     if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
-        return np.nan  # which violates no inequality
+        return np.nan  # comparisons would not notice it
     worst: float = worst_residual(count, C, objects, solved)
     return worst
 
@@ -91,9 +91,9 @@ def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float
 def follow(
     count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
 ) -> tuple[Solved, int]:
-    """Let a machine follow its path; return it, with another margin, and the number of events.
+    """Let a machine follow its path; return it with its new margin, and the number of events.
 
-    That is -1 where the path failed: what stands in the machine then means nothing.
+    The number is -1 where the path failed: the machine's contents then mean nothing.
     """
     m = int(solved.size[0])
     outcome, events, solved.bias[0], members, inverse = follow_masses(
@@ -116,7 +116,7 @@ def build_margin(
 ) -> Solved:
     """Return a machine with a margin and its inverse built from the states; its scores are from the kernel.
 
-    Members that depend on others leave the margin, or stay, set `apart` by a ridge.
+    Members that depend on others leave the margin, or stay if a ridge sets them `apart`.
     """
     own = np.flatnonzero(np.abs(solved.state[0, :count]) == 1)
     if apart and own.size:
@@ -144,8 +144,8 @@ def move_masses(
     """Return the machines for the masses `positive` and `total`, both (machines, count); what is given stays as it is.
 
     Each machine follows its path from the old masses to the new ones; where that fails, a batch solve starts from the
-    old coefficients. Machines with examples of one sign only have nothing to solve; `which` names those that have, by
-    default all others.
+    old coefficients. Machines whose examples all have one sign have nothing to solve. `which` names the machines to
+    solve, by default all others.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def move_one(
     )
     machine, events = follow(count, scale, tolerance, C, before, copy_of(k, count, solved), old, new)
     if events < 0:
-        # Rounding may have spoilt the inverse: once more, from one that is built from nothing.
+        # Rounding may have spoilt the inverse: try once more, from one built anew.
         machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
         machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
     best, least = machine, residual_of(count, C, after, machine) if events >= 0 else np.inf
@@ -186,7 +186,7 @@ def move_one(
     machine = copy_of(k, count, solved)
     problem = problem_of(count, scale, tolerance, C, after)
     start = feasible(C, machine.beta[0], old, new)
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused below
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
         ways = (way(problem, start) for way in (pivoted, batch_solve))
         for solution in chain.from_iterable(ways):
             least = min(least, solution.violation)
@@ -198,7 +198,7 @@ def move_one(
             for apart in (False, True):
                 moved = build_margin(count, scale, tolerance, C, after, alone(machine), apart)
                 if moved.size[0] < (np.abs(moved.state) == 1).sum():
-                    continue  # nobody would watch those who are left out
+                    continue  # nobody would watch those left out
                 worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
                 if worst < best.drift[0]:
                     best, events = moved, -1

@@ -88,7 +88,7 @@ class ObjectMachine(BaseMachine):
 
     @abstractmethod
     def _fill(self, new: bool) -> Fill:
-        """Return what sets the scores of all columns; without a new object those of the last mean nothing."""
+        """Return what sets the scores of all columns; without a new object those of the last column mean nothing."""
 
     @abstractmethod
     def _commit(self, code: int, column: int) -> None:
@@ -96,11 +96,11 @@ class ObjectMachine(BaseMachine):
 
     @abstractmethod
     def _part_with(self, code: int, column: int) -> None:
-        """Forget one example of a class in `column`; the weight, the history and `n` are without it already."""
+        """Forget one example of a class in `column`; weight, history and `n` already exclude it."""
 
     @abstractmethod
     def _move(self, column: int, to: int) -> None:
-        """Move what else is kept by column."""
+        """Move everything else that is kept by column."""
 
     def _bag(self, deleted: bool) -> Bag:
         m, c = self._count, len(self.classes)
@@ -123,7 +123,7 @@ class ObjectMachine(BaseMachine):
 
     def _clean(self, x: Any) -> Floats:
         clean = clean_object(x, self._features)
-        # The largest feature first: squares could overflow.
+        # The largest feature is checked first: squares could overflow.
         norm = float(np.abs(clean).max())
         if norm <= self._largest:
             norm = float(np.linalg.norm(clean))
@@ -134,8 +134,7 @@ class ObjectMachine(BaseMachine):
     def hypotheses(self, x: Any) -> ObjectHypotheses:
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
-        Remembered until a label is learned or another object asked about; asking leaves no trace that
-        a later answer could depend on.
+        Remembered until a label is learned or another object asked about; asking changes no later answer.
 
         Parameters
         ----------
@@ -205,7 +204,7 @@ class ObjectMachine(BaseMachine):
         Raises
         ------
         ValueError, TypeError
-            For another `i`; nothing changes.
+            For any other `i`; nothing changes.
 
         Examples
         --------
@@ -245,7 +244,7 @@ class ObjectMachine(BaseMachine):
 
 
 class ObjectHypotheses(BaseHypotheses):
-    """What a machine says of all examples if the new object had each of the labels.
+    """Scores of all examples by a machine, for each label that the new object may have.
 
     Parameters
     ----------
@@ -294,13 +293,13 @@ class ObjectHypotheses(BaseHypotheses):
 class NearestNeighbours(KeptNeighbours, ObjectMachine):
     """Votes of the k nearest examples, by Euclidean distance.
 
-    The score of a class is the number of its examples among the k nearest. All examples as far as the
-    k-th vote too, so that no tie is cut and no vote hangs on the order of arrival: the computed distance of two
-    objects is the same whichever came first. Deleted scores are the votes
-    of the *other* examples; in training scores each example is the nearest of its own.
+    The score of a class is the number of its examples among the k nearest. All examples at the distance of the k-th
+    vote too, so that no tie is cut and no vote depends on the order of arrival: the computed distance of two objects is
+    the same whichever came first. Deleted scores are the votes of the *other* examples; in training scores each example
+    is its own nearest one.
 
     `Deleted(Argmax())` on it is the nearest-neighbour taxonomy: the majority label of the k nearest others, ties to
-    the first class. `Deleted(Dissent())` tells the number of dissenting neighbours apart too. The votes on a new
+    the first class. `Deleted(Dissent())` also distinguishes the number of dissenting neighbours. The votes on a new
     object do not depend on its label, so `CategoryClass()` applies.
 
     A step costs O(n d); memory is O(n (d + k c)).
@@ -359,7 +358,7 @@ class NearestNeighbours(KeptNeighbours, ObjectMachine):
         return NearestNeighbours(self.k, self.classes)
 
     def _new_levels(self, room: int) -> None:
-        # k others and itself, each at a distance of its own, and one more on the way in.
+        # k others and itself, each at a different distance, and one more while it enters.
         depth, c = self.k + 2, len(self.classes)
         self._levels = Levels(
             np.zeros((room, depth)), np.zeros((room, depth, c), np.int64), np.zeros(room, np.int64),
@@ -409,8 +408,8 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
     that of the nearest centroid; -1e9 for a class without examples. Deleted scores leave each example
     out of the mean of its own class.
 
-    `Deleted(Argmax())` on it is the nearest-centroid taxonomy. `Deleted(TopScoreBins([-far]))` tells objects
-    farther than `far` from every centroid apart too. The deleted scores of a new object do not depend
+    `Deleted(Argmax())` on it is the nearest-centroid taxonomy. `Deleted(TopScoreBins([-far]))` also distinguishes
+    objects farther than `far` from every centroid. The deleted scores of a new object do not depend
     on its label, so `CategoryClass()` applies.
 
     A step costs O(n c d). Distances are compared on a grid of 1e-6: features should be of a scale of about 1.
@@ -467,7 +466,7 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
         self._sizes = np.zeros(c, np.int64)
 
     def _new_room(self, room: int) -> None:
-        pass  # nothing is kept by column but the objects
+        pass  # only objects are kept by column
 
     def _suppose(self) -> Floats:
         scores = np.empty((len(self.classes), 1))
@@ -494,14 +493,14 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
         self._sizes[code] += 1
 
     def _part_with(self, code: int, column: int) -> None:
-        # Summed anew: to subtract would leave the rounding of a sum that the example was in.
+        # Summed anew: subtracting would leave rounding from the old sum.
         history = self._history[: self.n]
         chosen = history[self._labels[history] == code]
         add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
         self._sizes[code] -= 1
 
     def _move(self, column: int, to: int) -> None:
-        pass  # nothing is kept by column but the objects
+        pass  # only objects are kept by column
 
 
 def fill_distances(

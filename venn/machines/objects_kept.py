@@ -39,7 +39,7 @@ class KeptObjects(KeptMachine):
         return read | {"n": self.n, "columns": self._count, "features": self._features}
 
     def restore(self: Any, state: dict[str, Any]) -> None:
-        """Have learned what a `state` says, or raise a ValueError where it contradicts itself."""
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
         d, m, n = checked_sizes(state, "columns")
         if n == 0:
@@ -66,11 +66,11 @@ class KeptObjects(KeptMachine):
         self.n, self._count, self._features = n, m, d
 
     def _check_state(self, state: dict[str, Any], sizes: dict[str, int]) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse a state that contradicts itself."""
 
 
 class KeptNeighbours(KeptObjects):
-    """What is kept of `NearestNeighbours`: the levels of each column too."""
+    """What is kept of `NearestNeighbours`: with the levels of each column."""
 
     own = (
         Part("_levels.distance", ("m", "L"), dtype=None),
@@ -82,7 +82,7 @@ class KeptNeighbours(KeptObjects):
 
     @property
     def state(self: Any) -> dict[str, Any]:
-        """What was learned, levels without room to spare."""
+        """What was learned; levels without spare room."""
         held = super().state
         if self.n:
             m, used = self._count, self._levels.used[: self._count]
@@ -136,7 +136,7 @@ class KeptCentroid(KeptObjects):
 
 
 class KeptDistances(KeptObjects):
-    """What is kept of `NeighbourDistances`: the nearest of each class to each column, and the scores that follow."""
+    """What is kept of `NeighbourDistances`: for each column, the nearest examples of each class and their scores."""
 
     own = (Part("_nearest", ("c", "m", "k"), dtype=None), Part("_others", ("c", "m")), Part("_own", ("m",)))
 

@@ -26,16 +26,16 @@ class OneVsAllSVM(HingeMachine):
     the others, with f_k(x) = <w, phi(x)> + b. Each step solves, for every machine, the two problems
     with the new object as positive and as negative; the branch of the revealed label is kept.
 
-    Of two classes the second one's machine is the first one's with all signs turned: it is not solved again.
+    With two classes the second machine is the first with all signs reversed: it is not solved again.
 
     Where the optimum leaves a choice, it is fixed by content, never by order: one class present gives
     f = +1 or -1 everywhere, an absent class f = -1, and without a free support vector the bias is the
     midpoint of its interval. Free support vectors have a score of exactly +1 or -1.
 
-    Memory: with room for M distinct objects and S margin slots, both powers of two, M the next above the
-    number of objects and S the next above the largest margin plus 260, a machine reserves
-    8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more, c being 1 for two classes; what is
-    never touched is never resident. When room doubles, the old buffers stand beside the new ones for a moment.
+    Memory: M and S are powers of two, the next above the number of objects and above the largest margin plus 260. With
+    room for M distinct objects and S margin slots a machine reserves
+    8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more (c is 1 for two classes); memory never
+    touched is never resident. When room doubles, the old buffers stand beside the new ones for a moment.
     Deleted scores, once read or expected, take 24 c M bytes more.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
@@ -51,11 +51,11 @@ class OneVsAllSVM(HingeMachine):
         Declared up front; ties between classes go to the first.
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones: the bound
-        on its coefficient is C w. With more than two classes of different weights "not of class k" has as many
-        weights, and a step solves that many problems more.
+        on its coefficient is C w. With more than two classes of different weights, "not of class k" has several
+        weights, and a step solves a problem for each.
     threads : int >= 1, default 1
-        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
-        goes on with the number that it began with.
+        Number of machines solved in parallel. It changes no bit of any result; yet a run with a journal goes on with
+        the number that it began with.
 
     Attributes
     ----------
@@ -65,8 +65,8 @@ class OneVsAllSVM(HingeMachine):
         Worst violation of the optimality conditions over all machines, scores recomputed from the kernel.
     tolerance : float
         The largest residual that is accepted after any step: 1e-8, or 1e-14 C R^2 where that is more and at most 1e-4,
-        R^2 the largest squared distance of an object's features from the first one's (and K(x, x), for kernels other
-        than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
+        where R^2 is the largest squared distance of an object's features from the first one's (and K(x, x), for kernels
+        other than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
     duals : (n, machines) float64
         Signed coefficients of the examples.
 
@@ -103,21 +103,21 @@ class OneVsAllSVM(HingeMachine):
     def _by_class(self, scores: Floats) -> Floats:
         if len(self.classes) > 2:
             return scores.copy()
-        # Without any example both classes are absent.
+        # Before the first example both classes are absent.
         return mirrored(scores) if self.n else np.full((2, scores.shape[1]), -1.0)
 
     @property
     def duals(self) -> Floats:
-        """(n, c) signed coefficients in order of arrival; examples at equal objects share theirs by weight."""
+        """(n, c) signed coefficients in order of arrival; equal objects share theirs in proportion to weight."""
         duals = super().duals
         return duals if len(self.classes) > 2 else mirrored(duals.T).T
 
 
 class Sums(NamedTuple):
-    """What coefficients and examples at each object sum to, for classes of equal weights."""
+    """Sums of coefficients and of weights at each object, for classes of equal weights."""
 
-    negative: Floats  #: (c, objects) coefficients of each class's machine, the new object supposed of another class
-    positive: Floats  #: (c, objects) and of this one
+    negative: Floats  #: (c, objects) coefficients of each class's machine, if the new object is of another class
+    positive: Floats  #: (c, objects) and if it is of this class
     mass: Floats  #: (c, objects) weights of the examples of each class
     total: Floats  #: (objects,) weights of all examples
 
@@ -145,12 +145,12 @@ class OneVsAllHypotheses(HingeHypotheses):
         return [(scores[g], scores[last], np.flatnonzero(others == g)) for g in range(last)]
 
     def duals(self, j: int) -> Floats:
-        """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share theirs by weight."""
+        """Return (n + 1, c) signed coefficients under hypothesis j; equal objects share by weight."""
         duals = super().duals(j)
         return duals if self.test_scores.size > 2 else mirrored(duals.T).T
 
     def sums(self) -> Sums:
-        """Return what coefficients and examples at each object sum to.
+        """Return the sums of coefficients and of weights at each object.
 
         Raises
         ------

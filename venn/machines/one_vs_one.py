@@ -12,11 +12,11 @@ from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 
-LEAST = 5e-7  # score that is a vote
+LEAST = 5e-7  # smallest score that counts as a vote
 
 
 def pair_signs(c: int) -> NDArray[np.int8]:
-    """Return (pairs, c): for each two classes, in order, +1 at the first, -1 at the second, 0 elsewhere."""
+    """Return (pairs, c): for each pair of classes, in order, +1 at the first, -1 at the second, 0 elsewhere."""
     signs = np.zeros((c * (c - 1) // 2, c), np.int8)
     for row, (a, b) in zip(signs, combinations(range(c), 2), strict=True):
         row[a], row[b] = 1, -1
@@ -44,18 +44,18 @@ def decided(signs: NDArray[np.int8], scores: Floats, known: NDArray[np.bool_]) -
 class OneVsOneSVM(HingeMachine):
     """Exact incremental support vector machines, one for each pair of classes.
 
-    The machine of classes a and b, a before b, learns their examples alone: it minimises 1/2 |w|^2 + C sum_i w_i
-    max(0, 1 - t_i f(x_i)), t_i = +1 for a and -1 for b. It votes for a where f > 0 and for b where f < 0; nearer
-    to 0 than half the grid of 1e-6 on which taxonomies compare scores, where rounding would decide, it does not vote.
-    With examples of one of the two only it votes for that one, and without any not at all.
+    The machine of classes a and b, a before b, learns only their examples: it minimises 1/2 |w|^2 + C sum_i w_i max(0,
+    1 - t_i f(x_i)), t_i = +1 for a and -1 for b. It votes for a where f > 0 and for b where f < 0. It does not vote
+    where f is nearer to 0 than half the grid of 1e-6 on which taxonomies compare scores: there rounding would decide.
+    If only one of the two classes has examples it votes for that one; if neither has, it does not vote.
 
-    The score of a class is the number of its votes, and for ties a part of the sum of its margins: s / (3 (|s| + 1)),
-    s the sum of +f or -f over the machines of its pairs, which is less than 1/3. So the largest score is that of the
-    class with most votes, ties by margins, and what is still equal goes to the first class.
+    The score of a class is the number of its votes plus, for ties, s / (3 (|s| + 1)), which is less than 1/3; s is the
+    sum of +f or -f over the machines of its pairs. So the largest score is that of the class with most votes, with ties
+    decided by margins, then in favour of the first class.
 
     When the object's label is supposed, the machines of the pairs with that class have the object as an example; the
-    others stay as they are. Their scores differ by hypothesis, hence so do the tables that taxonomies read; that is
-    c (c - 1) problems a step, two for each machine, and c tables of c (c - 1) / 2 rows.
+    others stay as they are. So scores, and the tables that taxonomies read, differ by hypothesis. That makes c (c - 1)
+    problems a step, two for each machine, and c tables of c (c - 1) / 2 rows.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
     converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.
@@ -71,8 +71,8 @@ class OneVsOneSVM(HingeMachine):
     class_weights : sequence of c numbers > 0, optional
         Weight of an example of each class; 1 by default. An example of weight w counts as w equal ones.
     threads : int >= 1, default 1
-        Machines that are solved side by side. It changes no result, not the last bit of one; yet a run with a journal
-        goes on with the number that it began with.
+        Number of machines solved in parallel. It changes no bit of any result; yet a run with a journal goes on with
+        the number that it began with.
 
     Attributes
     ----------
@@ -82,8 +82,8 @@ class OneVsOneSVM(HingeMachine):
         Worst violation of the optimality conditions over all machines, scores recomputed from the kernel.
     tolerance : float
         The largest residual that is accepted after any step: 1e-8, or 1e-14 C R^2 where that is more and at most 1e-4,
-        R^2 the largest squared distance of an object's features from the first one's (and K(x, x), for kernels other
-        than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
+        where R^2 is the largest squared distance of an object's features from the first one's (and K(x, x), for kernels
+        other than `RBF` and `Linear`). A score is a sum of such terms, and a number has 16 digits.
     duals : (n, machines) float64
         Signed coefficients of the examples.
 
@@ -121,7 +121,7 @@ class OneVsOneSVM(HingeMachine):
 
 
 class OneVsOneHypotheses(HingeHypotheses):
-    """What the machines would look like if the new object had each of the labels; a table of scores for each."""
+    """What the machines would look like if the new object had each of the labels; one table for each label."""
 
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
         asked, pairs = self.asked, []

@@ -20,7 +20,7 @@ FIRST = 64  # all equations are checked at this number of examples, and whenever
 
 
 class Solution:
-    """What follows from the kernel, the ridge and the targets; a system may hold one as it stands and one afresh.
+    """What follows from the kernel, the ridge and the targets; a system may hold the current one and a fresh one.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Solution:
         self.certified = 0
 
     def grow(self, n: int, room: int) -> None:
-        """Make room, n examples being held."""
+        """Make room while n examples are held."""
         self.sums, self.diagonal = grown(self.sums, room), grown(self.diagonal, room)
         self.solutions = grown(self.solutions, len(self.bases), room)
         factor, used = np.empty(room * (room + 1) // 2), n * (n + 1) // 2
@@ -55,7 +55,7 @@ class Solution:
         self.factor = factor
 
     def trimmed(self, n: int) -> Solution:
-        """Return a copy for n examples, without room to spare."""
+        """Return a copy for n examples, without spare room."""
         copy = Solution(n, len(self.bases))
         copy.factor[:] = self.factor[: n * (n + 1) // 2]
         copy.take_back(self.kept(n))
@@ -63,7 +63,7 @@ class Solution:
         return copy
 
     def kept(self, n: int) -> Kept:
-        """Return copies of all of n examples but the factor."""
+        """Return copies of everything about n examples except the factor."""
         return Kept(
             self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), self.total
         )
@@ -76,7 +76,7 @@ class Solution:
 
 
 class Kept(NamedTuple):
-    """What follows from a factor, and changes with every example."""
+    """What is computed from a factor and changes with every example."""
 
     sums: Floats
     diagonal: Floats
@@ -86,7 +86,7 @@ class Kept(NamedTuple):
 
 
 class Bordered(NamedTuple):
-    """A system with a new example: the numbers in which it differs."""
+    """A system with a new example: the numbers that differ."""
 
     ridge: float
     pivot: float
@@ -101,16 +101,15 @@ class RidgeSystem:
     """Kernel ridge regression on t targets of each example: the core of least-squares classifiers and regressors.
 
     For each target it minimises 1/2 |w|^2 + sum_i (t_i - f(x_i))^2 / (2 r_i), f(x) = <w, phi(x)> + b, where r_i > 0 is
-    the example's ridge. One inverse factor serves all targets, and whatever a
-    new example's targets may be; in these all its answers are linear. A new example costs n^2 multiplications, and so
-    does it to forget one.
+    the example's ridge. One inverse factor serves all targets, whatever those of a new example; all answers are linear
+    in these. A new example costs n^2 multiplications, and so does forgetting one.
 
-    It knows objects and numbers, no classes: a classifier sets the targets to +1 and -1, a regressor to the labels.
+    It knows objects and numbers, but no classes: a classifier sets the targets to +1 and -1, a regressor to the labels.
 
-    Every new example's equation is checked, and for one old example, in turn, its equations and its entry of the
-    inverse's diagonal; at 64 examples, and whenever they have doubled, all are. Where a check fails all is computed
-    afresh; if it then fails again, `NotConverged` is raised, and nothing has changed. What was computed afresh for a
-    question is dropped unless the example is learned: asking changes nothing.
+    For every new example its equation is checked; and for one old example, in turn, its equations and its entry of the
+    inverse's diagonal. At 64 examples, and whenever they have doubled, all are checked. Where a check fails, everything
+    is computed afresh; if a check fails again, `NotConverged` is raised and nothing has changed. What was computed
+    afresh for a question is dropped unless the example is learned: asking changes nothing.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ class RidgeSystem:
     outputs : int
         Number t of targets.
     low : float
-        Value at which a new example's targets are supposed first.
+        First value supposed for a new example's targets.
 
     Attributes
     ----------
@@ -128,9 +127,9 @@ class RidgeSystem:
     targets : (t, >= n) float64
     ridge : (>= n,) float64
     solution : Solution
-        As it stands.
+        The current one.
     before : Kept or None
-        What the last example learned has changed: forgetting it brings that back.
+        What the last learned example has changed: forgetting that example restores it.
     probe : int
         The old example, modulo n, that is checked next.
 
@@ -154,8 +153,8 @@ class RidgeSystem:
         self.ridge = np.zeros(0)
         self.solution = Solution(0, outputs)
         self.before: Kept | None = None
-        self._afresh: Solution | None = None  # computed for a question that the solution as it stands failed
-        self._asked = self.solution  # by which the last question was answered
+        self._afresh: Solution | None = None  # computed for a question where the current solution failed a check
+        self._asked = self.solution  # the solution that answered the last question
         self._ways = 1  # ridges that a new example is supposed to have
         self._make_scratch()
 
@@ -226,12 +225,12 @@ class RidgeSystem:
     def border(self, x: Content, ridges: Sequence[float] | Floats) -> list[Bordered]:
         """Suppose a new example at an object, with each ridge; its targets are supposed later.
 
-        The answer is good until the next one, and until the system changes.
+        The answer is valid until the next one, or until the system changes.
 
         Raises
         ------
         NotConverged
-            An equation misses the tolerance, computed afresh too.
+            An equation misses the tolerance even when computed afresh.
         """
         n = self.n
         self.make_room(n + 1)
@@ -288,7 +287,7 @@ class RidgeSystem:
     ) -> None:
         """Set `negative` and `positive` (t, > n) to the scores of all examples, the new one last.
 
-        Training scores, or deleted ones, where a target of the new example is `low`, and where it is more by `step`.
+        Training or deleted scores, where a target of the new example is `low`, and where it is `low + step`.
         `test_scores` are those of the new object.
         """
         n, s = self.n, self._asked
@@ -351,12 +350,12 @@ class RidgeSystem:
     def remove(self, i: int) -> None:
         """Forget the i-th example; later ones move up.
 
-        Forgetting what was learned last, at once, brings back every bit.
+        Forgetting the last learned example at once restores every bit.
 
         Raises
         ------
         NotConverged
-            An equation misses the tolerance, computed afresh too; nothing is forgotten then.
+            An equation misses the tolerance even when computed afresh; nothing is forgotten then.
         """
         n = self.n
         self._afresh = None
@@ -417,7 +416,7 @@ class RidgeSystem:
     # -------------------------------------------------------------------- state
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: no scratch, no way back, no room to spare."""
+        """Return what a copy needs: no scratch, nothing to undo the last example, no spare room."""
         n = self.n
         return {
             "store": self.store.trimmed(n), "low": self.low, "n": n, "room": n, "probe": self.probe, "before": None,

@@ -13,7 +13,7 @@ from venn.prediction import Floats, Integers
 
 
 class Entries(NamedTuple):
-    """Examples whose deleted scores are wanted: an object, a class code and a weight, with that of its class, each."""
+    """Examples whose deleted scores are wanted: objects, class codes, and weights times those of the classes."""
 
     objects: Integers
     codes: Integers
@@ -23,23 +23,23 @@ class Entries(NamedTuple):
 class Spans:
     """The squared span of each bounded object by each machine: its distance from the span of the free support vectors.
 
-    One costs the square of the margin's size. So those by the machines as they stand are computed once. Where they
-    are `kept`, learning takes them along by the rank-one terms of its path; else they are computed anew after it.
-    Which of the two follows from what the machine was made for, never from what it was asked: the bits differ.
+    One costs the square of the margin's size. So the spans by the current machines are computed once. Where they are
+    `kept`, learning updates them by the rank-one terms of its path; else they are computed anew after it. What the
+    machine was made for decides which, never what it was asked: the last bits differ.
 
     Parameters
     ----------
     signs : (machines, c) of +1, -1 or 0
-        Whether examples of a class are positive, negative or none of a machine.
+        Whether examples of a class are positive, negative or unused for a machine.
     sides : int
         What a machine may suppose of a new object.
 
     Attributes
     ----------
     kept : bool
-        Whether learning takes spans along.
+        Whether learning updates spans.
     known : (machines, room) float64
-        Those by the machines as they stand, NaN where unknown. Empty until one is needed.
+        Spans by the current machines, NaN where unknown. Empty until one is needed.
     """
 
     def __init__(self, signs: NDArray[np.int8], sides: int, kept: bool = False) -> None:
@@ -52,7 +52,7 @@ class Spans:
         """Make room for as many objects."""
         old = self.known.shape[1]
         if old < room:
-            # What is known stays: how much room there is depends on questions too.
+            # What is known stays: the amount of room depends on questions too.
             known, self.known = self.known, np.full((len(self.signs), room), np.nan)
             self.known[:, :old] = known
             self._supposed = np.full((len(self._supposed), *self.known.shape), np.nan)
@@ -67,7 +67,7 @@ class Spans:
         entries: Entries,
         test: int = -1,
     ) -> Floats:
-        """Return the (machines, entries) deleted scores by the machines as they stand; `test` is not their example."""
+        """Return the (machines, entries) deleted scores by the current machines; `test` is not their example."""
         self.make_room(objects.positive.shape[1])
         scores = np.empty((len(self.signs), entries.objects.size))
         delete_standing(
@@ -93,7 +93,7 @@ class Spans:
         `supposed` are the weights of the new example, 0 where nothing is supposed. The new example is entry `test`.
         """
         self.make_room(objects.positive.shape[1])
-        # Zeros where a machine has no such supposition: readers compare such scores before they leave them out.
+        # Zeros where a machine has no such supposition: readers compare such scores before they ignore them.
         scores = np.zeros((len(supposed) + 1, len(self.signs), entries.objects.size))
         delete_step(
             p, count, scale, C, self.signs, supposed, objects, solved, branches, self.known, self._supposed, *entries,
@@ -102,7 +102,7 @@ class Spans:
         return scores
 
     def take(self, sides: Integers, count: int) -> None:
-        """Let those by the branches `sides` be known, -1 for machines that stay as they are."""
+        """Take over the spans by the branches `sides`; -1 for machines that stay as they are."""
         if not self.kept:
             self.known.fill(np.nan)
             return
@@ -110,14 +110,14 @@ class Spans:
         self.known[learning, :count] = self._supposed[sides[learning], learning, :count]
 
     def forget_machines(self, machines: list[int]) -> None:
-        """Drop those by machines that have changed."""
+        """Drop the spans by machines that have changed."""
         self.known[machines] = np.nan
 
     def forget_object(self, p: int) -> None:
-        """Drop those of an object: another one stands there now."""
+        """Drop the spans of an object: its place holds another one now."""
         self.known[:, p : p + 1] = np.nan
 
     def move(self, p: int, to: int) -> None:
-        """Move those of an object."""
+        """Move the spans of an object."""
         known = self.known[:, p : p + 1]
         self.known[:, to : to + 1] = known if known.size else np.nan

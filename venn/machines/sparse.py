@@ -1,4 +1,4 @@
-"""Sparse objects: rows of which only the nonzeros are kept, in one form whatever they come in."""
+"""Sparse objects: rows of which only the nonzeros are kept, in one form whatever the input format."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MARK = b"s"
 
 @saved
 class SparseRows(Saved):
-    """Rows of numbers of which most are 0: indices ascend within a row, and no entry is zero.
+    """Rows of numbers, most of them 0: indices ascend within a row, and no entry is zero.
 
-    Rows that are chosen, by a slice, a mask or numbers, share the entries; nothing is copied.
+    Rows chosen by a slice, a mask or numbers share the entries; nothing is copied.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SparseRows(Saved):
         return f"<{len(self)} sparse rows of {self.features} features, {int(self.lengths.sum())} of them not 0>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """Refuse: numpy would take rows of rows of rows for numbers."""
+        """Refuse: numpy would treat rows as nested sequences."""
         raise TypeError(f"sparse rows are made dense by toarray() only, got {self!r}")
 
     @property
@@ -94,12 +94,12 @@ class SparseRows(Saved):
         return SparseRows(Rows(ends - self.lengths, ends, indices[entries], values[entries]), self.features)
 
     def tobytes(self) -> bytes:
-        """Return the content: equal rows, and no others, have equal bytes. Of one row `read_row` brings it back.
+        """Return the content: only equal rows have equal bytes. `read_row` restores a single row.
 
-        Their number is odd, so that they are not taken for those of a dense object.
+        The number of bytes is odd, so that they are never mistaken for a dense object's.
         """
         _, stops, indices, values = self.packed().arrays
-        # One row's number of entries can be told from the number of bytes.
+        # The number of bytes tells the number of entries of one row.
         ends = b"" if len(stops) == 1 else stops.astype(COUNT).tobytes()
         entries = indices.astype(INDEX).tobytes() + values.astype(VALUE).tobytes()
         content: bytes = entries + ends + self.features.to_bytes(COUNT.itemsize, "little") + MARK
@@ -137,12 +137,12 @@ def rows_of(dense: Floats) -> SparseRows:
 
 
 def read_row(content: bytes) -> SparseRows:
-    """Return the row of which these bytes are the content.
+    """Return the row with these bytes as content.
 
     Raises
     ------
     ValueError
-        They are not that.
+        The bytes are not the content of a row.
     """
     entries, tail = content[: -COUNT.itemsize - 1], content[-COUNT.itemsize - 1 :]
     count, rest = divmod(len(entries), INDEX.itemsize + VALUE.itemsize)
@@ -158,7 +158,7 @@ def read_row(content: bytes) -> SparseRows:
 
 
 def read_object(content: bytes) -> Floats | SparseRows:
-    """Return the object, dense or sparse, of which these bytes are the content, or raise ValueError."""
+    """Return the object, dense or sparse, with these bytes as content, or raise ValueError."""
     if len(content) % VALUE.itemsize:
         return read_row(content)
     dense: Floats = np.frombuffer(content, VALUE)
@@ -166,7 +166,7 @@ def read_object(content: bytes) -> Floats | SparseRows:
 
 
 def check_rows(rows: SparseRows) -> None:
-    """Refuse packed rows that a file or a message holds and `clean_sparse` would not have made."""
+    """Refuse packed rows from a file or a message that `clean_sparse` would not have made."""
     starts, stops, indices, values = rows.arrays
     packed = np.array_equal(starts, np.append(0, stops)[:-1]) and (stops >= starts).all()
     if not packed or (stops[-1] if len(stops) else 0) != len(indices) or len(values) != len(indices):
@@ -224,7 +224,7 @@ def clean_sparse(name: str, X: Any, features: int | None) -> SparseRows:
         raise TypeError(f"{name} must have no masked values, got a sparse one with masked data")
     ends = np.array(csr.indptr, np.int64)
     starts, stops, indices = ends[:-1], ends[1:], csr.indices
-    # scipy does not look: indices beyond the row, which a user may set, would be read as they are.
+    # scipy does not check: indices beyond the row, which a user may set, would be read as they are.
     if starts[:1].any() or (stops < starts).any() or ends[-1] > len(indices) or len(csr.data) < ends[-1]:
         raise ValueError(f"{name} must have an indptr that ascends from 0 to the number of entries, got another")
     indices = indices[: ends[-1]]

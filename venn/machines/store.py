@@ -83,13 +83,13 @@ class DenseObjects:
 
 
 class SparsePool:
-    """Sparse rows that grow. Entries stand where there was room; those of rows that have gone stay for a while."""
+    """Sparse rows that grow. New entries go where there is room; entries of removed rows stay for a while."""
 
     def __init__(self, features: int) -> None:
         self.features = features
         self._starts, self._stops = np.zeros((2, 64), np.int64)
         self._indices, self._values = np.zeros(64, np.int32), np.zeros(64)
-        self._end = 0  # of the entries of rows that are held
+        self._end = 0  # end of the entries of rows that are held
 
     def put(self, place: int, rows: SparseRows) -> None:
         """Set the rows from a place on. Rows put before and not held are lost."""
@@ -127,7 +127,7 @@ class SparseObjects(SparsePool):
     def __init__(self, kernel: Kernel, features: int) -> None:
         super().__init__(features)
         self.kernel: Any = kernel
-        self._gone = 0  # entries of objects that have gone
+        self._gone = 0  # entries of removed objects
         self._work = np.zeros(features)  # zeros between two calls
 
     def at(self, place: int) -> SparseRows:
@@ -135,7 +135,7 @@ class SparseObjects(SparsePool):
         return self.held(place + 1)[place].packed()
 
     def of(self, places: Integers) -> Floats:
-        """Return no features: readers of whole columns do without sparse ones."""
+        """Return no features: readers of whole columns do not use sparse ones."""
         return NONE
 
     def drop(self, place: int, last: int) -> None:
@@ -159,7 +159,7 @@ class SparseObjects(SparsePool):
         self.keep(place)
 
     def _tidy(self, n: int) -> None:
-        """Let the entries of the n objects close up, once those that have gone are more."""
+        """Close the gaps between the entries of the n objects, once removed entries outnumber them."""
         if self._gone > max(1024, self._end - self._gone):
             rows = self.held(n).packed()
             self._end = self._gone = 0
@@ -177,13 +177,14 @@ class SparseObjects(SparsePool):
 class ObjectStore:
     """The objects of a machine by place, from 0 on, in one form, and their kernel.
 
-    The first object decides between dense and sparse; later ones are converted, so that equal objects are one whatever
-    they come as. An object that is put at the place after the last is there until another is, unless it is kept.
+    The first object decides between dense and sparse; later ones are converted, so that equal objects are one object in
+    whatever form they come. An object put at the place after the last stays until another is put there, unless it is
+    kept.
 
     Attributes
     ----------
     features : int or None
-        Of every object; None where none is kept, and any may come.
+        Number of features of every object; None where none is kept, and any number may come.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -220,7 +221,7 @@ class ObjectStore:
         return self._objects if known else kind(self.kernel, features)
 
     def put(self, place: int, x: Content) -> None:
-        """Set the object at a place, the last one's or that after it."""
+        """Set the object at a place: the last one, or the one after it."""
         if self.features is None:
             self._objects = self._for(x)
         self._objects.put(place, x)
@@ -287,14 +288,14 @@ class ObjectStore:
         return held
 
     def hold(self, objects: Content) -> None:
-        """Take over, in a store that holds nothing, what `held` returned of at least one object."""
+        """In an empty store, take over what `held` returned, with at least one object."""
         sparse = isinstance(objects, SparseRows)
         self.features = objects.shape[1] if sparse else objects.shape[0]
         self._objects = (SparseObjects if sparse else DenseObjects)(self.kernel, self.features)
         self._objects.hold(objects)
 
     def trimmed(self, n: int) -> ObjectStore:
-        """Return a copy that holds the first n objects and has no room to spare."""
+        """Return a copy that holds the first n objects without spare room."""
         copy = ObjectStore(self.kernel)
         if n:
             copy.hold(self.held(n))

@@ -1,4 +1,4 @@
-"""Pieces of work side by side on threads: for compiled loops, which let go of Python's lock."""
+"""Work in parallel on threads: for compiled loops, which release Python's global lock."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_pools: dict[int, ThreadPoolExecutor] = {}  # by number of threads; made when first needed, shared by all who ask
+_pools: dict[int, ThreadPoolExecutor] = {}  # by number of threads; made when first needed, and shared
 _lock = Lock()
 
 
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return what `work` returns for each item, in the order of the items, from so many threads at once.
+    """Return what `work` returns for each item, in the order of the items, computed by up to `threads` threads.
 
     The calling thread is one of them: one thread is a plain loop, and work may itself call this. Each takes the next
-    item when it has done one. Results do not depend on `threads` if work on one item reads nothing that work on another
-    writes.
+    item when it has finished one. Results do not depend on `threads` if work on one item reads nothing that work on
+    another writes.
 
-    When work raises, no later item is begun, and the error of the first item is raised that has one: the one that the
-    loop would raise. Ctrl-C goes before all. Whatever is raised, nobody is at work any more.
+    When work raises, no later item is begun. Among the items that failed, the error of the first is raised, as in a
+    plain loop. Ctrl-C comes before all errors. Whatever is raised, no thread is still at work.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], threads:
 class _Shared(Generic[Item, Result]):
     """Items that several threads take from: the caller from the front, helpers from the back.
 
-    So, step after step, a thread has about the same items, and what it needs for them is in its core's cache.
+    So at each step a thread has about the same items, and their data are in its core's cache.
     """
 
     def __init__(self, work: Callable[[Item], Result], items: list[Item]) -> None:
@@ -63,7 +63,7 @@ class _Shared(Generic[Item, Result]):
         self.todo = deque(enumerate(items))
         self.results: dict[int, Result] = {}
         self.errors: dict[int, BaseException] = {}
-        self.last = len(items)  # no item after this one is begun: it has failed, or -1 for Ctrl-C
+        self.last = len(items)  # no item after this one is begun, because it failed; -1 for Ctrl-C
         self.helping = 0  # threads at work beside the caller
         self.changed = Condition()
 
@@ -84,7 +84,7 @@ class _Shared(Generic[Item, Result]):
                     self.last = min(self.last, i) if isinstance(error, Exception) else -1
 
     def help(self) -> None:
-        """Do so beside the caller; nothing where all is done before a thread was free."""
+        """Work on items beside the caller; nothing if all is done before a thread is free."""
         with self.changed:
             if not self.todo:
                 return
@@ -97,7 +97,7 @@ class _Shared(Generic[Item, Result]):
                 self.changed.notify_all()
 
     def finish(self) -> None:
-        """Wait until nobody helps, even if Ctrl-C is pressed meanwhile: helpers write where the caller goes on."""
+        """Wait until no helper works, even after Ctrl-C: helpers write into the caller's arrays."""
         interrupt: BaseException | None = None
         while True:
             try:
@@ -112,16 +112,16 @@ class _Shared(Generic[Item, Result]):
 
 
 def _call(help: Callable[[], None], count: int, threads: int) -> None:
-    """Call so many helpers; fewer or none at the end of the process, or where it may have no more threads."""
+    """Start `count` helpers; fewer at the end of the process, or where it may have no more threads."""
     with _lock:
         try:
             if threads not in _pools:
                 _pools[threads] = ThreadPoolExecutor(threads - 1, "venn")
             for _ in range(count):
-                # In a copy of the caller's context, which says what numpy does about overflow, for one.
+                # In a copy of the caller's context, which sets, for instance, what numpy does on overflow.
                 _pools[threads].submit(copy_context().run, help)
         except RuntimeError:
-            pass  # the caller does all
+            pass  # the caller does all the work
 
 
 def _forked() -> None:

@@ -25,12 +25,12 @@ PAIRS = "prefix must iterate (x, y) pairs, as streams.from_arrays(X, y) does"
 
 
 class Trial(NamedTuple):
-    """One choice and how it fared on the prefix."""
+    """One choice, with its quality on the prefix."""
 
     kernel: Kernel
     C: float
     log_loss: float  #: of sigmoids fitted to the leave-one-out scores, natural logarithm
-    error: float  #: share of examples whose largest leave-one-out score is not that of their class
+    error: float  #: share of examples whose largest leave-one-out score is of another class
 
 
 @saved
@@ -59,7 +59,7 @@ class Tuning(Saved):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, the examples in an order of their own."""
+        """What the constructor takes, the examples in a canonical order."""
         prefix = sorted(self._prefix, key=lambda example: (example[0], repr(example[1])))
         return {"trials": [tuple(trial) for trial in self.trials], "prefix": prefix, "classes": self.classes}
 
@@ -77,7 +77,7 @@ class Tuning(Saved):
         return cls(trials, prefix, parameters["classes"])
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have been tuned on as many examples as a `state` says."""
+        """Restore the number of examples from a `state`."""
         super().restore(state)
         self.n = held_int("n", state["n"], self.n)
 
@@ -115,14 +115,15 @@ def tune(
     form from one eigendecomposition per kernel. The choice is that of least log loss, by a sigmoid for
     each class fitted to these scores.
 
-    Validity asks that the examples predicted and learned be exchangeable given the choice. So the prefix
-    must belong to no bag: go on with the rest of the stream, and let no machine learn the prefix. To tune
-    on the past again and again, as examples come, would treat the new example unlike the others.
+    Validity requires that the examples predicted and learned be exchangeable given the choice. So the prefix must
+    belong to no bag: continue with the rest of the stream, and let no machine learn the prefix. Tuning on the past
+    repeatedly, as examples come, would treat the new example unlike the others.
 
     Parameters
     ----------
     prefix : iterable of (x, y), at least 4
-        Such as `stream.take(200)`; go on with `stream.drop(200)`. Sparse objects are made dense here, as they are few.
+        Such as `stream.take(200)`; go on with `stream.drop(200)`. Sparse objects are made dense here; there are few of
+        them.
     classes : sequence of labels, optional
         By default those of the stream.
     kernels : sequence of Kernel, optional
@@ -199,7 +200,7 @@ def tune(
 
 
 def _refuse_tables(prefix: Any) -> None:
-    """Raise for arrays and tables, which are not examples in pairs, before anything else is asked of them."""
+    """Raise for arrays and tables, which are not pairs (x, y), before anything else is checked."""
     several = isinstance(prefix, tuple | list)
     first = prefix[0] if several and len(prefix) == 2 else None  # as in (X, y)
     for one, where in ((prefix, ""), (first, f" in a {type(prefix).__name__}")):
@@ -210,7 +211,7 @@ def _refuse_tables(prefix: Any) -> None:
 
 
 def dense_object(x: Any, features: int | None) -> Floats:
-    """Return `x` as `clean_object` does, a sparse one too."""
+    """Return `x` as `clean_object` does; sparse objects are made dense."""
     return clean_sparse("x", x, features).toarray()[0] if is_sparse(x) else clean_object(x, features)
 
 
@@ -251,9 +252,9 @@ def leave_one_out(values: Floats, vectors: Floats, y: Integers, c: int, C: float
 def quality(scores: Floats, y: Integers) -> tuple[float, float]:
     """Return the log loss of sigmoids fitted to the scores (c, n), and the share of errors of their argmax.
 
-    Where the kernel says nothing, a leave-one-out score is little more than the mean target of the *other*
-    examples, which is lower for positive examples than for negative ones: a falling sigmoid would read the label
-    off it. Such a sigmoid is replaced by the rate of the class.
+    Where the kernel carries no information, a leave-one-out score is little more than the mean target of the *other*
+    examples. That is lower for positive examples than for negative ones, so a falling sigmoid would reveal the label.
+    Such a sigmoid is replaced by the rate of the class.
     """
     c, n = scores.shape
     positives = (y == np.arange(c)[:, None]).astype(np.int64)

@@ -14,46 +14,47 @@ from venn.saved import Saved, held_int, saved
 class SlidingWindow(Saved):
     """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
 
-    Scores are those of a machine that learned the window alone to 1e-8 or so. Readers that compare scores on a grid, as
-    all taxonomies do, say the same to the last bit; maps that jump at a tie, as `Binning`, may fall on its other side.
+    Scores are those of a machine that learned only the window, up to about 1e-8. Readers that compare scores on a grid,
+    as all taxonomies do, give the same answer to the last bit; maps that jump at a tie, as `Binning`, may fall on its
+    other side.
 
-    Predictors read it as they read any machine. A new object is compared with the whole window, so the augmented
+    Predictors use it like any machine. A new object is compared with the whole window, so the augmented
     bag has up to size + 1 examples; when its label comes, it is learned and the oldest unlearned. Memory and time of a
     step are bounded, however long the stream is.
 
-    What is known. If the stream is exchangeable, so are the window and the new example: each single prediction is
-    as valid as its predictor says of one, whatever has been forgotten. Until the first example is forgotten all is as
-    without a window, statements about many steps together included. After that those do not hold: what the oldest
-    example was tells something of who the newest is, so successive p-values, each uniform, depend a little on each
-    other. If examples are independent, p-values of steps more than `size` apart are too, and so the error rate over m
-    steps exceeds its level by t or more with chance at most exp(-2 m t^2 / (size + 1)).
+    What is known. If the stream is exchangeable, so are the window and the new example: each single prediction is as
+    valid as its predictor says of one, whatever has been forgotten. Until the first example is forgotten everything
+    holds as without a window, also for many steps together. After that, statements about many steps no longer hold: the
+    oldest example's value tells something about the newest, so successive p-values, each uniform, depend a little on
+    each other. If examples are independent, p-values more than `size` steps apart are independent too. So the error
+    rate over m steps exceeds its level by t or more with probability at most exp(-2 m t^2 / (size + 1)).
 
-    What is not known. That errors are binomial, or that alarms keep their level: a martingale that bets on the
-    p-values of a sliding window is none, strictly. (Measured, by `benchmarks/window.py --alarms`, over 400 streams of
-    10 000 exchangeable scores and windows of 20 to 1000: odds of 20 to 1 were reached about as often as without one, or
-    more seldom, and the number of errors varied less than a binomial one, by a factor of 3 to 6.) Nor is anything said
-    of a stream that changes, which is what windows are for: a window that holds examples from before and after a change
-    is not exchangeable. Where examples are refused because a machine cannot be solved, which takes extreme settings,
-    what the window holds hangs on what they are, and nothing is known either.
+    What is not known. It is not known that errors are binomial, or that alarms keep their level: a martingale that bets
+    on the p-values of a sliding window is, strictly, none. (Measured by `benchmarks/window.py --alarms`, over 400
+    streams of 10 000 exchangeable scores and windows of 20 to 1000: odds of 20 to 1 were reached at most about as often
+    as without a window, and the number of errors varied less than a binomial one, by a factor of 3 to 6.) Nor is
+    anything known of a stream that changes, which is what windows are for: a window with examples from before and after
+    a change is not exchangeable. The same holds where examples are refused because a machine cannot be solved, which
+    takes extreme settings: the content of the window then depends on their values.
 
     Parameters
     ----------
     machine : Machine
-        One that can forget, with a method `unlearn_one`, and has learned at most `size` examples. The window teaches
-        it from now on; whoever else teaches it changes what the window holds.
+        One that can forget, with a method `unlearn_one`, and has learned at most `size` examples. The window trains
+        it from now on; nobody else may train it, as that changes what the window holds.
     size : int >= 1
 
     Attributes
     ----------
     machine : Machine
-        The machine inside; another one after a `restart` that keeps nothing. Not to be taught.
+        The machine inside; another one after a `restart` that keeps nothing. Do not train it.
     forgotten : int
         Number of examples learned and forgotten since; n + forgotten is the number of all.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is not that.
+        A parameter is not as described.
 
     References
     ----------
@@ -95,7 +96,7 @@ class SlidingWindow(Saved):
         return {"forgotten": self.forgotten}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Have forgotten as many as a `state` says."""
+        """Restore the number of forgotten examples from a `state`."""
         super().restore(state)
         self.forgotten = held_int("forgotten", state["forgotten"])
 
@@ -122,12 +123,12 @@ class SlidingWindow(Saved):
 
     @property
     def learned(self) -> int:
-        """Number of examples ever learned, those forgotten since among them."""
+        """Number of examples ever learned, including those forgotten since."""
         return self.n + self.forgotten
 
     @property
     def tuning(self) -> Tuned | None:
-        """What chose the machine's parameters, if `tune` did."""
+        """The result of `tune`, if it chose the machine's parameters."""
         tuning: Tuned | None = self.machine.tuning
         return tuning
 
@@ -166,7 +167,7 @@ class SlidingWindow(Saved):
         ----------
         x : (d,) finite numbers
         weight : float > 0, optional
-            Where the machine knows weights of examples.
+            Only for a machine with weights of examples.
         """
         hypotheses: Hypotheses = self.machine.hypotheses(x, *_given(weight))
         return hypotheses
@@ -193,12 +194,12 @@ class SlidingWindow(Saved):
         x : (d,) finite numbers
         y : one of `classes`
         weight : float >= 0, optional
-            Where the machine knows weights of examples; none is learned, and none forgotten, of weight 0.
+            Only for a machine with weights of examples; with weight 0 none is learned, and none forgotten.
 
         Raises
         ------
         TypeError, ValueError, NotConverged
-            As by the machine; nothing is learned then, or forgotten.
+            As raised by the machine; nothing is then learned or forgotten.
         """
         machine = self.machine
         machine.learn_one(x, y, *_given(weight))
@@ -216,13 +217,13 @@ class SlidingWindow(Saved):
         Raises
         ------
         TypeError, ValueError, NotConverged
-            As by the machine; nothing is forgotten then.
+            As raised by the machine; nothing is forgotten then.
         """
         self.machine.unlearn_one(i)
         self.forgotten += 1
 
     def restart(self, keep: int = 0) -> None:
-        """Forget all but the latest `keep` examples; all stay where there are not more.
+        """Forget all but the latest `keep` examples; all stay where there are fewer.
 
         Parameters
         ----------
@@ -231,13 +232,13 @@ class SlidingWindow(Saved):
         Raises
         ------
         TypeError, ValueError
-            `keep` is not that; nothing is forgotten.
+            `keep` is not as described; nothing is forgotten.
         NotConverged
-            As by the machine; the window then holds more than `keep` examples, the latest.
+            As raised by the machine; the window then holds more than `keep` examples, the latest.
         """
         keep = integer("keep", keep, 0)
         if keep == 0 and self.n > 0:
-            # All at once, and without solving anything that could fail; answers that someone holds are out of date.
+            # All at once, without solving anything that could fail; earlier answers become invalid.
             self.machine.forget()
             self.forgotten += self.n
             self.machine = self.machine.fresh()
@@ -246,10 +247,10 @@ class SlidingWindow(Saved):
 
 
 def _given(weight: float | None) -> tuple[float, ...]:
-    """Return what to hand on: not every machine knows weights."""
+    """Return the arguments to pass on: not every machine takes weights."""
     return () if weight is None else (weight,)
 
 
 def inside(machine: Machine) -> Any:
-    """Return the machine that a window slides on, or the machine itself."""
+    """Return the machine inside a window, or the machine itself."""
     return machine.machine if isinstance(machine, SlidingWindow) else machine

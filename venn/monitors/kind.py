@@ -1,4 +1,4 @@
-"""What monitors, records, journals and views ask of a kind of prediction; the kinds themselves are in `kinds.py`."""
+"""What monitors, records, journals and views need from a kind of prediction; `kinds.py` has the kinds."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Kind(ABC):
     """One kind of prediction: how its predictions are scored, averaged, kept and shown."""
 
     of: ClassVar[type[Any]]  #: class of the predictions
-    attribute: ClassVar[str]  #: of a prediction: all its numbers
-    wanted: ClassVar[str]  #: what these must be, for messages
+    attribute: ClassVar[str]  #: attribute of a prediction with all its numbers
+    wanted: ClassVar[str]  #: requirement on these numbers, for messages
     score: ClassVar[Callable[..., int]]  #: compiled: (numbers, predicted, truth, scores (9,), row) -> FINE, or not
-    columns: ClassVar[tuple[str, ...]]  #: that a monitor averages, in the order of `add`
+    columns: ClassVar[tuple[str, ...]]  #: columns that a monitor averages, in the order of `add`
     means: ClassVar[tuple[str, ...]]  #: columns of `curves` of which a record gives the means
-    table: ClassVar[Mapping[str, str]]  #: those of them in tables, and their headings
-    figures: ClassVar[frozenset[str]]  #: of a record that show it: "curves", "errors", "martingales", "reliability"
+    table: ClassVar[Mapping[str, str]]  #: those of `means` shown in tables, and their headings
+    figures: ClassVar[frozenset[str]]  #: a record's figures of it: "curves", "errors", "martingales", "reliability"
     calibrated: ClassVar[bool] = True  #: whether `confidence` is the probability of a hit
     beside = Struct("<")  #: integers that a journal keeps beside the numbers
 
@@ -60,7 +60,7 @@ class Kind(ABC):
         """Write the columns of one step, whose scores are `numbers` and `row`, into `ring`, and add them to `sums`."""
 
     def evidence(self, level: float) -> tuple[Evidence, ...]:
-        """Return the evidence against what these predictions say where nothing is guaranteed of them."""
+        """Return the evidence against the claims of these predictions where nothing is guaranteed."""
         return ()
 
     def evidence_path(self, steps: Outcomes) -> Floats:
@@ -75,14 +75,14 @@ class Kind(ABC):
 
     @abstractmethod
     def running(self, means: Mapping[str, float]) -> str:
-        """Return in words how a predictor fares, by its `means` so far."""
+        """Return a predictor's `means` so far as text."""
 
     @abstractmethod
     def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
-        """Return in words how the whole run compares with what the predictor `name` claims; None: see its mean."""
+        """Compare the whole run with the claim of the predictor `name`, as text; None: its mean says enough."""
 
     def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
-        """Whether a table of `row` and the rows beside it, as a file has them, may be scores of predictions."""
+        """Whether a table of `row` and the rows beside it, as read from a file, may be scores of predictions."""
         bounded = [rows[name] for name in ("lower", "upper", "confidence", "probability", "own", "realised")]
         values = np.concatenate([*bounded, tails])
         inside: Bools = (values >= -TOLERANCE) & (values <= 1 + TOLERANCE)
@@ -97,7 +97,7 @@ class Kind(ABC):
         return self.beside.pack(*self.known(prediction)) + numbers.tobytes()
 
     def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Prediction, int]:
-        """Return the prediction that stands in `content` from `start` on, bit for bit, and where it ends."""
+        """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
         shape, known = self.shape(space), self.beside.unpack_from(content, start)
         start += self.beside.size
         size = int(np.prod(shape))
@@ -109,7 +109,7 @@ class Kind(ABC):
         return ()
 
     def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Prediction:
-        """Return the prediction of these numbers and of what was kept beside them, or raise ValueError."""
+        """Return the prediction with these numbers and with what was kept beside them, or raise ValueError."""
         prediction: Prediction = self.of(numbers, labels)
         return prediction
 
@@ -121,11 +121,11 @@ class Kind(ABC):
 
     @abstractmethod
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
-        """Return in a few words what a prediction claims; `tell` makes text of a label."""
+        """Return a prediction's claim as short text; `tell` turns a label into text."""
 
     @abstractmethod
     def right(self, prediction: Any, y: Label) -> bool:
-        """Whether that was right."""
+        """Whether the claim was right."""
 
     @abstractmethod
     def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> Any:

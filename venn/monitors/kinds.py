@@ -5,7 +5,7 @@ To add a kind of prediction:
 1. The prediction itself, a frozen value, in `venn/prediction.py`, with `classes`, `index`, `label` and `guaranteed`.
 2. A compiled function that scores one of them against the true label, in `venn/_compiled/outcomes.py`. It writes
    nine numbers, which `Outcomes` names, and a row of `Kind.breadth` more.
-3. A subclass of `Kind`, in a file of its own. What it does not say is as for the kinds here.
+3. A subclass of `Kind`, in a file of its own. What it does not define is inherited from `Kind`.
 4. One object of that class at the end of `ALL` below: its place there is its code in journals.
 
 Monitors, records, journals, tables and pages then know it: none of them asks what kind a prediction is. Views draw the
@@ -50,9 +50,9 @@ from venn.prediction import (
 GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, NOTHING)
 RULES: tuple[type, ...] = (RowMean, Maximin, CategoryClass)
 OWN_RULE = len(RULES)
-MIXED = "mixed"  # guarantees of one predictor
-LEVEL = 0.05  # of the sets that are shown one by one
-MOST_LABELS = 12  # of such a set
+MIXED = "mixed"  # shown if a predictor's guarantees differ
+LEVEL = 0.05  # significance level of the sets that are shown one by one
+MOST_LABELS = 12  # most labels shown of such a set
 LEVEL_ARRAY = np.array(LEVELS)
 AT_LEVELS = tuple(f"{what}_{level}" for what in ("error", "size") for level in LEVELS)
 
@@ -90,15 +90,15 @@ class ProbabilityKind(Kind):
         return cumulate(per_step(steps, clip), self.interval, clip)
 
     def running(self, means: Mapping[str, float]) -> str:
-        """Return in words how a predictor fares."""
+        """Return a predictor's means so far as text."""
         lower, upper = means["lower"], means["upper"]
         claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
         return f"accuracy {means['accuracy']:.3f} {claim}"
 
     def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
-        """Say where the accuracy ends, and whether it was inside its band.
+        """Return the final accuracy, and whether it was inside its band, as text.
 
-        Where the predicted label is guaranteed, chance allows the sum of departures sqrt(N ln(2 / 0.05) / 2).
+        Where the predicted label is guaranteed, chance allows a sum of departures up to sqrt(N ln(2 / 0.05) / 2).
         """
         accuracy, lower, upper, inside = curves.accuracy[-1], curves.lower[-1], curves.upper[-1], curves.inside
         share = "at every step" if inside.all() else f"at {int(inside.sum())} of {len(inside)} steps"
@@ -131,7 +131,7 @@ class ProbabilityKind(Kind):
 
 
 class ForecastKind(ProbabilityKind):
-    """Point forecasts. Nothing is guaranteed of them, and a forward e-process bets against what they say."""
+    """Point forecasts. Nothing is guaranteed about them; a forward e-process bets against their probabilities."""
 
     of, attribute, score = Forecast, "proba", staticmethod(score_point)
     figures = ProbabilityKind.figures | {"martingales"}
@@ -147,11 +147,11 @@ class ForecastKind(ProbabilityKind):
         return ForwardEProcess().update_many(steps.predicted == steps.truth, claimed, claimed)
 
     def verdict(self, name: str, curves: Any, guaranteed: str) -> None:
-        """Leave it to the mean: there is no band."""
+        """Return None: there is no band to compare with."""
 
 
 class Chosen(Parameters):
-    """Stands for a rule of a user's own: what it has chosen is known."""
+    """Replaces a user's own rule when a prediction is read back: only its choice is known."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -162,7 +162,7 @@ class Chosen(Parameters):
 
 
 class MultiprobabilityKind(ProbabilityKind):
-    """Multiprobabilities. Beside their numbers stand the guarantee, the rule, what it chose, the category's class."""
+    """Multiprobabilities. A journal also keeps the guarantee, the rule, its choice, and the category's class."""
 
     of, attribute, score = Multiprobability, "probabilities", staticmethod(score_rows)
     beside = Struct("<BBii")
@@ -178,7 +178,7 @@ class MultiprobabilityKind(ProbabilityKind):
         return GUARANTEES.index(prediction.guaranteed), rule, prediction.index, category
 
     def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> Multiprobability:
-        """Return the prediction of these numbers and of what was kept beside them."""
+        """Return the prediction with these numbers and with what was kept beside them."""
         guaranteed, rule, index, category = known
         if not 0 <= index < len(labels) or not -1 <= category < len(labels):
             raise ValueError(f"classes {index} and {category} of {len(labels)}")
@@ -218,12 +218,12 @@ class SetKind(Kind):
         return set_curves(steps)
 
     def running(self, means: Mapping[str, float]) -> str:
-        """Return in words how a predictor fares."""
+        """Return a predictor's means so far as text."""
         error, size = means[f"error_{LEVEL}"], means[f"size_{LEVEL}"]
         return f"accuracy {means['accuracy']:.3f}, at {LEVEL} error rate {error:.3f}, {size:.2f} labels a set"
 
     def verdict(self, name: str, curves: Any, guaranteed: str) -> str:
-        """Compare the number of errors with the central 95 % of the binomial distribution that the theorem says.
+        """Compare the number of errors with the central 95 % of the binomial distribution that the theorem gives.
 
         Sets of plain p-values may miss the true label less often.
         """
@@ -253,7 +253,7 @@ class SetKind(Kind):
         return {"label": prediction.label, "p_values": by_class, "guaranteed": prediction.guaranteed}
 
     def claim(self, prediction: PredictionSet, tell: Callable[[Label], str]) -> str:
-        """Return the labels of the set at 0.05, the first ones where there are many."""
+        """Return the labels of the set at 0.05, only the first ones if there are many."""
         members = prediction.set(LEVEL)
         more = f" and {len(members) - MOST_LABELS} more" if len(members) > MOST_LABELS else ""
         return f"{{{', '.join(map(tell, members[:MOST_LABELS]))}{more}}}"
@@ -274,7 +274,7 @@ KINDS = {kind.name: kind for kind in ALL}
 
 
 def kind_of(prediction: Any, who: str = "a predictor") -> Kind:
-    """Return the kind of a prediction, or of what a record keeps of one; raise TypeError if it is none."""
+    """Return the kind of a prediction, or of what a record keeps of one; raise TypeError for anything else."""
     kind = prediction.kind if isinstance(prediction, Recalled) else KINDS.get(type(prediction).__name__)
     if kind is None:
         raise TypeError(f"{who} must predict one of {', '.join(KINDS)}, got {prediction!r}")
@@ -284,7 +284,7 @@ def kind_of(prediction: Any, who: str = "a predictor") -> Kind:
 class Scorer:
     """Scores the predictions of one predictor, all of one kind and with the same classes.
 
-    Scoring leaves no trace; `keep` says that a prediction counts.
+    Scoring leaves no trace; `keep` is called for a prediction that counts.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class Scorer:
         TypeError
             Not a prediction, or one of another kind than before.
         ValueError
-            A prediction with other classes, or with numbers that are none.
+            A prediction with other classes, or with invalid numbers.
         """
         kind = self.kind
         if kind is None or type(prediction) is not kind.of:

@@ -39,7 +39,7 @@ class Outcomes(NamedTuple):
 
 def outcome(truth: int, predicted: int, numbers: Floats, row: Floats) -> Outcomes:
     """Return one step from what a scorer wrote."""
-    # Written out, for a monitor does this at every step.
+    # Written out because a monitor does this at every step.
     lower, upper, confidence, probability, brier, own, realised, realised_class, unanimous = numbers.tolist()
     return Outcomes(
         truth, predicted, lower, upper, confidence, probability, brier, own, realised, int(realised_class),

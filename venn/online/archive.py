@@ -1,4 +1,4 @@
-"""A file of arrays that is safe to read from anyone: npz, no pickles, a JSON header, checksums."""
+"""A file of arrays that is safe to read whoever wrote it: npz, no pickles, a JSON header, checksums."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write header and arrays; the file appears whole or not at all, equal contents make equal bytes.
+    """Write header and arrays; the file appears whole or not at all, and equal contents make equal bytes.
 
-    Missing folders are made. The header's values must be JSON; the key "crc32" is ours. Arrays go to the file from
-    where they are: nothing of their size is made beside them.
+    Missing folders are made. The header's values must be JSON; the key "crc32" is reserved. Arrays are written from
+    where they are: no copy of their size is made.
     """
     with written(path) as file:
         _write(file, header, arrays)
@@ -41,13 +41,13 @@ def _write(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[str, NDAr
     with zipfile.ZipFile(file, "w") as members:
         for name, values in arrays.items():
             _add(members, name, values)
-        # Each member has a checksum; that of the header notices two members exchanged.
+        # Each member has a checksum; that of the header detects two exchanged members.
         text = json.dumps({**header, "crc32": _checksums(members)}, allow_nan=False).encode()
         _add(members, "header", np.frombuffer(text, np.uint8))
 
 
 def _add(members: zipfile.ZipFile, name: str, values: NDArray[Any]) -> None:
-    member = zipfile.ZipInfo(f"{name}.npy")  # of 1980: no time of day, so that equal contents make equal bytes
+    member = zipfile.ZipInfo(f"{name}.npy")  # dated 1980, so that equal contents make equal bytes
     with members.open(member, "w", force_zip64=True) as file:  # force_zip64: it may have 4 GiB and more
         npy.write_array(file, values, version=(1, 0), allow_pickle=False)
 
@@ -59,8 +59,8 @@ def _checksums(members: zipfile.ZipFile) -> dict[str, int]:
 def read(file: IO[bytes]) -> tuple[dict[str, Any], Arrays]:
     """Return the header and, by name, the arrays, their checksums verified.
 
-    Whatever a member claims is compared with the bytes that are there before anything is allocated. Whatever is wrong
-    raises, though not always a ValueError: zipfile and json raise errors of their own.
+    What a member claims is compared with the bytes present before anything is allocated. Any fault raises an error,
+    though not always a ValueError: zipfile and json raise errors of their own.
     """
     with zipfile.ZipFile(file) as members:
         infos = members.infolist()
@@ -91,10 +91,10 @@ def _array(members: zipfile.ZipFile, name: str) -> NDArray[Any]:
             raise ValueError("a member has another npy version")
         shape, _, dtype = npy.read_array_header_1_0(file)
         size = info.file_size - file.tell()
-    claimed = math.prod(shape) * dtype.itemsize  # of Python's own integers: it cannot overflow
+    claimed = math.prod(shape) * dtype.itemsize  # Python's integers cannot overflow
     if dtype.hasobject or any(length < 0 for length in shape) or claimed != size or not dtype.itemsize:
         raise ValueError(f"a member has dtype {dtype} and shape {shape} over {size} bytes")
-    with members.open(info) as file:  # anew: after a step back zipfile verifies no checksum
+    with members.open(info) as file:  # reopened: zipfile verifies no checksum after seeking back
         values: NDArray[Any] = npy.read_array(file, allow_pickle=False)
     return values
 
@@ -110,7 +110,7 @@ def expected(values: NDArray[Any], dtype: np.dtype[Any], length: int) -> NDArray
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that is there whole at the end, or not at all; a folder that is missing is made."""
+    """Open a file for writing that appears whole at the end, or not at all; a missing folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:

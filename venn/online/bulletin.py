@@ -1,4 +1,4 @@
-"""What a run tells those who watch it: alarms, points of its curves, the latest figures."""
+"""What a run shows to viewers: alarms, points of its curves, the latest figures."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from venn.online.journal import Journal
 from venn.show.snapshots import figures_of
 
 FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
-FRESH = 0.5  # seconds between two looks at the latest figures, at least, where points of the curves are rarer
+FRESH = 0.5  # least seconds between two writes of the latest figures, where points of the curves are rarer
 
 
 class Rung(NamedTuple):
     """An alarm of a run."""
 
     predictor: str
-    number: int  #: of the predictor's alarms, from 1
+    number: int  #: place among the predictor's alarms, from 1
     alarm: Alarm
 
 
@@ -29,17 +29,17 @@ def spacing(step: int) -> int:
 
 
 class Bulletin:
-    """Gathers what is to be seen, and writes it into the journal when something is due."""
+    """Gathers what viewers see, and writes it into the journal when something is due."""
 
     def __init__(self) -> None:
-        self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not written yet
+        self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not yet written
         self._points: list[tuple[int, float, dict[str, Any]]] = []
-        self._shown = -FRESH  # when the latest figures were written, by a clock that nobody sets
+        self._shown = -FRESH  # when the latest figures were written, by a clock that is never set
 
     def note(
         self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor], monitors: Mapping[str, Monitor]
     ) -> None:
-        """Take in the alarms of a step, and its point of the curves if it has one."""
+        """Record the alarms of a step, and its point of the curves if it has one."""
         self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
         if step % spacing(step) == 0:
             seen = {name: one.snapshot() for name, one in monitors.items()}
@@ -53,7 +53,7 @@ class Bulletin:
         self, journal: Journal, step: int, now: float, told: Mapping[str, Monitor], monitors: Mapping[str, Monitor],
         last: bool = False,
     ) -> None:  # fmt: skip
-        """Write what is due, at the `last` moment of a run everything; what cannot be written waits."""
+        """Write what is due, or everything at the `last` moment of a run; what cannot be written waits."""
         late = last or time.monotonic() - self._shown >= FRESH
         with journal:
             for alarm in self._alarms:

@@ -1,4 +1,4 @@
-"""Everything that learns in one file, and back: saved, loaded, it goes on to the last bit as if nothing had been."""
+"""Save everything that learns in one file, and load it: it then continues as if never interrupted, to the bit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, sa
 
 FORMAT = "venn checkpoint"
 VERSION = 1
-FLOOR = 1 << 12  # a room of so many is made whatever the size of a file
-#: By an older version: what makes header and members of the next one. None yet: this is the first.
+FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
+#: By an older version: what turns header and members into those of the next one. None yet: this is the first.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 
 
@@ -29,8 +29,8 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     """Write a predictor, machine, monitor or other object to one file, with all that it has learned.
 
     The file is an npz archive without pickled objects: arrays, a JSON header, checksums. It appears whole or not at
-    all, and equal states make equal bytes. What can be made again to the last bit is left out: room to spare,
-    intermediate values, remembered answers.
+    all, and equal states make equal bytes. What can be recomputed to the last bit is left out: spare room, intermediate
+    values, remembered answers.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     thing : object
         A predictor, `Panel`, machine, monitor, martingale, detector, bound, calibrator, prediction, parameter object or
         `numpy.random.Generator`; or dicts, lists, tuples, sets and deques of these, of numbers, text, bytes and
-        arrays. What stands in it twice, such as a machine that several predictors share, is saved once and is one
-        object again when loaded; so it is with arrays, not with lists and dicts.
+        arrays. An object that occurs twice, such as a machine that several predictors share, is saved once and is one
+        object again when loaded; the same holds for arrays, but not for lists and dicts.
 
     Raises
     ------
     TypeError
-        It holds something else: a function, an object of a class of the user's own. The message says where.
-        Of fitted scikit-learn estimators only their class and repr are saved: see `load`. Or `path` is none.
+        It holds something else, such as a function or an object of a user's own class. The message says where.
+        Of fitted scikit-learn estimators only their class and repr are saved: see `load`. Or `path` is not a path.
     ValueError
         It holds itself.
 
@@ -68,7 +68,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
 
 
 def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
-    """Return what `save` wrote, as new objects that go on as the saved ones would have, to the last bit.
+    """Return what `save` wrote, as new objects that continue as the saved ones would have, to the last bit.
 
     Nothing in a file is ever executed, whoever wrote it.
 
@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     ----------
     path : str or path
     models : sequence of objects, optional
-        The estimators of the user's own that the saved object held, such as that of a `FrozenScorer`, in the order in
+        The user's own estimators that the saved object held, such as that of a `FrozenScorer`, in the order in
         which it held them. A message says which are missing.
 
     Raises
@@ -85,14 +85,14 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
         There is no such file.
     ValueError
         The file is no checkpoint, is damaged, holds numbers that contradict each other, or was written by another
-        version of the format; or `models` are not those that it asks for. The message names the file.
+        version of the format; or `models` are not the ones that it needs. The message names the file.
     """
     with open(path, "rb") as file:
         return _read(file, models, str(path))
 
 
 def models(thing: Any) -> list[Any]:
-    """Return the fitted models of a user's own that a checkpoint of `thing` does not hold, as `load` wants them."""
+    """Return the user's own fitted models that a checkpoint of `thing` lacks, in the order that `load` needs."""
     packer = Packer()
     packer.value(thing, "thing")
     return packer.estimators
@@ -109,7 +109,7 @@ def unpack(data: bytes, models: Sequence[Any] = ()) -> Any:
 
 
 def _read(file: IO[bytes], models: Sequence[Any], name: str) -> Any:
-    # Whatever a damaged or hostile file makes zipfile, numpy, json or a constructor raise means one thing here.
+    # Whatever zipfile, numpy, json or a constructor raises on a damaged or hostile file is one error here.
     try:
         header, members = archive.read(file)
         return Unpacker(*_current(header, members), models, file.seek(0, os.SEEK_END)).root()
@@ -143,7 +143,7 @@ def _current(header: dict[str, Any], members: dict[str, Any]) -> tuple[dict[str,
 
 @saved
 class Generator(Saved):
-    """What is saved of one of numpy's generators: the state of its bits. What `spawn` would give is not kept."""
+    """What is saved of one of numpy's generators: the state of its bits, without what `spawn` would give."""
 
     KINDS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
     #: Positions in their buffers: numpy does not check them.
@@ -154,24 +154,24 @@ class Generator(Saved):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The kind of bits."""
+        """The kind of bit generator."""
         return {"bits": type(self.generator.bit_generator).__name__}
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state of the bits."""
+        """The state of the bit generator."""
         return {"state": self.generator.bit_generator.state}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Generator:
-        """Return one with bits of that kind."""
+        """Return a generator with a bit generator of that kind."""
         checked_keys("parameters", parameters, ("bits",))
         if parameters["bits"] not in cls.KINDS:
             raise ValueError(f"bits must be one of {', '.join(cls.KINDS)}, got {parameters['bits']!r}")
         return cls(np.random.Generator(getattr(np.random, parameters["bits"])(0)))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         super().restore(state)
         bits, wanted = self.generator.bit_generator, state["state"]
         own = bits.state
@@ -214,13 +214,13 @@ class Packer:
         self.objects: list[dict[str, Any]] = []
         self.arrays: dict[str, NDArray[Any]] = {}
         self.models: list[list[str]] = []
-        self.estimators: list[Any] = []  # those models themselves
+        self.estimators: list[Any] = []  # the models themselves
         self._known: dict[int, dict[str, Any]] = {}
         self._open: set[int] = set()
-        self._alive: list[Any] = []  # an id stands for an object as long as that lives
+        self._alive: list[Any] = []  # an id identifies an object only while that lives
 
     def value(self, thing: Any, where: str) -> Any:
-        """Return JSON for a value that stands at `where`."""
+        """Return JSON for the value at `where`."""
         kind = type(thing)
         if thing is None or kind in (bool, int, str):
             return thing
@@ -288,7 +288,7 @@ class Packer:
         return {"object": len(self.objects) - 1}
 
     def _model(self, estimator: Any) -> dict[str, int]:
-        """Return JSON for an estimator of the user's own, which is not saved."""
+        """Return JSON for a user's own estimator, which is not saved."""
         owner = type(estimator)
         self.estimators.append(estimator)
         self.models.append([f"{owner.__module__}.{owner.__qualname__}", repr(estimator)])
@@ -296,7 +296,7 @@ class Packer:
 
 
 class Unpacker:
-    """Makes the objects of a header and its members again."""
+    """Rebuilds the objects from a header and its members."""
 
     def __init__(self, header: dict[str, Any], members: dict[str, Any], models: Sequence[Any], most: int) -> None:
         self._header = header
@@ -307,7 +307,7 @@ class Unpacker:
         self._models = checked_models(header.get("models"), models)
 
     def root(self) -> Any:
-        """Return the whole."""
+        """Return the saved object."""
         objects = self._header.get("objects")
         if not isinstance(objects, list):
             raise ValueError(f"its header has {objects!r} as objects")
@@ -346,21 +346,21 @@ class Unpacker:
         return thing.generator if isinstance(thing, Generator) else thing
 
     def _check_sizes(self, kind: type, parameters: dict[str, Any]) -> None:
-        """Refuse parameters for which a constructor would make more room than the whole file could fill."""
+        """Refuse parameters for which a constructor would allocate more than the whole file could fill."""
         for name in getattr(kind, "sized", ()):
             value = parameters.get(name)
             if type(value) is int and value > self._most:
                 raise ValueError(f"{name} must be at most {self._most}, the bytes of the file, got {value}")
 
     def _model(self, described: Any) -> Any:
-        """Return the estimator that the caller gave in the place of one that was not saved."""
+        """Return the estimator that the caller gave in place of one that was not saved."""
         number = described.get("model") if isinstance(described, dict) and len(described) == 1 else None
         if type(number) is not int or not 0 <= number < len(self._models):
             raise ValueError(f"its header has {str(described)[:80]!r} for one of {len(self._models)} models")
         return self._models[number]
 
     def value(self, packed: Any) -> Any:
-        """Return the value that JSON stands for."""
+        """Return the value that the JSON describes."""
         if packed is None or isinstance(packed, bool | int | str):
             return packed
         if isinstance(packed, float):
@@ -433,7 +433,7 @@ class Unpacker:
         return self._objects[number]
 
 
-#: What a JSON object stands for, by its first key; all its keys, in order.
+#: What a JSON object describes, by its first key; then all its keys, in order.
 VALUES = {
     kind: (kind, *more)
     for kind, *more in (
@@ -444,7 +444,7 @@ VALUES = {
 
 
 def checked_models(wanted: Any, models: Sequence[Any]) -> list[Any]:
-    """Return the models in order, or say which are wanted."""
+    """Return the models in order, or say which are needed."""
     if not isinstance(wanted, list) or any(
         not isinstance(one, list) or len(one) != 2 or not all(isinstance(text, str) for text in one) for one in wanted
     ):

@@ -1,4 +1,4 @@
-"""Objects and predictions as bytes, and back, bit for bit: what a journal keeps of them."""
+"""Objects and predictions as bytes, and back, bit for bit: the form in which a journal keeps them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER = np.dtype("<f8")
 
 
 def copy_object(x: Any) -> Any:
-    """Return a copy of an object as `decode_object` will give it back, an array or a sparse row (1, d).
+    """Return a copy of an object in the form that `decode_object` returns: an array or a sparse row (1, d).
 
     Raises
     ------
@@ -28,7 +28,7 @@ def copy_object(x: Any) -> Any:
 
 
 def encode_object(x: Any) -> bytes:
-    """Return as bytes what `copy_object` has made."""
+    """Return the bytes of an object that `copy_object` has made."""
     return clean_sparse("x", x, None).tobytes() if is_sparse(x) else np.ascontiguousarray(x, NUMBER).tobytes()
 
 
@@ -38,7 +38,7 @@ def decode_object(content: bytes) -> Any:
     Raises
     ------
     ValueError
-        The bytes are not that.
+        The bytes are not those of an object.
     """
     x = read_object(content)
     return x.tocsr() if isinstance(x, SparseRows) else x
@@ -65,7 +65,7 @@ def decode(content: bytes, names: Sequence[str], space: LabelSpace) -> dict[str,
     Raises
     ------
     ValueError
-        The bytes are not that.
+        The bytes are not those of predictions.
     """
     predictions: dict[str, Prediction] = {}
     start = 0

@@ -26,7 +26,7 @@ BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its boun
 
 
 class Drawable(Protocol):
-    """What the figures read of a record."""
+    """What the figures need from a record."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -86,7 +86,7 @@ def draw_p_values(record: Drawable, path: Target = None, seed: int = 0) -> Figur
 
 
 def draw_reliability(record: Drawable, path: Target = None) -> Figure:
-    """Draw how often predicted labels were right against how probable the point forecasts said they were."""
+    """Draw the share of correct predicted labels against their probability by the point forecasts."""
     diagrams = {}
     for name in _showing(record, "reliability"):
         o = record.outcomes(name)
@@ -96,7 +96,7 @@ def draw_reliability(record: Drawable, path: Target = None) -> Figure:
     return plot.reliability(diagrams, title=record.title, path=path)
 
 
-#: By the names by which a kind of prediction says that it is shown.
+#: By the names that kinds of prediction use for their figures.
 FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
     "curves": draw_curves, "errors": draw_errors, "martingales": draw_martingales, "p_values": draw_p_values,
     "reliability": draw_reliability,
@@ -104,7 +104,7 @@ FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
 
 
 def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw into a folder what there is to see; return the files."""
+    """Draw all figures that apply into a folder; return the files."""
     _drawable(record, True, "")
     wanted = {figure for name in record for figure in record.kind(name).figures}
     if _all_p_values(record, 0):
@@ -118,7 +118,7 @@ def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def _showing(record: Drawable, figure: str) -> list[str]:
-    """Return the predictors that a figure shows, by the kind of their predictions."""
+    """Return the predictors that a figure shows, which their kind of prediction decides."""
     return [name for name in record if len(record) and figure in record.kind(name).figures]
 
 

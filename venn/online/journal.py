@@ -1,4 +1,4 @@
-"""The journal of a run: one SQLite file that a process may die over at any moment, and that others may read."""
+"""The journal of a run: an SQLite file that survives the death of its process, and that others may read."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from venn.online.journal_file import JournalError as JournalError
 
 COLUMNS = "event, id, step, x, predictions, time, checksum"
 KEPT = 2  # checkpoints
-LARGEST_LOG = 1 << 26  # bytes that the log keeps when nobody needs more
-LARGEST = 2**63 - 1  # integer that SQLite holds
+LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
+LARGEST = 2**63 - 1  # largest integer that SQLite holds
 
 
 class Question(NamedTuple):
@@ -42,19 +42,19 @@ class Question(NamedTuple):
 
     event: int
     id: int | str
-    step: int  #: answers that had been learned
+    step: int  #: number of answers learned before
     x: bytes
     predictions: bytes
     time: float
 
     @property
     def checksum(self) -> int:
-        """What stands beside it in the journal."""
+        """The checksum that the journal keeps beside it."""
         return checksum(self.event, self.id, self.step, self.time, contents=(self.x, self.predictions))
 
 
 class Answer(NamedTuple):
-    """What was revealed; a truth of None: the question expired."""
+    """What was revealed; None as truth means that the question expired."""
 
     event: int
     question: int
@@ -63,12 +63,12 @@ class Answer(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """What stands beside it in the journal."""
+        """The checksum that the journal keeps beside it."""
         return checksum(*self)
 
 
 class Found(NamedTuple):
-    """A question by its id."""
+    """A question found by its id."""
 
     x: bytes
     truth: Any  #: code of the label that came
@@ -81,9 +81,9 @@ Event = TypeVar("Event", Question, Answer)
 class Journal:
     """The journal of one `Online` run.
 
-    What is committed survives the death of the process at any moment. Of what the operating system or the power takes
-    down, the last transactions may be lost, whole, unless `durable`; the file is never left half written. Viewers
-    read it while the run goes on (`Watch`), and never disturb it.
+    What is committed survives the death of the process at any moment. If the operating system or the power fails, the
+    last transactions may be lost as a whole, unless `durable`; the file is never half written. Viewers read it during
+    the run (`Watch`), and never disturb it.
 
     Parameters
     ----------
@@ -91,18 +91,18 @@ class Journal:
         Of the SQLite file, made if there is none; beside it lie its log (``-wal``, ``-shm``), a lock (``-lock``) and
         two checkpoints (``-state-...``). Missing folders are made.
     durable : bool, default False
-        Let every transaction reach the disk before it counts (synchronous = FULL): slower by far, safe from loss of
+        Let every transaction reach the disk before it counts (synchronous = FULL): much slower, but safe from loss of
         power.
     every : int >= 1, default 1000
-        Events from one checkpoint to the next, at least: after a restart that many are learned again.
+        Least number of events between two checkpoints; about as many are learned again after a restart.
     share : float in (0, 1], default 0.05
-        Of the time, at most, goes into checkpoints: large states are written more seldom.
+        Largest share of the time spent on checkpoints: large states are written less often.
 
     Raises
     ------
     JournalError
-        By everything: the file cannot be opened or written, another process has it, it is no journal, or one of another
-        version.
+        By every method: the file cannot be opened or written, another process has it, it is no journal, or one of
+        another version.
     TypeError, ValueError
         A parameter is not what it must be.
     """
@@ -117,7 +117,7 @@ class Journal:
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"share must be a number in (0, 1], got {share!r}")
         self.path = Path(path)
-        self._file = Path(os.path.realpath(path))  # one file, one name: for its lock and its checkpoints
+        self._file = Path(os.path.realpath(path))  # one name per file, for its lock and its checkpoints
         self.share = float(share)
         self.durable = durable
         self.every = every
@@ -150,7 +150,7 @@ class Journal:
             except BlockingIOError:
                 raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
             for file in self._file.parent.glob(f".{glob.escape(self._file.name)}-state-*.tmp"):
-                file.unlink(missing_ok=True)  # of a process that died over it
+                file.unlink(missing_ok=True)  # left by a process that died while writing it
             if self._file.exists() and not os.access(self._file, os.W_OK):
                 raise JournalError(f"{self.path} must be writable, and is read-only")
             db = self._db = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, timeout=30)
@@ -176,7 +176,7 @@ class Journal:
 
     def _make(self, header: Mapping[str, Any]) -> None:
         for file in self._states():
-            file.unlink(missing_ok=True)  # of a run that is no more
+            file.unlink(missing_ok=True)  # left by a run that no longer exists
         self.token = secrets.token_hex(8)
         entries = {"format": FORMAT, "version": VERSION, "token": self.token, **header}
         self.begin()
@@ -212,7 +212,7 @@ class Journal:
         return self._db
 
     def close(self) -> None:
-        """Close the file and let go of the lock; what is committed stays."""
+        """Close the file and release the lock; what is committed stays."""
         if self._db is not None:
             self._db.close()
         if self._lock is not None:
@@ -221,10 +221,10 @@ class Journal:
         self._depth = 0
 
     # ------------------------------------------------------------------ writing
-    # A single statement outside a transaction is one by itself.
+    # A single statement outside a transaction is a transaction by itself.
 
     def _check_there(self) -> None:
-        """Refuse to write into a file that nobody will find: SQLite would go on as if nothing were wrong."""
+        """Refuse to write into a file that nobody will find: SQLite would continue as if nothing were wrong."""
         try:
             there = self._depth > 0 or os.stat(self._file).st_ino == self._inode
         except FileNotFoundError:
@@ -247,7 +247,7 @@ class Journal:
         return self._depth > 0
 
     def begin(self) -> None:
-        """Open a transaction, or go one level deeper into the one that is open."""
+        """Open a transaction, or enter one level deeper into the open one."""
         self._check_there()
         self._depth += 1  # first: an interrupt may come right after the statement
         if self._depth == 1:
@@ -258,7 +258,7 @@ class Journal:
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
 
     def commit(self) -> None:
-        """End a level; at the outermost everything since `begin` counts, or nothing does and this raises."""
+        """End a level; at the outermost level everything since `begin` counts, or this raises and nothing does."""
         if self._depth == 1:
             self._run("COMMIT")
         self._depth -= 1
@@ -277,7 +277,7 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, ValueError) and self._depth > 1:
-            self._depth -= 1  # refused, and nothing written: what came before stands
+            self._depth -= 1  # refused, nothing written: earlier writes stay
             return
         if error is not None:
             self.rollback()
@@ -289,7 +289,7 @@ class Journal:
             raise
 
     def ask(self, question: Question) -> None:
-        """Write a question; one whose id is known raises ValueError, and nothing is written."""
+        """Write a question; if its id is known, raise ValueError and write nothing."""
         self._check_there()
         try:
             self.connection.execute(
@@ -314,7 +314,7 @@ class Journal:
                   (step, event, question, time, truth, Answer(event, question, truth, time).checksum))  # fmt: skip
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
-        """Write that a question waits no longer."""
+        """Write that a question has expired."""
         self._check_there()
         self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)",
                   (number, event, question, time, Answer(event, question, None, time).checksum))  # fmt: skip
@@ -329,7 +329,7 @@ class Journal:
         self._run("INSERT OR IGNORE INTO series VALUES (?, ?, ?)", (step, time, json.dumps(figures)))
 
     def show(self, predictor: str, step: int, time: float, snapshot: Any) -> None:
-        """Write all there is to see of a predictor now."""
+        """Write the current snapshot of a predictor."""
         self._run("INSERT OR REPLACE INTO latest VALUES (?, ?, ?, ?)", (predictor, step, time, json.dumps(snapshot)))
 
     def reach(self, source: str, position: Any) -> None:
@@ -343,7 +343,7 @@ class Journal:
     # -------------------------------------------------------------- checkpoints
 
     def due(self, event: int, times: int = 1) -> bool:
-        """Whether a checkpoint is to be written: `times` as many events after the last as `every` says; 0: any."""
+        """Whether a checkpoint is due: at least `times` times `every` events after the last one; 0: any number."""
         passed = event - self._kept
         if passed == 0 or passed < times * self.every:
             return False
@@ -352,7 +352,7 @@ class Journal:
     def keep(self, event: int, state: Any) -> None:
         """Write the checkpoint of the state after an event, and forget all but the last two."""
         start = time.monotonic()
-        self.kept(event)  # one that fails is tried again when the next is due
+        self.kept(event)  # after a failure the next attempt comes when the next one is due
         self.sync()
         checkpoint.save(self._file.with_name(f"{self._file.name}-state-{event:012d}"), state)
         for old in self._states()[KEPT:]:
@@ -365,9 +365,9 @@ class Journal:
         self._kept, self._kept_at = event, time.monotonic()
 
     def states(self, models: Sequence[Any]) -> Iterator[tuple[Callable[[], Any], Callable[[], None]]]:
-        """Yield what reads a checkpoint and what drops it, newest first.
+        """Yield for each checkpoint, newest first, a function that reads it and one that drops it.
 
-        `models` are those of the user's that it does not hold.
+        `models` are the user's own models, which it does not hold.
         """
         for file in self._states():
             yield partial(checkpoint.load, file, models), partial(file.unlink, missing_ok=True)
@@ -394,7 +394,7 @@ class Journal:
     def time_of(self, event: int) -> float | None:
         """Return when an event happened; None if it did not."""
         for table in ("questions", "answers", "expired"):
-            # Of answers and expiries the numbers of events grow with the rows; the latest are the ones looked for.
+            # In answers and expiries event numbers grow with the rows, and mostly the latest are looked for.
             order = "event" if table == "questions" else "rowid"
             for found, when in self._run(f"SELECT event, time FROM {table} ORDER BY {order} DESC"):
                 if found == event:
@@ -404,7 +404,7 @@ class Journal:
         return None
 
     def question(self, event: int) -> Question:
-        """Return the question with this number of an event."""
+        """Return the question with this event number."""
         row = self._run(f"SELECT {COLUMNS} FROM questions WHERE event = ?", (event,)).fetchone()
         if row is None:
             raise JournalError(f"{self.path} must hold the question of event {event}, and does not")
@@ -415,7 +415,7 @@ class Journal:
         found = kind._make(row[:-1])
         try:
             alike = found.checksum == row[-1]
-        except TypeError:  # not even bytes
+        except TypeError:  # a value that is not even bytes
             alike = False
         if not alike:
             raise JournalError(f"{self.path} is damaged: the {kind.__name__.lower()} of event {row[0]} has changed")
@@ -445,7 +445,7 @@ class Journal:
         return self._run("SELECT 1 FROM questions WHERE id = ?", (id,)).fetchone() is not None
 
     def found(self, id: int | str) -> Found | None:
-        """Return what was asked by this id and what came of it; None if nothing was."""
+        """Return the question with this id and its outcome; None if there is none."""
         row = self._run(
             "SELECT x, (SELECT truth FROM answers WHERE question = q.event),"
             " EXISTS (SELECT 1 FROM expired WHERE question = q.event) FROM questions q WHERE id = ?", (id,)

@@ -1,4 +1,4 @@
-"""The tables of a journal, and how a file is known to be one."""
+"""The tables of a journal, and how a file is recognised as one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from zlib import crc32
 
 FORMAT, VERSION = "vennstream.journal", 3
-# What sqlite3 raises of a damaged file: the second where its own message quotes bytes that are no text.
+# What sqlite3 raises for a damaged file: the second if its message quotes bytes that are not text.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-APPLICATION = 0x76656E6E  # SQLite's mark of whose file it is
+APPLICATION = 0x76656E6E  # SQLite's mark of the application that owns a file
 
 # `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.
 SCHEMA = """
@@ -43,7 +43,7 @@ CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT;
 
 
 def checksum(*values: Any, contents: Sequence[bytes] = ()) -> int:
-    """Return what tells whether a row is still what was written: SQLite keeps no checksums of its pages."""
+    """Return the checksum that shows whether a row is still as written: SQLite keeps none of its pages."""
     found = crc32(repr(values).encode())
     for content in contents:
         found = crc32(content, found)
@@ -61,7 +61,7 @@ def schema_of(db: sqlite3.Connection) -> set[tuple[str, ...]]:
 
 @cache
 def wanted_schema() -> frozenset[tuple[str, ...]]:
-    """Return what `schema_of` says of a new journal."""
+    """Return what `schema_of` returns for a new journal."""
     db = sqlite3.connect(":memory:")
     db.executescript(SCHEMA)
     wanted = frozenset(schema_of(db))
@@ -70,7 +70,7 @@ def wanted_schema() -> frozenset[tuple[str, ...]]:
 
 
 def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
-    """Return what a journal says of its run, or say why it is none that can be read."""
+    """Return a journal's description of its run, or say why the file cannot be read as a journal."""
     try:
         if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise JournalError(f"{path} must be a journal, and is empty: no run has begun in it")

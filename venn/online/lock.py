@@ -1,4 +1,4 @@
-"""A lock on a file that ends with its process: two that learn into one would each be ignorant of the other."""
+"""A lock on a file that ends with its process: only one process may learn into a journal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # not a Unix: there nothing keeps a second process away
+except ImportError:  # not a Unix: nothing keeps a second process away there
     fcntl = None  # type: ignore[assignment]
 
 
 def take(path: str | os.PathLike[str]) -> int | None:
-    """Return the handle of a file that is locked for this process, made if there is none; None without locks.
+    """Lock a file for this process, and make it if missing; return its handle, or None on a system without locks.
 
     Raises
     ------
@@ -33,6 +33,6 @@ def take(path: str | os.PathLike[str]) -> int | None:
 
 
 def release(handle: int) -> None:
-    """Unlock and close. A forked child has the same lock, to which closing alone would leave it."""
+    """Unlock and close. Closing alone would leave the lock with a forked child."""
     fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)

@@ -1,4 +1,4 @@
-"""The loop of a stream that does not stop: questions, labels that come late or never, a process that may die."""
+"""The loop for endless streams: questions, labels that come late or never, a process that may die."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ from venn.online.watch import read_record
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
 
-PATIENT = 10  # times as many events before a mere question writes a checkpoint: it shall be quick
+PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
 log = logging.getLogger("venn")
 
 
 class Online:
-    """A predictor at work: asked about objects, told their labels whenever these come.
+    """A predictor in service: it answers questions about objects and learns their labels whenever these come.
 
-    Any number of questions may wait, answers come in any order or never. What is learned is learned in the order of the
+    Any number of questions may wait; answers come in any order or never. Examples are learned in the order of the
     answers. With a journal the process may be killed at any moment: made again with the same parameters and the same
-    journal it goes on where it stood, to the last bit. Where the events come from their start again,
-    `follow(events, again=True)` passes over what the journal holds.
+    journal, it continues where it was, to the last bit. If the source of events then starts again from the beginning,
+    `follow(events, again=True)` skips what the journal holds.
 
-    What is valid when labels come late. Each single prediction is, as it was made: on exchangeable data, when *which*
-    examples are labelled, and when, does not depend on their objects and labels, the labelled examples and the new one
-    are exchangeable. Sums over a stream of such predictions are another matter: predictions made between two answers
-    share their examples, so departures of successive steps are not independent, and the bounds for sums (the band
-    around the accuracy, binomial numbers of errors) are theorems only if each answer comes before the next question.
-    Conformal predictors keep their error rate in the long run even under slow and lazy teachers, if examples are
-    independent and labels come on more than a logarithmic share of the steps (Nouretdinov & Vovk 2006).
+    What is valid when labels come late. Each single prediction is valid when it is made, on exchangeable data, if
+    *which* examples are labelled, and when, does not depend on their objects and labels: the labelled examples and the
+    new one are then exchangeable. This is not so for sums over a stream of such predictions: predictions made between
+    two answers share their examples, so departures of successive steps are not independent. The bounds for sums (the
+    band around the accuracy, binomial numbers of errors) are theorems only if each answer comes before the next
+    question. Conformal predictors keep their error rate in the long run even under slow and lazy teachers, if examples
+    are independent and labels come on more than a logarithmic share of the steps (Nouretdinov & Vovk 2006).
 
-    The monitors are given what keeps their theorems: the prediction that the predictor would make for the object *now*,
-    as its label comes, from all labels learned before. The labelled examples, in the order of their answers, are an
+    The monitors receive what their theorems need: the prediction that the predictor would make for the object *now*,
+    when its label comes, from all labels learned before. The labelled examples, in the order of their answers, are an
     exchangeable stream with immediate answers, so a monitor's false alarms are as rare as ever. If what is labelled, or
-    when, depends on objects or labels (fraud is confirmed sooner than its absence), all this is void.
+    when, depends on objects or labels (fraud is confirmed sooner than its absence), none of this holds.
 
     Parameters
     ----------
     predictor : Predictor or Panel
-        As a fresh process makes it. When the journal holds a run of it, that one goes on: see `panel`.
+        As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
     monitor : Monitor or mapping of str to Monitor, optional
-        One for a predictor, or by name for some in a panel; each has seen nothing yet.
+        One for a single predictor, or by name for some in a panel; each has seen nothing yet.
     journal : Journal, str or path, optional
-        None: nothing is kept, and it is not known whether an id was used before, only whether it waits.
+        None: nothing is kept, and an id can be used again once its question no longer waits.
     patience : int >= 1, optional
-        A question is given up when so many later ones have been asked. None: it waits for ever.
+        A question is given up when this many later ones have been asked. None: it waits for ever.
 
     One thread at a time may use it, and only the process that made it. A forked child that outlives its parent keeps
     the journal locked.
@@ -70,17 +70,17 @@ class Online:
     Attributes
     ----------
     panel : Panel
-        The predictors as they are now; after a restart not the objects that were given.
+        The predictors as they are now; after a restart these are not the objects that were given.
     monitors : dict of str to Monitor
     told : dict of str to Monitor
-        For each predictor curves of the predictions as they were made, without evidence.
+        For each predictor, curves of its predictions as they were made, without evidence.
     asked, answered, expired : int
         Numbers of questions, answers, and questions given up.
 
     Raises
     ------
     JournalError
-        By everything that writes: the journal cannot be written, and what was asked for has not happened.
+        By every method that writes: the journal cannot be written, and the call had no effect.
     TypeError, ValueError
         A parameter is not what it must be.
 
@@ -131,17 +131,17 @@ class Online:
 
     @property
     def panel(self) -> Panel:
-        """The predictors as they are now; after a restart not the objects that were given."""
+        """The predictors as they are now; after a restart these are not the objects that were given."""
         return self._run.panel
 
     @property
     def monitors(self) -> dict[str, Monitor]:
-        """The monitors by name of a predictor."""
+        """The monitors, by name of their predictor."""
         return self._run.monitors
 
     @property
     def told(self) -> dict[str, Monitor]:
-        """For each predictor curves of the predictions as they were made, without evidence."""
+        """For each predictor, curves of its predictions as they were made, without evidence."""
         return self._run.told
 
     @property
@@ -184,11 +184,11 @@ class Online:
         ----------
         x : (d,) finite numbers, or a sparse row
         id : int or str, optional
-            By which the answer will name the question; by default its number, from 1: `asked` afterwards.
+            The answer will name the question by it. By default the question's number, from 1: `asked` afterwards.
 
         Returns
         -------
-        Forecast, Multiprobability, ClassIntervals or PredictionSet; of a panel a dict of them by name
+        Forecast, Multiprobability, ClassIntervals or PredictionSet; for a panel, a dict of them by name
 
         Raises
         ------
@@ -228,13 +228,13 @@ class Online:
         return next(iter(predictions.values())) if self.alone else predictions
 
     def _copied(self, x: Any) -> Any:
-        """Return the object as it is now, whatever its owner does with it until the label comes."""
+        """Return a copy of the object, which its owner may change before the label comes."""
         try:
             return copy_object(x)
         except (TypeError, ValueError):
             if self.journal is not None:
                 raise TypeError(f"x must be a sequence of numbers to be kept in a journal, got {x!r}") from None
-        return copy.deepcopy(x)  # for predictors of a user's own
+        return copy.deepcopy(x)  # for a user's own predictors
 
     def expire(self, id: int | str) -> None:
         """Give up a question: its answer will be refused.
@@ -266,12 +266,12 @@ class Online:
         Returns
         -------
         tuple of Alarm
-            Those that ring now.
+            The alarms that ring now.
 
         Raises
         ------
         TypeError, ValueError
-            No question of this id waits: the message says whether it was never asked, is answered, or was given up. Or
+            No question of this id waits: the message says whether it was never asked, was answered, or was given up. Or
             the label is none of the classes, or a machine refuses the example. Nothing happened.
         NotConverged
             A machine cannot be solved; nothing happened. Or a scaler's own fit fails, or a window cannot forget: the
@@ -298,7 +298,7 @@ class Online:
 
     @contextmanager
     def _trying(self) -> Iterator[None]:
-        """Let refusals pass; after anything else, an interrupt above all, nobody knows what machines hold."""
+        """Let refusals pass; after any other exception, such as an interrupt, the machines' state is unknown."""
         try:
             yield
         except REFUSALS:
@@ -326,18 +326,18 @@ class Online:
         events : iterable of questions, which have an id and an x, and answers, which have an id and a y
             Such as `streams.teach` gives.
         again : bool, default False
-            The events come from their start again when the process was killed, as those of a file do: questions that
-            the journal holds are passed over, and so are answers to those that are answered or given up. Without a
-            journal nothing is.
+            Whether the events come from their beginning again after the process was killed, as those of a file do:
+            questions in the journal are skipped, and so are answers to questions that are answered or given up. Without
+            a journal nothing is skipped.
 
         Raises
         ------
         TypeError
-            What comes is neither, as when a table is iterated by its columns; what came before is asked and answered.
+            An event is neither, as when a table is iterated by its columns; earlier events have been processed.
             Or `again` is not a bool.
         ValueError
-            As `ask` and `answer` do. With `again` also for a question or an answer that the journal holds otherwise,
-            with another object or label: these are not the events that it has seen.
+            As raised by `ask` and `answer`. With `again` also for a question or an answer that the journal holds with
+            another object or label: these are not the events that it has seen.
 
         Examples
         --------
@@ -366,7 +366,7 @@ class Online:
                 self.answer(event.id, event.y)
 
     def _held(self, event: Any, question: bool) -> bool:
-        """Return whether the journal holds an event, or say what is another there."""
+        """Return whether the journal holds an event, or say how the two differ."""
         self._check_open()
         id = checked_id(event.id)
         found = None if self.journal is None else self.journal.found(id)
@@ -392,9 +392,9 @@ class Online:
 
     @contextmanager
     def transaction(self) -> Iterator[Online]:
-        """Let all that happens inside count together, or, if the process dies, not at all.
+        """Let everything inside count together, or, if the process dies, not at all.
 
-        Faster than a transaction for each question and answer; predictions made inside should be acted upon afterwards.
+        It is faster than a transaction for each question and answer. Act on its predictions only after it ends.
         A refusal that is caught inside leaves the rest as it is. If an exception leaves the block, or the journal
         cannot be written, nothing of the transaction counts, and this object is of no further use: make it again.
 
@@ -424,12 +424,12 @@ class Online:
         self._keep()
 
     def abandon(self) -> None:
-        """Let nothing of the open transaction count: this object is of no further use, and the journal is as before."""
+        """Drop the open transaction: this object is of no further use, and the journal is as before."""
         self._broken = self._broken or INTERRUPTED
 
     @contextmanager
     def _happening(self) -> Iterator[None]:
-        """Keep memory and journal agreed: a thing happens wholly or not at all, or this object is of no further use."""
+        """Keep memory and journal in agreement: an event counts wholly or not at all, or this object breaks."""
         inside = self.journal is not None and self.journal.within
         self._broken = INTERRUPTED
         try:
@@ -438,13 +438,13 @@ class Online:
             self._broken = None
             raise
         except JournalError:
-            # In a transaction: what came before in it is learned, and now it is not written.
+            # In a transaction: earlier events in it are learned, but will not be written.
             self._broken = UNWRITTEN if inside else None
             raise
         self._broken = None
 
     def reach(self, source: str, position: Any) -> None:
-        """Write how far a source has been read; in the transaction that holds what it said."""
+        """Write how far a source has been read, in the transaction with its events."""
         self._check_open()
         if self.journal is not None:
             with self._happening():
@@ -470,7 +470,7 @@ class Online:
         except JournalError:
             if self._broken is not None:
                 raise
-            # Otherwise what has happened has happened: the next question will say what is wrong.
+            # Otherwise the events are committed: the next question will say what is wrong.
 
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.
@@ -484,7 +484,7 @@ class Online:
             raise JournalError("a run without a journal has no record")
         return read_record(self.journal.connection, self.journal.path)
 
-    # -------------------------------------------------- death and resurrection
+    # -------------------------------------------------- death and restart
 
     def _begin(self, journal: Journal) -> None:
         state = checkpoint.pack(self._state())
@@ -516,9 +516,9 @@ class Online:
         return self._run.state(None if self.journal is None else self.journal.token)
 
     def _keep(self, times: int = 1) -> None:
-        """Write a checkpoint if it is time; one that cannot be written is missed, no more."""
+        """Write a checkpoint if one is due; a failure to write it does no harm."""
         journal = self.journal
-        if journal is None or journal.within or self._broken is not None:  # broken: nobody knows this state
+        if journal is None or journal.within or self._broken is not None:  # broken: this state is unknown
             return
         if not journal.due(self._run.events, times):
             return
@@ -528,7 +528,7 @@ class Online:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 
     def close(self) -> None:
-        """Write a last checkpoint and close the journal; questions go on waiting."""
+        """Write a last checkpoint and close the journal; open questions remain."""
         journal = self.journal
         if journal is None or self._broken == CLOSED:
             return

@@ -1,4 +1,4 @@
-"""Many predictors side by side on one stream, each machine solved once and taught once."""
+"""Many predictors side by side on one stream, each machine is solved once and learns once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     Parameters
     ----------
     **predictors : Predictor
-        Names and predictors, in the order in which they are shown. All must have the same classes.
-        One name for one predictor object. Machines may be shared or not.
+        Names and predictors, in the order of display. All must have the same classes.
+        Each predictor object has one name. Machines may be shared or not.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
 
     Notes
     -----
-    An example that is refused leaves every machine and predictor as it was: all that can refuse, a machine's `check`
+    A refused example leaves every machine and predictor as it was: everything that can refuse it, a machine's `check`
     and a predictor's `note`, comes before anything learns, and several machines solve before any learns.
 
     Examples
     --------
-    A predictor that knows only how often each label came, alone in a panel:
+    A predictor that counts labels only, alone in a panel:
 
     >>> import numpy as np
     >>> from venn.prediction import Forecast
@@ -116,7 +116,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     def __len__(self) -> int:
         return len(self._predictors)
 
-    # Two panels are never the same panel: what they hold learns.
+    # Two panels are never equal: their contents learn.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -162,7 +162,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
-        # What can still fail is solving: several machines solve before any learns, one alone solves as it learns.
+        # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
         if noted is None:
             noted = self.note(x, y) if len(self._machines) > 1 else self._noted(x, y)
         for machine in self._machines:

@@ -13,35 +13,35 @@ from venn.prediction import Floats, Integers
 
 
 class PooledCurves:
-    """Cumulative curves over the steps of several runs: the learning curve that many shuffles of a data set share.
+    """Cumulative curves over the steps of several runs: the mean learning curve of many shuffles of a data set.
 
-    Entry N - 1 of a mean is the mean over the first N steps of all runs, shorter ones as far as they go. Sums are
-    kept without rounding: pooled curves merge to the same whatever the order and grouping of the runs, and
-    `PooledCurves()`, of no run, changes nothing.
+    Entry N - 1 of a mean is the mean over the first N steps of all runs; shorter runs count as far as they go. Sums are
+    kept without rounding: pooled curves merge to the same result whatever the order and grouping of the runs. Merging
+    with `PooledCurves()`, of no run, changes nothing.
 
-    Curves only are pooled. Martingales, alarms and bounds that hold at every step have no sum over runs: they are
+    Only curves are pooled. Martingales, alarms and bounds that hold at every step have no sum over runs: they are
     statements about one order of one stream.
 
     Parameters
     ----------
     *runs : Curves or SetCurves
-        All of one kind; log losses clipped alike is the caller's care.
+        All of one kind; the caller sees to it that log losses are clipped alike.
 
     Attributes
     ----------
     runs : int
         Number of runs.
     counts : (n,) int64
-        Number of runs that have each step.
+        For each step, the number of runs that have it.
     names : tuple of str
-        Of the curves: accuracy, lower, upper, width, log_loss, brier, realised_accuracy and realised; of prediction
-        sets accuracy, credibility, confidence and, for the levels 0.01, 0.05, 0.1 and 0.2, ``error_0.05`` and
-        ``size_0.05``.
+        Names of the curves: accuracy, lower, upper, width, log_loss, brier, realised_accuracy and realised; of
+        prediction sets accuracy, credibility, confidence and, for the levels 0.01, 0.05, 0.1 and 0.2, ``error_0.05``
+        and ``size_0.05``.
 
     Raises
     ------
     TypeError
-        A run is neither, or they are of two kinds.
+        A run is neither, or the runs are of two kinds.
     ValueError
         A loss is infinite, which no sum can hold: give `Record` a clip above 0.
 
@@ -80,12 +80,12 @@ class PooledCurves:
         self.runs, self.counts, self.sums = both.runs, both.counts, both.sums
 
     def merge(self, other: PooledCurves) -> PooledCurves:
-        """Return the curves of the runs of both; they stay as they are.
+        """Return the curves of the runs of both; neither changes.
 
         Raises
         ------
         TypeError, ValueError
-            `other` is none, or one is of prediction sets and the other is not.
+            `other` is not pooled curves, or only one of the two is of prediction sets.
         """
         if not isinstance(other, PooledCurves):
             raise TypeError(f"other must be PooledCurves, to be merged with them, got {other!r}")
@@ -133,7 +133,7 @@ def _exact(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _added(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum of two arrays, the shorter one continued by zeros."""
+    """Return the sum of two arrays, the shorter one padded with zeros."""
     long, short = (one, other) if len(one) >= len(other) else (other, one)
     both = long.copy()
     both[: len(short)] += short

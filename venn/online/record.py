@@ -38,24 +38,25 @@ class Record(HasLabels):
     ----------
     classes : sequence of c labels, or LabelSpace
     names : sequence of str
-        The predictors, in the order in which they are shown.
+        The predictors, in the order of display.
     data : str, optional
         Name of the data.
     shuffle : int, optional
         Seed of the shuffle that ordered the data; an attribute that may be set later.
     parameters : mapping of str to str, optional
-        What each predictor was, in words.
+        Description of each predictor.
     clip : float in [0, 1), default 1e-15
         Probabilities of the true label below `clip` count as `clip` in the log loss; each predictor's
         curves say how many did. 0 lets a loss be infinite.
     before : mapping of str to int, optional
-        How many examples each predictor had learned before the first step; the title says so. `venn.replay` finds out.
+        How many examples each predictor had learned before the first step; the title says so. `venn.replay` fills it
+        in.
 
     Attributes
     ----------
     guaranteed : dict of str to str
-        What is a theorem about each predictor's predictions so far, as their `guaranteed` says; "mixed" where
-        they do not agree, and "nothing" before the first.
+        What is proved about each predictor's predictions so far, as their `guaranteed` says; "mixed" where they differ,
+        and "nothing" before the first.
     seconds : float
         Time of the replay, summed over the calls of `venn.replay`; 0 for a loop written by hand.
 
@@ -128,14 +129,14 @@ class Record(HasLabels):
         Parameters
         ----------
         predictions : mapping of str to Forecast, Multiprobability, ClassIntervals or PredictionSet
-            One for each name.
+            One prediction for each name.
         y : label
             The true label.
 
         Raises
         ------
         ValueError
-            An unknown label, other names, other classes, or numbers that are no probabilities or p-values.
+            An unknown label, other names, other classes, or numbers that are not probabilities or p-values.
             The step is not recorded.
         TypeError
             A prediction of another kind than the predictor's first one.
@@ -179,7 +180,7 @@ class Record(HasLabels):
         return self.kind(name).curves(self.outcomes(name), self.clip)
 
     def outcomes(self, name: str) -> Outcomes:
-        """Return what a predictor said at each step and how it fared, in read-only arrays.
+        """Return a predictor's predictions and their scores at each step, in read-only arrays.
 
         Raises
         ------
@@ -194,7 +195,7 @@ class Record(HasLabels):
         return self._tracks[name]
 
     def kind(self, name: str) -> Kind:
-        """Return the kind of a predictor's predictions; before the first one that of forecasts."""
+        """Return the kind of a predictor's predictions; before the first one, the kind of forecasts."""
         return self._track(name).kind
 
     @property
@@ -204,7 +205,7 @@ class Record(HasLabels):
 
     @property
     def guaranteed(self) -> dict[str, str]:
-        """What is a theorem about the predictions of each predictor."""
+        """What is proved about the predictions of each predictor."""
         return {name: track.scorer.guaranteed or NOTHING for name, track in self._tracks.items()}
 
     def __repr__(self) -> str:
@@ -234,7 +235,7 @@ class Record(HasLabels):
         return means
 
     def running(self, name: str) -> str:
-        """Return in words how a predictor fares so far, cheaply enough for a progress bar."""
+        """Return a predictor's results so far as text, cheaply enough for a progress bar."""
         track = self._track(name)
         return f"{name}: {track.running(self._truth[: self._n]) if self._n else 'no step'}"
 
@@ -251,14 +252,14 @@ class Record(HasLabels):
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw accuracy and claimed bounds against the number of examples, one panel per predictor.
 
-        Where the predicted label is guaranteed, a band shows what chance allows beyond its bounds: on exchangeable
-        data the accuracy ever leaves it with probability at most 0.05. Predictors of sets are left out;
-        `plot_errors` draws them.
+        Where the predicted label is guaranteed, a band shows the deviations from its bounds that chance allows: on
+        exchangeable data the probability that the accuracy ever leaves it is at most 0.05. Predictors of sets are left
+        out; `plot_errors` draws them.
 
         Parameters
         ----------
         path : str or path, optional
-            Where to write the figure; the suffix chooses the format. Folders are made as needed. So for the
+            Where to write the figure; the suffix chooses the format. Folders are made as needed. The same holds for the
             figures below.
 
         Returns
@@ -275,7 +276,7 @@ class Record(HasLabels):
         return figures.draw_curves(self, path)
 
     def plot_errors(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw the number of errors of prediction sets at several significance levels, beside what they promise."""
+        """Draw the number of errors of prediction sets at several significance levels, beside the number expected."""
         return figures.draw_errors(self, path)
 
     def plot_martingales(
@@ -287,9 +288,9 @@ class Record(HasLabels):
         ----------
         path : str or path, optional
         level : float in (0, 1), default 0.01
-            Chance of a false alarm ever, for each path; an alarm is marked where it is first reached.
+            Probability of ever raising a false alarm, for each path; an alarm is marked where it first rings.
         seed : int >= 0, default 0
-            Of the random numbers that break ties in p-values.
+            Seed of the random numbers that break ties in p-values.
         """
         return figures.draw_martingales(self, path, level, seed)
 
@@ -298,11 +299,11 @@ class Record(HasLabels):
         return figures.draw_p_values(self, path, seed)
 
     def plot_reliability(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw how often predicted labels were right against how probable the point forecasts said they were."""
+        """Draw the share of correct predicted labels against their probability by the point forecasts."""
         return figures.draw_reliability(self, path)
 
     def plot_all(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Draw all that there is to see into a folder; return the files."""
+        """Draw all figures that apply into a folder; return the files."""
         return figures.draw_all(self, folder)
 
     # ---------------------------------------------------------------- monitoring
@@ -314,7 +315,7 @@ class Record(HasLabels):
         ----------
         name : str
         seed : int >= 0, default 0
-            Of the random numbers that break ties.
+            Seed of the random numbers that break ties.
 
         Returns
         -------
@@ -333,7 +334,7 @@ class Record(HasLabels):
         ----------
         name : str
         **parameters
-            Of `Monitor`, but for the classes.
+            Those of `Monitor`, except the classes.
         """
         steps = self.outcomes(name)
         monitor = Monitor(self.classes, **parameters)
@@ -345,13 +346,13 @@ class Record(HasLabels):
 
     @property
     def title(self) -> str:
-        """Which data in which order, how many examples and classes: stands above tables and figures."""
+        """Title of tables and figures: the data, their order, the numbers of examples and classes."""
         shuffle = "" if self.shuffle is None else f", shuffle {self.shuffle}"
         examples = "example" if self._n == 1 else "examples"
         return f"{self.data or 'stream'}: {self._n} {examples}, {len(self.classes)} classes{shuffle}{self._learned()}"
 
     def _learned(self) -> str:
-        """Return what was learned before the first step, in words: the means are then not those of a start."""
+        """Return as text what was learned before the first step: the means then do not show a fresh start."""
         counts = {name: self.before.get(name, 0) for name in self.names}
         if not any(counts.values()):
             return ""
@@ -411,7 +412,7 @@ class Record(HasLabels):
             The file is not a record, is damaged, holds pickled objects, claims more than it holds,
             or was written by another version of the format. The message names the file.
         """
-        # Whatever a damaged or hostile archive makes zipfile, numpy or json raise means one thing here.
+        # Whatever zipfile, numpy or json raises on a damaged or hostile archive is one error here.
         with open(path, "rb") as file:
             try:
                 saved = record_file.read(file)

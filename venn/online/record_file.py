@@ -1,4 +1,4 @@
-"""The file of a record: what it holds, and what must hold of it when it is read."""
+"""The file of a record: its contents, and the checks when it is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SavedTrack(NamedTuple):
 
     kind: str | None
     guaranteed: str | None
-    rows: NDArray[Any]  #: (n,) with the columns of its kind
+    rows: NDArray[Any]  #: (n,) scores, with the columns of its kind
     tails: Floats  #: (n * breadth of its kind,)
 
 
@@ -48,7 +48,7 @@ def write(path: Path, saved: Saved) -> None:
         **{key: saved.parameters[key] for key in ("names", "data", "shuffle", "parameters", "clip")},
         "seconds": saved.seconds,
     }
-    if saved.parameters["before"]:  # seldom
+    if saved.parameters["before"]:  # rare
         header["before"] = saved.parameters["before"]
     members: dict[str, NDArray[Any]] = {"truth": saved.truth}
     for place, track in enumerate(saved.tracks):
@@ -83,7 +83,7 @@ def read(file: IO[bytes]) -> Saved:
     kinds, guaranteed = _typed(header, "kinds", list), _typed(header, "guaranteed", list)
     expected: dict[str, tuple[np.dtype[Any], int]] = {"truth": (space.dtype, steps)}
     for place, name in enumerate(kinds):
-        kind = KINDS.get(str(name), FORECAST)  # who takes the steps over says that there is no such kind
+        kind = KINDS.get(str(name), FORECAST)  # the record refuses an unknown kind when it takes the steps over
         expected[f"predictor_{place}"] = kind.row, steps
         expected[f"row_{place}"] = NUMBER, steps * kind.breadth(space)
     if members.keys() != expected.keys() or not len(kinds) == len(guaranteed) == len(names):

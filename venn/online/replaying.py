@@ -1,4 +1,4 @@
-"""Test, then learn: replay a stream through one predictor or a panel."""
+"""Replay a stream through one predictor or a panel: predict each example, then learn it."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def replay(
     stream : iterable of (x, y)
         If it has a `name` (str) or a length, the record and the progress bar use them.
     predictor : Predictor or Panel
-        Goes on from what it has learned, and the record's title says after how many examples: the same examples
-        replayed twice stand twice in a bag, and no guarantee holds. A single predictor appears in the record under
-        the name of its class.
+        It continues from what it has learned, and the record's title says after how many examples. If the same examples
+        are replayed twice, they are twice in a bag, and no guarantee holds. A single predictor appears in the record
+        under the name of its class.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
-        Stop after so many examples, or at the end of the stream.
+        Stop after this many examples, or at the end of the stream.
     monitors : mapping of str to Monitor, optional
-        By name of a predictor: each is told of every prediction and its label.
+        By name of a predictor: each receives every prediction and its label.
 
     Returns
     -------
@@ -53,9 +53,9 @@ def replay(
     TypeError
         The stream does not iterate (x, y) pairs: a table, an array, a string or a mapping.
     ValueError
-        The stream is empty, a label is unknown, or the predictor refuses an example. What a predictor
-        or machine raises passes through with a note that names the step; steps before it stay
-        learned. To keep the record of an interrupted run, write the loop by hand as in `Record`.
+        The stream is empty, a label is unknown, or the predictor refuses an example. Errors of a predictor or machine
+        pass through with a note that names the step; earlier steps stay learned. To keep the record of an interrupted
+        run, write the loop by hand as in `Record`.
 
     Examples
     --------
@@ -110,10 +110,10 @@ def replay(
 
 
 def learned_before(panel: Panel) -> dict[str, int]:
-    """Return how many examples predictors have learned, as far as they say; those without any are left out."""
+    """Return how many examples predictors have learned, as far as they report it; those without any are left out."""
     counts: dict[str, int] = {}
     for name, predictor in panel.items():
-        if predictor.machine is not None:  # which may have learned beside this predictor
+        if predictor.machine is not None:  # which may have learned more than this predictor
             n = predictor.machine.learned
         else:
             each = (getattr(part, "n", None) for part in (predictor, getattr(predictor, "predictor", None)))
@@ -124,7 +124,7 @@ def learned_before(panel: Panel) -> dict[str, int]:
 
 
 def _tuning(predictor: Any) -> Any:
-    """Return what chose the parameters of a predictor's machine, if `tune` did."""
+    """Return the result of `tune` for a predictor's machine, if it chose the parameters."""
     return getattr(predictor, "tuning", None) if predictor.machine is None else predictor.machine.tuning
 
 
@@ -144,7 +144,7 @@ def advance(
     n : int
         Number of the step, from 1.
     predictions : dict of str to prediction
-        Made before the label was known; it has been learned by now.
+        Made before the label was known; the example has been learned by now.
     y : label
 
     Raises
@@ -153,7 +153,7 @@ def advance(
         As `replay` does.
     """
     _check(stream, steps)
-    # Of the first examples, how many each tuning of a machine was made on.
+    # For each machine's tuning, how many of the first examples it was made on.
     met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
     for n, example in enumerate(stream, 1):
         x, y = _pair(example, n)
@@ -190,13 +190,13 @@ def _warn_of_tuning(tuning: Any, n: int, met: int) -> None:
 
 
 def _refuse_tables(stream: object) -> None:
-    """Raise for what would iterate as something else than (x, y) pairs, most of it silently."""
+    """Raise for streams that would iterate, mostly silently, as something other than (x, y) pairs."""
     kind = type(stream).__name__
     if isinstance(stream, str | bytes):
         raise TypeError(
             f"stream must iterate (x, y) pairs, got the {kind} {stream!r}: streams.load(name) opens a named data set"
         )
-    # The class is asked, as a lazy frame warns of its columns.
+    # The class is checked, as a lazy frame would warn about its columns.
     if any(hasattr(type(stream), name) for name in ("__dataframe__", "iloc", "columns")):
         raise TypeError(
             f"stream must iterate (x, y) pairs, got a {kind}, which iterates by column: "

@@ -1,4 +1,4 @@
-"""A run goes on from its journal: the last checkpoint that can be read, and again all that happened after it."""
+"""Restart a run from its journal: the last readable checkpoint, then all later events again."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ log = logging.getLogger("venn")
 
 
 def plain(thing: Any) -> str:
-    """Return the repr without addresses in memory, which no other process has."""
+    """Return the repr without addresses in memory, which differ in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
 
 
 def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
-    """Let a run that has seen nothing be where its journal says.
+    """Bring a run that has seen nothing to the state that its journal describes.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def _take(run: Run, journal: Journal, state: Any, drop: Callable[[], None]) -> N
         raise ValueError("it is no checkpoint of a run")
     events = state["asked"] + state["answered"] + state["expired"]
     if state["run"] != journal.token or (events > 0 and journal.time_of(events) != state["mark"]):
-        drop()  # of another run, or of a past of this one that power took away
+        drop()  # of another run, or of events that this one lost in a power failure
         raise ValueError(f"it is that of another run, after {events} events")
     if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in run.panel.items()}:
         raise ValueError(f"it holds {state['panel']!r}")
@@ -71,12 +71,12 @@ def _read(run: Run, question: Question, number: int) -> Waiting:
 def happen_again(
     run: Run, journal: Journal, bulletin: Bulletin, event: Question | Answer, ids: dict[int, int | str]
 ) -> None:
-    """Do again what the journal says of an event; `ids` are those of the questions that wait, by event."""
+    """Repeat an event of the journal; `ids` are those of the waiting questions, by event."""
     if event.event != run.events + 1:
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
     if isinstance(event, Question):
         waiting = _read(run, event, run.asked + 1)
-        # A proof that nothing has changed: the same question gets the same answer.
+        # This proves that nothing has changed: the same question gets the same answer.
         if encode(run.panel.predict_one(waiting.x)) != event.predictions:
             raise JournalError(
                 f"{journal.path} must hold the predictions of this program with these parameters, and at event "

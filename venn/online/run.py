@@ -10,7 +10,7 @@ from venn.online.bulletin import Rung
 from venn.online.panel import Panel
 from venn.prediction import Label, Prediction
 
-# What is refused, or fails the same way when it is done again.
+# Refusals, and errors that come again when the event is repeated.
 REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
 
 
@@ -18,25 +18,25 @@ class Waiting(NamedTuple):
     """A question whose answer has not come."""
 
     event: int
-    number: int  #: of the question, from 1
+    number: int  #: number of the question, from 1
     step: int  #: answers that had been learned when it was asked
     x: Any
     predictions: dict[str, Prediction]
 
 
 class Run:
-    """The same events do the same to it, to the last bit: so a journal of them is enough to make it again.
+    """State of an online run. The same events change it alike to the last bit, so their journal can rebuild it.
 
     Parameters
     ----------
     panel : Panel
     monitor : Monitor or mapping of str to Monitor, optional
-        As for `Online`, which see for the attributes.
+        As for `Online`; see there for the attributes.
 
     Attributes
     ----------
     waiting : dict
-        By id, oldest first.
+        The waiting questions by id, oldest first.
     mark : float
         Time of the last event.
     """
@@ -57,7 +57,7 @@ class Run:
     # ------------------------------------------------------------------- events
 
     def ask(self, id: int | str, question: Waiting, time: float) -> None:
-        """Let a question wait, which the panel has just been asked."""
+        """Add a question, which the panel has just answered, to those that wait."""
         self.asked += 1
         self.mark = time
         self.waiting[id] = question
@@ -73,13 +73,13 @@ class Run:
         return late
 
     def give_up(self, id: int | str, time: float) -> None:
-        """Let a question wait no longer."""
+        """Remove a question from those that wait."""
         self.mark = time
         del self.waiting[id]
         self.expired += 1
 
     def as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
-        """Return what the monitored predictors say of an object now; as they did, if nothing was learned since."""
+        """Return the monitored predictors' predictions for an object now: as before, if nothing was learned since."""
         if waiting.step == self.answered:
             return waiting.predictions
         return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
@@ -117,7 +117,7 @@ class Run:
     # -------------------------------------------------------------------- state
 
     def state(self, token: str | None) -> dict[str, Any]:
-        """Return all that a restart needs beside the questions of the journal, whose token says that they belong."""
+        """Return all that a restart needs besides the journal's questions; the token ties the two together."""
         return {
             "asked": self.asked, "answered": self.answered, "expired": self.expired,
             "waiting": [waiting.event for waiting in self.waiting.values()],
@@ -127,7 +127,7 @@ class Run:
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting]) -> None:
-        """Take over a state, and what of it the journal holds: the questions that wait."""
+        """Take over a state, and the waiting questions from the journal."""
         self.asked, self.answered, self.expired = state["asked"], state["answered"], state["expired"]
         self.panel, self.monitors, self.told = state["panel"], state["monitors"], state["told"]
         self.waiting, self.mark = waiting, state["mark"]

@@ -28,15 +28,15 @@ class Track:
         self._predicted = np.empty(START, space.dtype)
         self._numbers = np.empty((START, WIDTH))
         self._rows = np.empty((START, 0))
-        self._summed, self._sums = 0, dict[str, float]()  # of the first steps, the sums of what has means
+        self._summed, self._sums = 0, dict[str, float]()  # number of steps summed, and the sums from which means follow
 
     @property
     def kind(self) -> Kind:
-        """Kind of prediction; before the first one that of forecasts, of which there are none."""
+        """Kind of prediction; before the first one, the kind of forecasts."""
         return self.scorer.kind or FORECAST
 
     def put(self, step: int, prediction: Prediction, truth: Any) -> None:
-        """Score a prediction in place `step`; it counts when the record says that there is such a step."""
+        """Score a prediction in place `step`; it counts once the record includes that step."""
         if step == 0:
             self._rows = np.empty((START, kind_of(prediction, self.scorer.name).breadth(self.scorer.space)))
         if step == len(self._predicted):
@@ -46,14 +46,14 @@ class Track:
         self._predicted[step] = self.scorer.score(prediction, truth, self._numbers[step], self._rows[step])
 
     def outcomes(self, truth: NDArray[Any], start: int = 0) -> Outcomes:
-        """Return the steps from `start` on, of the first ones whose true labels are given; views."""
+        """Return views of the steps from `start` on, as far as true labels are given."""
         which = slice(start, len(truth))
         return outcomes(truth[which], self._predicted[which], self._numbers[which], self._rows[which])
 
     def running(self, truth: NDArray[Any]) -> str:
-        """Return in words how the first n >= 1 steps went.
+        """Return the results of the first n >= 1 steps as text.
 
-        Adds up what came since the last call only, for a progress bar asks many times.
+        Only steps since the last call are added up, because a progress bar calls this often.
         """
         columns = self.kind.curves(self.outcomes(truth, self._summed), CLIP).columns
         for name in self.kind.means:
@@ -62,7 +62,7 @@ class Track:
         return self.kind.running({name: sum_ / len(truth) for name, sum_ in self._sums.items()})
 
     def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
-        """Return the first n steps as the file holds them: (n,) rows and one array of all that stands beside them."""
+        """Return the first n steps as the file holds them: (n,) rows, and one array of everything beside them."""
         table = np.column_stack([self._predicted[:n], self._numbers[:n]])
         return unstructured_to_structured(table, self.kind.row), self._rows[:n].ravel()
 

@@ -1,4 +1,4 @@
-"""What a journal holds, for those who watch: read while its run goes on, which never notices."""
+"""Viewers' access to a journal: they read it during its run, and never disturb the run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ RECENT = 1000  # answers over which the rate is measured
 
 
 class Counts(NamedTuple):
-    """How far a run has come."""
+    """Progress of a run."""
 
     asked: int
     answered: int
     expired: int
     pending: int
     rate: float  #: answers a second over the latest ones; 0 where there are fewer than two
-    time: float  #: of the last event, in seconds since 1970; 0 before the first
+    time: float  #: time of the last event, in seconds since 1970; 0 before the first
 
 
 class Seen(NamedTuple):
-    """A question of the latest ones."""
+    """One of the latest questions."""
 
     event: int
     id: int | str
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
     predictions: dict[str, Prediction]  #: by name
     status: str  #: "pending", "answered" or "expired"
     y: Label | None
-    delay: int | None  #: answers that were learned between the question and its own
+    delay: int | None  #: answers learned between the question and its own answer
 
 
 class Point(NamedTuple):
@@ -70,14 +70,14 @@ class Watch(HasLabels):
     names : tuple of str
         The predictors.
     predictors, monitors : dict of str to str
-        What they are, in words.
+        Their descriptions.
     created : float
         Seconds since 1970.
 
     Raises
     ------
     JournalError
-        There is no such file, it is no journal, or one of another version.
+        There is no such file, or it is not a journal of this version.
 
     Examples
     --------
@@ -139,14 +139,14 @@ class Watch(HasLabels):
 
     @contextmanager
     def _making(self) -> Iterator[None]:
-        """What rows say that nobody has written, for the file is damaged, is said as it is."""
+        """Turn errors from rows of a damaged file into a message that says so."""
         try:
             yield
         except (TypeError, ValueError, LookupError) as error:
             raise JournalError(f"{self.path} cannot be read: {error!r}") from error
 
     def counts(self) -> Counts:
-        """Return how far the run has come."""
+        """Return the progress of the run."""
         with self._making():
             return self._counts()
 
@@ -167,7 +167,7 @@ class Watch(HasLabels):
         return Counts(asked, answered, expired, asked - answered - expired, rate, last)
 
     def series(self, points: int = 1000, after: int = 0) -> list[Point]:
-        """Return the points of the curves after a step, at most about `points`, evenly thinned, the last one too."""
+        """Return the points of the curves after a step, evenly thinned to about `points`, always with the last one."""
         steps = [row[0] for row in self._rows("SELECT step FROM series WHERE step > ? ORDER BY step", (after,))]
         if not steps:
             return []
@@ -188,9 +188,9 @@ class Watch(HasLabels):
             return [Point(step, when, json.loads(figures)) for step, when, figures in rows]
 
     def snapshot(self, name: str) -> dict[str, Any] | None:
-        """Return all there is to see of a predictor: `told`, its predictions as they were made, and `monitor`.
+        """Return a predictor's latest figures: `told`, its predictions as they were made, and `monitor`.
 
-        Both are what `Monitor.snapshot` gives, `monitor` None where nothing watches. None before the first.
+        Both are results of `Monitor.snapshot`; `monitor` is None without a monitor. None before the first snapshot.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Watch(HasLabels):
             return json.loads(rows[0][0]) if rows else None
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
-        """Return the latest alarms about a predictor, oldest first, each with its `time`, and the `step` of the run."""
+        """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`."""
         rows = self._rows(
             "SELECT step, time, alarm FROM alarms WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last)
         )
@@ -242,7 +242,7 @@ def read_record(db: sqlite3.Connection, path: Path) -> Record:
     try:
         record = Record(read_labels(header), tuple(header["names"]), parameters=header["predictors"])
         while True:
-            # In pieces: a reader that holds its place for long lets the log of the writer grow.
+            # Read in pieces: a reader that stays in one transaction for long makes the writer's log grow.
             rows = db.execute(
                 "SELECT a.step, q.predictions, a.truth FROM answers a JOIN questions q ON q.event = a.question"
                 " WHERE a.step > ? ORDER BY a.step LIMIT ?", (step, PIECE)

@@ -17,7 +17,7 @@ from venn.priors import PriorShift
 from venn.saved import held_int, saved
 from venn.smoothing import Smoothing
 
-# Not the numbers of an inner predictor with the same seed: what is kept must be independent of what breaks its ties.
+# Unlike those of an inner predictor with the same seed: coins must be independent of the draws that break ties.
 # Users' seeds are never this large.
 OFFSET = 1 << 64
 
@@ -38,7 +38,7 @@ class Balanced(HasLabels, Predictor):
     share the random number that breaks ties. Nothing is proved of sums of departures or of errors, and monitors that
     bet on independent p-values may raise alarms on valid predictions.
 
-    This does not say how well a machine does that learns from balanced examples. The machine keeps its own
+    The theorem does not say how good a machine becomes on balanced examples. The machine keeps its own
     `class_weights`.
 
     Parameters
@@ -49,7 +49,7 @@ class Balanced(HasLabels, Predictor):
     keep : sequence of c probabilities in (0, 1], in class order
         Each may be 1 for the rarest class.
     seed : int >= 0, default 0
-        Of the coins, one for each example. It must be unrelated to how the examples were made.
+        Seed of the coins, one for each example. It must be unrelated to how the examples were made.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Balanced(HasLabels, Predictor):
         Raises
         ------
         NotConverged
-            As by the predictor.
+            As raised by the predictor.
         """
         if self._coins.at(self.n) >= self.keep[self.space.encode(y)]:
             self.n += 1
@@ -187,7 +187,7 @@ class Balanced(HasLabels, Predictor):
         Raises
         ------
         TypeError
-            The predictor is not inductive, as `InductiveVenn` and `InductiveConformal` are. The same below.
+            The predictor is not inductive, as `InductiveVenn` and `InductiveConformal` are. The same holds below.
         ValueError, TypeError
             X is not as described.
         """
@@ -206,7 +206,7 @@ class Balanced(HasLabels, Predictor):
         ValueError, TypeError
             For a bad object or label among them, also one that would have been dropped; nothing is learned.
         NotConverged
-            As by the predictor; examples up to that training are learned or dropped.
+            As raised by the predictor; examples up to that training are learned or dropped.
         """
         predictor, rows, labels, kept = self._examples(X, y)
         before, n = self.kept, self.n
@@ -236,7 +236,7 @@ class Balanced(HasLabels, Predictor):
         ValueError, TypeError
             For a bad object or label among them, also one that would have been dropped; nothing is learned.
         NotConverged
-            As by the predictor; examples up to that training are learned or dropped, their predictions are lost.
+            As raised by the predictor; examples up to that training are learned or dropped, their predictions are lost.
         """
         predictor, rows, labels, kept = self._examples(X, y)
         blocks, start = [], 0

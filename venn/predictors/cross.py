@@ -44,8 +44,8 @@ class CrossVenn(Predictor):
     examples calibrate in their fold. The K counts in the object's categories are averaged, and row j of the
     answer is (mean counts + 1{k = j}) / (mean size + 1).
 
-    Each of the K predictions is valid alone. Nothing is proved about their merge: it is here because it is sharp on few
-    data, where giving up examples to calibration costs much.
+    Each of the K predictions is valid alone. Nothing is proved about their merge: it is offered because it is sharp on
+    few data, where giving up examples to calibration costs much.
 
     Costs K machines, each trained on (K - 1) / K of the examples, and K scorings for a prediction.
 
@@ -56,16 +56,16 @@ class CrossVenn(Predictor):
     taxonomy : taxonomy on scores, default Argmax()
     folds : int >= 2, default 5
     seed : int >= 0, default 0
-        Of the assignment to folds.
+        Seed of the assignment to folds.
     first : int >= 1, default 32
         Examples at the first training; predictions before it say nothing.
     growth : float > 1, default 2
         Ratio of the numbers of examples at two trainings.
     last : int >= first, optional
-        No training beyond that many examples. By default there is always a next one: set it where the
+        No training beyond that many examples. By default there is always a next training: set it where the
         machine's memory grows as the square of the number of examples.
     shift : PriorShift, optional
-        For examples learned that come with other class frequencies than the objects asked about. Each part is then
+        For learned examples whose class frequencies differ from those of the objects asked about. Each part is then
         valid as `InductiveVenn` says; about the merge nothing is proved, as without a shift.
 
     Raises

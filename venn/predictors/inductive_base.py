@@ -37,10 +37,10 @@ class Reader(Protocol[Many]):
         """Predict each example in turn, then add it if it calibrates; return the predictions."""
 
     def nothing(self, n: int) -> Many:
-        """Return the predictions for n objects that are made before there is a scorer."""
+        """Return the predictions for n objects before there is a scorer."""
 
     def join(self, blocks: list[Many]) -> Many:
-        """Return one block of all, in order."""
+        """Join the blocks into one, in order."""
 
     @property
     def state(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     @property
     def calibration(self) -> Calibration:
-        """The remainder of the calibration examples: it merges with that of others and can go to another process."""
+        """What remains of the calibration examples: it merges with that of others and can go to another process."""
         return Calibration(self._reader, self.n, self._features)
 
     def calibrated(self, calibration: Calibration | None = None) -> Self:
@@ -315,7 +315,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         ValueError, TypeError
             For a bad object or label among them; nothing is learned.
         NotConverged
-            As by `learn_one`; examples up to that training are learned.
+            As raised by `learn_one`; examples up to that training are learned.
         """
         self._advance(*self.checked_examples(X, y), predict=False)
 
@@ -337,7 +337,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         ValueError, TypeError
             For a bad object or label among them; nothing is learned.
         NotConverged
-            As by `learn_one`; examples up to that training are learned, their predictions are lost.
+            As raised by `learn_one`; examples up to that training are learned, their predictions are lost.
         """
         start = self.n
         rows, codes = self.checked_examples(X, y)

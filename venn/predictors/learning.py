@@ -11,14 +11,14 @@ from venn.saved import Saved
 
 
 class Predictor(Saved):
-    """Base of predictors: gives `learn_one` from the three phases, each of which may be left as it is here.
+    """Base of predictors: it builds `learn_one` from three phases; a subclass overrides those it needs.
 
     1. `note` refuses an example that cannot be learned, and returns what must be known from before learning.
     2. The machine learns, if the predictor reads one that others may read too.
     3. `after_learning` receives what `note` returned, and learns what the machine does not hold.
 
-    A `Panel` goes through the same phases with all its predictors side by side. A predictor of your own gives
-    `classes`, `predict_one`, and what it needs of these.
+    A `Panel` goes through the same phases with all its predictors side by side. Your own predictor gives
+    `classes`, `predict_one`, and those of the phases that it needs.
     """
 
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.
@@ -27,7 +27,7 @@ class Predictor(Saved):
     classes: Any
 
     def predict_one(self, x: Any) -> Any:
-        """Return what is known of the label of `x`; leaves no trace."""
+        """Return the prediction for `x`; leaves no trace."""
         raise NotImplementedError
 
     def note(self, x: Any, y: Label) -> Any:
@@ -45,7 +45,7 @@ class Predictor(Saved):
         ValueError, TypeError
             For a bad object or label; nothing is learned.
         NotConverged
-            The machine cannot be solved: nothing is learned. Or a fit of the predictor's own fails: the example is
+            The machine cannot be solved: nothing is learned. Or the predictor's own fit fails: the example is
             learned.
         """
         noted = self.note(x, y)
@@ -64,7 +64,7 @@ def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
 
 
 class OnMachine(Predictor):
-    """Base of transductive predictors: all there is to know is in the machine, which others may read too."""
+    """Base of transductive predictors: everything learned is in the machine, which others may read too."""
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -74,7 +74,7 @@ class OnMachine(Predictor):
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:
-    """Let every part learn an example that its machine has learned, also where another fails; raise the first error."""
+    """Let every part learn an example that its machine has learned, even if another fails; raise the first error."""
     failure: Exception | None = None
     for part, noted in zip(parts, notes, strict=True):
         try:

@@ -109,7 +109,7 @@ class BrierLoss(Parameters):
 
 
 class Answer(NamedTuple):
-    """What is said of one object."""
+    """The answer about one object."""
 
     rows: Floats  #: (versions, c) logarithms of the versions' forecasts
     merged: Floats  #: (c,) the forecast
@@ -120,8 +120,9 @@ class Protected(HasLabels, Predictor):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
-    and no shift or one of +1 or -1 at one class: the base (right where it is well calibrated), a milder or bolder one,
-    or one that leans to or away from a class. (For two classes these are the nine published calibrators.) There is a
+    and no shift or one of +1 or -1 at one class: the base (right where it is well calibrated), a milder or bolder
+    version, or one that leans towards or away from a class. (For two classes these are the nine published calibrators.)
+    There is a
     mixture for every jump rate J: before each step the share J of each version's weight is spread evenly over all
     versions; after it weights are multiplied by exp(-loss). The weight `passive` stays on the base itself.
 
@@ -255,7 +256,7 @@ class Protected(HasLabels, Predictor):
         return getattr(self.predictor, "tuning", None)
 
     def predict_one(self, x: Any) -> Forecast:
-        """Return the forecast for `x`; leaves no trace that a later answer could depend on.
+        """Return the forecast for `x`; it changes no later answer.
 
         Parameters
         ----------
@@ -270,7 +271,7 @@ class Protected(HasLabels, Predictor):
         return Forecast(self._ask(x).merged, self.classes)
 
     def note(self, x: Any, y: Label) -> tuple[Answer, Any]:
-        """Return what is said of `x` before anything learns, and what the base notes; or raise what it would raise."""
+        """Return the answer about `x` before anything learns, and what the base notes; or raise what it would raise."""
         self.space.check(y)
         noted = self.predictor.note(x, y)
         return self._ask(x), noted
@@ -281,7 +282,7 @@ class Protected(HasLabels, Predictor):
         Raises
         ------
         RuntimeError
-            `noted` is missing, so what the base said of `x` before its machine learned cannot be known. The base has
+            `noted` is missing, so the base's forecast from before its machine learned is unknown. The base has
             learned the example, the weights have not moved.
         NotConverged
             A training or fit of the base fails: all have learned the example.
@@ -296,7 +297,7 @@ class Protected(HasLabels, Predictor):
                 "or learn in a Panel"
             )
         answer, of_base = noted
-        if self.machine is not None:  # the weights first, which cannot fail: the forecast stood before the label
+        if self.machine is not None:  # weights first, which cannot fail: the forecast was made before the label
             self._weigh(answer, code)
             self.predictor.after_learning(x, y, of_base)
             return

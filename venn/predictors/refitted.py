@@ -22,7 +22,7 @@ from venn.schedules import PrefixRestart, Schedule, checked_schedule
 class Refitted(HasLabels, Predictor):
     """Point forecasts by a batch classifier that is fitted anew at set times, to all examples so far.
 
-    So estimators that do not learn online can stand beside those that do, in a `Panel` or a replay. Between two fits
+    So estimators that do not learn online can join those that do, in a `Panel` or a replay. Between two fits
     the forecasts are those of the last fit; before the first they are uniform. Classes that were not among the examples
     of a fit have probability 0 until the next. If there was only one class the estimator is not fitted: that
     class has probability 1. These forecasts carry no guarantee.
@@ -86,7 +86,7 @@ class Refitted(HasLabels, Predictor):
         self._next = self.schedule.next_training(0)
         self._history: History | None = History()
         self._features: int | None = None
-        self._proba = np.full(len(self.classes), 1 / len(self.classes))  # where no estimator is asked
+        self._proba = np.full(len(self.classes), 1 / len(self.classes))  # used when no estimator is asked
         self._columns: Integers | None = None  # of the estimator's classes
         self.fitted: Any = None
         self.fitted_to = 0

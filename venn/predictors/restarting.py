@@ -24,7 +24,7 @@ class Watcher(Protocol):
         """Take in a prediction and the label that was then revealed; return the alarms that ring now."""
 
     def fresh(self, seed: int) -> Watcher:
-        """Return one with the same parameters, except this seed, that has seen nothing."""
+        """Return a watcher with the same parameters but this seed, which has seen nothing."""
 
 
 @saved
@@ -52,15 +52,14 @@ class Restarting(HasLabels, Predictor):
 
     Parameters
     ----------
-    predictor : predictor
-        One that reads a `SlidingWindow` and that nobody else teaches: it is copied, the window is not, so other
-        predictors of a `Panel` may read the window too; they find it restarted.
+    It reads a `SlidingWindow`, and nobody else teaches it. It is copied, but its window is not, so other predictors of
+    a `Panel` may read the window too; they find it restarted.
     monitor : Watcher
         A pattern, such as `Monitor(classes)`; fresh copies are used.
     keep : int >= 0, default 0
         Number of latest examples that survive a restart, at most the size of the window.
     seed : int >= 0, default 0
-        Of the monitors' random numbers; each start has other ones.
+        Seed of the monitors' random numbers, which differ for each start.
 
     Attributes
     ----------
@@ -171,7 +170,7 @@ class Restarting(HasLabels, Predictor):
         return prediction
 
     def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
-        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
+        """Return the prediction for `x` before anything learns, and what the predictor notes; or refuse the example."""
         self.space.check(y)
         return self.predict_one(x), self.predictor.note(x, y)
 
@@ -181,7 +180,7 @@ class Restarting(HasLabels, Predictor):
         Raises
         ------
         RuntimeError
-            `noted` is missing, so what was said of `x` before the machine learned cannot be known. The predictor has
+            `noted` is missing, so the prediction from before the machine learned is unknown. The predictor has
             learned the example, the monitor has not seen it.
         NotConverged
             The predictor's own fit fails, or the window stops short of `keep` examples; all have learned the example.

@@ -51,7 +51,7 @@ class Scaler(Predictor):
     Raises
     ------
     TypeError, ValueError
-        A part is not what it must be.
+        A part is not as described.
     NotConverged, ValueError
         On learning, when a map cannot be fitted. The example is learned, and no forecast is given until a later fit
         succeeds.
@@ -189,7 +189,7 @@ class Scaler(Predictor):
         """Fit the maps to the scores of the machine, which has learned the example already."""
         try:
             self._feed.after_learning(x, y, self.note(x, y) if noted is None else noted)
-        finally:  # what is learned is learned, also when a training of the source's own machines failed
+        finally:  # also when a training of the source's own machines failed, the example is learned
             self._refit(self)
 
     @property
@@ -200,7 +200,7 @@ class Scaler(Predictor):
     def _current(self) -> tuple[Follower, bool]:
         """Return the maps and whether they are fitted.
 
-        Between a window's restart and the next example these are other maps, fitted from nothing to what is left: a
+        Between a window's restart and the next example these are other maps, fitted from scratch to what remains: a
         question must not change where the next fit starts.
         """
         held = self._held

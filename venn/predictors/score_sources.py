@@ -92,7 +92,7 @@ def checked_source(source: Any) -> ScoreSource:
 class _Read(NamedTuple):
     """A bag that all readers of one machine may use until its next example."""
 
-    machine: ref[Any]  # this very one: an equal one may have learned other examples
+    machine: ref[Any]  # this object: an equal one may have learned other examples
     at: tuple[int, int]  # examples held, and learned ever
     examples: Examples
     readers: set[int]
@@ -113,7 +113,7 @@ class MachineFeed:
             machine.expect_deleted()
 
     def stand_on(self, machine: Any) -> None:
-        """Read this machine instead of the one it was made with; it may have learned anything."""
+        """Read this machine instead of the one it was made with; it may have learned any examples."""
         self.machine = machine
         for part in self.parts:
             part.given = machine
@@ -125,7 +125,7 @@ class MachineFeed:
 
     @property
     def n(self) -> int:
-        """Number of examples learned, those that a window has forgotten among them."""
+        """Number of examples learned, including those that a window has forgotten."""
         return self.machine.learned
 
     @property
@@ -299,11 +299,11 @@ class HeldOutFeed:
         return scores
 
     def note(self, x: Any, y: Label) -> Any:
-        """Return what the predictor within notes."""
+        """Return what the inner predictor notes."""
         return self._inductive.note(x, y)
 
     def after_learning(self, x: Any, y: Label, noted: Any) -> None:
-        """Take the example in as the schedule says, and train if it is time to."""
+        """Learn the example as the schedule says, and train if it is time to."""
         self._inductive.after_learning(x, y, noted)
 
     def examples(self, reader: object) -> Examples | None:
@@ -375,7 +375,7 @@ class CrossFittedScores(Parameters):
     ----------
     folds : int >= 2, default 3
     seed : int >= 0, default 0
-        Of the assignment to folds.
+        Seed of the assignment to folds.
     first : int >= 1, default 32
         Examples at the first training; before it there are no scores.
     growth : float > 1, default 2

@@ -85,7 +85,7 @@ class TransductiveVennAbers(OnMachine):
         return f"TransductiveVennAbers({self.machine!r}, deleted={self.deleted})"
 
     def predict_one(self, x: Any) -> ClassIntervals:
-        """Return a pair of probabilities for each class; leaves no trace that a later answer depends on.
+        """Return a pair of probabilities for each class; it changes no later answer.
 
         Parameters
         ----------
