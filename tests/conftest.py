@@ -34,10 +34,16 @@ def pytest_sessionstart(session):
     if whole and getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the workers keep all cores busy: more threads would wait for one another
+        # Not again while the loops stand as they were.
+        loops = [f"{path} {path.stat().st_mtime}" for path in sorted(Path(venn.__file__).parent.glob("_compiled/*.py"))]
+        loops.append(os.environ.get("NUMBA_CACHE_DIR", ""))
+        if config.cache.get("venn/compiled", None) == loops:
+            return
         program = str(Path(__file__).with_name("compile_first.py"))
         halves = [subprocess.Popen([sys.executable, program, half]) for half in ("hinge", "others")]
         for half in halves:
             assert half.wait() == 0, "compiling what the tests need failed"
+        config.cache.set("venn/compiled", loops)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -32,6 +32,7 @@ def panel():
 # How to make one of each; names that a version does not have are passed over.
 PARAMETERS = {
     "RBF": lambda: [venn.RBF(0.25), venn.RBF(2.0)],
+    "MultiscaleRBF": lambda: [venn.machines.MultiscaleRBF(), venn.machines.MultiscaleRBF(0.5, (1.0, 3.0))],
     "Linear": lambda: [venn.Linear()],
     "Polynomial": lambda: [venn.machines.Polynomial(2), venn.machines.Polynomial(3, 0.5, 0.0)],
     "Argmax": lambda: [venn.Argmax()],

@@ -33,6 +33,40 @@ def rbf_proximity_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def
 
 
 @compiled
+def multiscale_row(columns, n, x, rates, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] to the mean of exp(-rate |x_i - x|^2) over (w,) rates, from one squared distance; K(x, x) is 1."""
+    squares_row(columns, n, x, out)
+    average(rates, n, out)
+
+
+@compiled
+def average(rates, n, out):  # type: ignore[no-untyped-def]
+    """Turn squared distances into the mean of their Gaussians."""
+    for i in range(n):
+        total = 0.0
+        for rate in rates:
+            total += math.exp(-rate * out[i])
+        out[i] = total / rates.size
+
+
+@compiled
+def multiscale_proximity_row(columns, n, x, rates, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] to that mean less 1, all digits of it however flat the kernel is."""
+    squares_row(columns, n, x, out)
+    average_less_one(rates, n, out)
+
+
+@compiled
+def average_less_one(rates, n, out):  # type: ignore[no-untyped-def]
+    """Turn squared distances into the mean of their Gaussians, less 1."""
+    for i in range(n):
+        total = 0.0
+        for rate in rates:
+            total += math.expm1(-rate * out[i])
+        out[i] = total / rates.size
+
+
+@compiled
 def linear_proximity_row(columns, n, x, out):  # type: ignore[no-untyped-def]
     """Set out[:n] = -|x_i - x|^2 / 2, to full precision however far from the origin the objects are."""
     squares_row(columns, n, x, out)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled.jit import compiled
-from venn._compiled.rows import powers
+from venn._compiled.rows import average, average_less_one, powers
 
 
 class Rows(NamedTuple):
@@ -78,6 +78,20 @@ def sparse_rbf_proximity_row(rows, n, x, gamma, work, out):  # type: ignore[no-u
     sparse_squares_row(rows, n, x, work, out)
     for i in range(n):
         out[i] = math.expm1(-gamma * out[i])
+
+
+@compiled
+def sparse_multiscale_row(rows, n, x, rates, work, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] to the mean of exp(-rate |x_i - x|^2) over (w,) rates, to the last bit as `multiscale_row` does."""
+    sparse_squares_row(rows, n, x, work, out)
+    average(rates, n, out)
+
+
+@compiled
+def sparse_multiscale_proximity_row(rows, n, x, rates, work, out):  # type: ignore[no-untyped-def]
+    """Set out[:n] to that mean less 1, all digits of it."""
+    sparse_squares_row(rows, n, x, work, out)
+    average_less_one(rates, n, out)
 
 
 @compiled

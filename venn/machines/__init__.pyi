@@ -6,6 +6,7 @@ from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
 from .kernels import RBF as RBF
 from .kernels import Linear as Linear
+from .kernels import MultiscaleRBF as MultiscaleRBF
 from .kernels import Polynomial as Polynomial
 from .least_squares import LeastSquaresSVM as LeastSquaresSVM
 from .logistic import KernelLogisticRegression as KernelLogisticRegression

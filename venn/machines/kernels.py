@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from venn._compiled.rows import dot_row, linear_proximity_row, power_row, rbf_proximity_row, rbf_row
+from venn._compiled.rows import (
+    dot_row,
+    linear_proximity_row,
+    multiscale_proximity_row,
+    multiscale_row,
+    power_row,
+    rbf_proximity_row,
+    rbf_row,
+)
 from venn._compiled.sparse import (
     sparse_dot_row,
     sparse_linear_proximity_row,
+    sparse_multiscale_proximity_row,
+    sparse_multiscale_row,
     sparse_power_row,
     sparse_rbf_proximity_row,
     sparse_rbf_row,
@@ -102,6 +113,60 @@ class RBF(Parameters):
     def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
         """Set `out[:n]` to K - 1 of the sparse `x` with the first n rows."""
         sparse_rbf_proximity_row(rows.arrays, n, x.arrays, self.gamma, work, out)
+
+
+@saved
+class MultiscaleRBF(Parameters):
+    """Kernel for when no width is known: the mean of exp(-w gamma |x - z|^2) over several widths w.
+
+    A mean of Mercer kernels is one. It is one machine with one kernel row, whose squared distances serve all widths:
+    what is guaranteed stays as it is. Features should have similar spreads.
+
+    Parameters
+    ----------
+    gamma : float > 0, optional
+        By default 1 / d for objects of d features, the usual choice for features of unit variance.
+    widths : sequence of float > 0, default (1/16, 1/4, 1, 4)
+        Multiples of `gamma`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When they are not as described.
+
+    Examples
+    --------
+    >>> MultiscaleRBF()
+    MultiscaleRBF(gamma=None, widths=(0.0625, 0.25, 1.0, 4.0))
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(MultiscaleRBF(), C=3, classes=["no", "yes"])
+    """
+
+    def __init__(self, gamma: float | None = None, widths: Sequence[float] = (1 / 16, 1 / 4, 1.0, 4.0)) -> None:
+        self.gamma = None if gamma is None else positive("gamma", gamma)
+        if isinstance(widths, str | bytes) or not isinstance(widths, Sequence | np.ndarray) or not len(widths):
+            raise TypeError(f"widths must be a sequence of numbers > 0, got {widths!r}")
+        self.widths = tuple(positive("widths", width) for width in widths)
+
+    def _rates(self, d: int) -> Floats:
+        rates: Floats = np.array(self.widths) * (1 / d if self.gamma is None else self.gamma)
+        return rates
+
+    def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
+        multiscale_row(columns, n, x, self._rates(len(x)), out)
+
+    def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
+        sparse_multiscale_row(rows.arrays, n, x.arrays, self._rates(x.features), work, out)
+
+    def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
+        """Set `out[:n]` to K - 1 of `x` with the objects `columns[:, :n]`."""
+        multiscale_proximity_row(columns, n, x, self._rates(len(x)), out)
+
+    def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
+        """Set `out[:n]` to K - 1 of the sparse `x` with the first n rows."""
+        sparse_multiscale_proximity_row(rows.arrays, n, x.arrays, self._rates(x.features), work, out)
 
 
 @saved

@@ -61,15 +61,15 @@ def replay(
     --------
     >>> import numpy as np
     >>> from venn.prediction import Forecast
-    >>> class Frequencies:
-    ...     machine, classes = None, ("no", "yes")
+    >>> from venn.predictors import Predictor
+    >>> class Frequencies(Predictor):
+    ...     classes = ("no", "yes")
     ...     def __init__(self):
     ...         self.counts = np.ones(2)
     ...     def predict_one(self, x):
     ...         return Forecast(self.counts / self.counts.sum(), self.classes)
-    ...     def after_learning(self, x, y):
+    ...     def after_learning(self, x, y, noted=None):
     ...         self.counts[self.classes.index(y)] += 1
-    ...     learn_one = after_learning
     >>> stream = [([0.0], "yes"), ([1.0], "yes"), ([2.0], "no")]
     >>> record = replay(stream, Frequencies())
     >>> record["Frequencies"]
