@@ -228,7 +228,7 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
         if m == 0 or attempt == 7 or error <= enough or (not worse and error > 0.5 * before):
             break
         if worse:
-            # Rounding exceeds the remaining error: go back to where it did not.
+            # Rounding exceeds the remaining error: undo the last correction.
             for a in range(m + 1):
                 fix[a] = -fix[a]
         else:

@@ -16,7 +16,7 @@ LOG_TINY = np.log(TINY)
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 DROP = 40.0  # terms smaller than the largest one by this factor, in logs, are left out
-FEW_TERMS = 60.0  # the series is used up to this number of terms
+FEW_TERMS = 60.0  # for L below this the series is short enough
 
 EPSILONS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 

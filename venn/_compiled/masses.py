@@ -33,7 +33,7 @@ from venn._compiled.step import centre
 PORTION = 100  # events of a leg
 FLAT = 1e-15  # a rate below this, in units of the largest possible one, counts as no motion
 LEGS = 500  # most legs of a path, or a tenth of the number of objects: rounding can cause cycles
-# Share of the promised violation accepted at the end; a score beyond all of it on the way was not watched.
+# Share of the promised violation accepted at the end; a score beyond all of it met a level unwatched.
 ACCEPT = 0.4
 SPOILT = 1e-12  # an inverse with a larger relative error is replaced
 REACH = 1.5  # factor by which an unwatched object may move faster than at first in a leg

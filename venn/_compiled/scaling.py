@@ -293,8 +293,8 @@ def apply_bins(cuts, rates, test_scores):  # type: ignore[no-untyped-def]
 def sort_again(keys, items, spare_keys, spare_items):  # type: ignore[no-untyped-def]
     """Sort keys in place, and items with them; stable, and fast if they are nearly sorted.
 
-    Insertion sort within short runs, then merges only of the overlap of neighbouring runs: O(m) if little moved, at most
-    O(m log m).
+    Insertion sort within short runs, then merges only of the overlap of neighbouring runs: O(m) if little moved,
+    at most O(m log m).
     """
     m = keys.shape[0]
     for start in range(0, m, RUN):
