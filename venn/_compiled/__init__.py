@@ -1,1 +1,1 @@
-"""Compiled loops: clean arrays in, arrays out. Nothing here checks its input; the rooms above do."""
+"""Compiled loops: clean arrays in, arrays out. No input is checked here; the rooms above do that."""

@@ -1,7 +1,7 @@
-"""Bounds that are brought up to date one number at a time: the sums behind them, and the bounds after each.
+"""Bounds updated one number at a time: the sums behind them, and the bounds after each number.
 
-Every loop has the form run(constants, memory, xs, out): `memory`, whose entries the callers name, is moved past the
-numbers, and `out` takes the bounds after each. One number at a time and many at once run the same loop, so they
+Every loop has the form run(constants, memory, xs, out): it updates `memory`, whose entries the callers name, by the
+numbers, and writes the bounds after each to `out`. One number at a time and many at once run the same loop, so they
 agree to the last bit.
 """
 
@@ -12,10 +12,10 @@ from math import exp, log, log1p, sqrt
 from venn._compiled.jit import compiled
 from venn.prediction import Floats
 
-MIN_VARIANCE = 1.0  # below this the stitched bound stays what it is there
+MIN_VARIANCE = 1.0  # for a smaller variance the stitched bound is the one at this value
 STITCH = 1.4  # exponent of the stitched bound; its epochs double
 ZETA = 3.1055472779775815  # Riemann's zeta at STITCH
-FIXED = log(ZETA) - STITCH * log(log(2.0))  # what the stitched bound adds whatever the data
+FIXED = log(ZETA) - STITCH * log(log(2.0))  # constant term of the stitched bound
 K1 = (2**0.25 + 2**-0.25) / 2**0.5
 K2 = (2**0.5 + 1) / 2
 CAP = 0.5  # largest bet of empirical Bernstein, and largest share of the capital that betting can lose in a step
@@ -46,7 +46,7 @@ def stitched_bounds(
 
 @compiled
 def deviation_radius(steps: float, log_level: float) -> float:
-    """Return what a sum of deviations in [-1, 1] of range 1 reaches at any step with small probability."""
+    """Return the bound that a sum of deviations in [-1, 1] of range 1 passes at any step with small probability."""
     return sqrt(0.5 * steps * (log(2.0 * steps) + log(steps + 1.0) + log_level))
 
 
@@ -176,9 +176,9 @@ def betting_steps(constants: Floats, memory: Floats, xs: Floats, out: Floats) ->
 
 @compiled
 def betting_bounds(means: Floats, wealth: Floats, log_level: float) -> tuple[float, float]:
-    """Return the candidates between which betting has made no fortune."""
+    """Return the smallest and the largest candidate against which betting has not won enough."""
     candidates = len(means)
-    # The first capital falls and the second rises with the candidate, so each refuses one end of the grid.
+    # The first capital falls and the second rises with the candidate, so each excludes one end of the grid.
     low, high = 0, candidates
     while low < high:
         middle = (low + high) // 2

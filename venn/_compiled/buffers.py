@@ -1,9 +1,9 @@
-"""Buffers of c support vector machines over the same objects, and what the compiled functions hand one another."""
+"""Buffers of c support vector machines over the same objects, and structures that compiled functions share."""
 
 from typing import Any, NamedTuple
 
-# How a solved branch is committed: the margin stays, changes by the path's events, is built anew, or is one that the
-# caller holds. UNSOLVED asks the caller for another way to solve it.
+# How a solved branch is committed: the margin stays, is updated by the path's events, is rebuilt, or is one that the
+# caller holds. UNSOLVED asks the caller to solve the branch by another method.
 KEEP, UPDATE, REBUILD, HELD, UNSOLVED = 0, 1, 2, 3, 4
 
 
@@ -17,7 +17,7 @@ class Objects(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """The machines as they stand."""
+    """The current machines."""
 
     beta: Any  # (c, room) signed coefficients
     score: Any  # (c, room)
@@ -33,8 +33,8 @@ class Solved(NamedTuple):
 class Branches(NamedTuple):
     """The answers to all suppositions about an object.
 
-    The last of the s sides is: a positive example of machine k. The others are: a negative one, with one weight or
-    another; there is one where all classes weigh alike.
+    The last of the s sides supposes a positive example of machine k. Each other side supposes a negative one, with one
+    of its possible weights; there is one such side where all classes weigh alike.
     """
 
     beta: Any  # (s, c, room)
@@ -47,8 +47,8 @@ class Branches(NamedTuple):
     events: Any  # (c, s) int64
     terms: Any  # (c, s, EVENTS, margin room), rank-one terms of the inverse
     kappa: Any  # (c, s, EVENTS), their divisors
-    alternate: Any  # (c, s) bool, terms refer to `Solved.spare`
-    drift: Any  # (c, s), as that of `Solved`, worst violation included
+    alternate: Any  # (c, s) bool, whether terms refer to `Solved.spare`
+    drift: Any  # (c, s), like `Solved.drift`, including the worst violation
 
 
 class Scratch(NamedTuple):
@@ -86,12 +86,12 @@ class Margin(NamedTuple):
 class Motion(NamedTuple):
     """How a margin and all scores move per unit of one object's coefficient."""
 
-    direction: Any  # (margin room,): of the bias, then of the members' coefficients
-    response: Any  # (>= count,): of the scores
+    direction: Any  # (margin room,): motion of the bias, then of the members' coefficients
+    response: Any  # (>= count,): motion of the scores
 
 
 class Base(NamedTuple):
-    """A solved machine, with the asked object at its place but not in the margin."""
+    """A solved machine, with the object asked about at its place but not in the margin."""
 
     beta: Any  # (room,)
     score: Any  # (room,)

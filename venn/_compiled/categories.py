@@ -49,9 +49,9 @@ def best_two(grid):  # type: ignore[no-untyped-def]
 
 @compiled
 def falling_exp(x):  # type: ignore[no-untyped-def]
-    """Return exp(x) for x <= 0 to 1e-11, as a power of a polynomial: a loop of it runs in vector registers.
+    """Return exp(x) for x <= 0 to 1e-11, as a power of a polynomial: a loop over it uses vector registers.
 
-    What is below exp(-32) is of no account beside 1 and may come out as that.
+    Below exp(-32) values are negligible beside 1, and exp(-32) may be returned.
     """
     y = max(x, -32.0) * (1 / 64)
     p = 1.0 + y * (1 / 7) * (1.0 + y * (1 / 8))
@@ -108,7 +108,7 @@ def cube_root(n):  # type: ignore[no-untyped-def]
 def adaptive_bins(grid):  # type: ignore[no-untyped-def]
     """Return (n,) categories top + c * bin, the bin by quantiles of the margin among equal top classes.
 
-    Of the m margins with one top class that with r smaller ones is in bin floor(r * bins / m), with
+    Among the m margins with one top class, a margin with r smaller ones is in bin floor(r * bins / m), with
     bins = floor(m^(1/3)).
     """
     c, n = grid.shape
@@ -134,7 +134,7 @@ def adaptive_bins(grid):  # type: ignore[no-untyped-def]
 
 @compiled
 def smallest(values, n, rank):  # type: ignore[no-untyped-def]
-    """Return the value at position `rank` of the first n in ascending order; they change places."""
+    """Return the value at position `rank` of the first n in ascending order; this reorders them."""
     low, high = 0, n - 1
     while low < high:
         # Median of three, so that ordered values are not the worst case.
@@ -163,8 +163,8 @@ def smallest(values, n, rank):  # type: ignore[no-untyped-def]
 def count_adaptive(negative, positive, labels, weights, test):  # type: ignore[no-untyped-def]
     """Count, for every hypothesis, the labels in the new example's category of `adaptive_bins`.
 
-    The bins need no sort: of the margins with the new example's top class only the two order statistics
-    that bound its bin are found.
+    The bins need no sort: among the margins with the new example's top class, only the two order statistics that bound
+    its bin are found.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def count_adaptive(negative, positive, labels, weights, test):  # type: ignore[n
         first = (bin_ * total + bins - 1) // bins
         last = ((bin_ + 1) * total + bins - 1) // bins
         low = smallest(lower, below, first - 1) if first > 0 else -np.inf
-        skipped = total - above  # the new example and all at or below it
+        skipped = total - above  # the new example and all margins at or below its own
         high = own if last <= skipped else smallest(upper, above, last - skipped - 1)
         categories[j] = t + c * bin_
         counts[j, j] += 1

@@ -11,8 +11,8 @@ from venn._compiled.scaling import sort_again
 def isotonic_at(keys, items, labels, weights, k, test, test_label, start, positives, totals):  # type: ignore[no-untyped-def]
     """Return the isotonic regression of 1{label = k} on sorted keys, read at the item `test`.
 
-    The new example joins at `test` with one example of label `test_label` more. Equal keys are one
-    point. Rates are compared as whole numbers, so the result is exact and knows no order among ties.
+    The new example joins at `test` as one more example with label `test_label`. Equal keys are one point. Rates are
+    compared as whole numbers, so the result is exact and does not depend on the order of ties.
     """
     m = keys.shape[0]
     b = -1
@@ -52,7 +52,7 @@ def isotonic_at(keys, items, labels, weights, k, test, test_label, start, positi
 def near_order(row, m, order, known, keys, items, where, counts):  # type: ignore[no-untyped-def]
     """Set `keys` to the scores on the grid and `items` to their columns, nearly sorted: by narrow buckets.
 
-    Columns come as in `order`, then those it does not know; within a bucket they stay in that order.
+    Columns come as in `order`, then those missing from it; within a bucket they stay in that order.
     """
     low, high = np.inf, -np.inf
     for i in range(m):

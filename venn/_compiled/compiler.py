@@ -1,14 +1,14 @@
-"""How loops are compiled: each once for each loop that Python calls, and not once more by itself.
+"""How loops are compiled: a loop called by compiled code only becomes part of its callers.
 
-Numba optimises every function that another one calls, writes machine code for it and a wrapper for Python, links a
-copy into the caller, and optimises that again. So inner loops are optimised once for each level of calls above them,
-and much of a first call's time goes into code that nobody runs. Here a function that is called by a compiled one is a
-`Part`: no more than LLVM's input, simplified function by function. Only the outermost function, with all that it
-calls, is optimised and becomes machine code, and only that is kept in the cache. LLVM works from the innermost calls
-outwards, so the loops are about the same.
+Numba optimises every function that another one calls, writes machine code and a Python wrapper for it, links a copy
+into the caller, and optimises that again. So inner loops are optimised once for each level of calls above them, and
+much of a first call's time goes into code that never runs. Here a function that is called by compiled code is a `Part`:
+only LLVM's input, simplified function by function. Only the outermost function, with all that it calls, is optimised
+and becomes machine code, and only that is kept in the cache. LLVM works from the innermost calls outwards, so the
+resulting loops are about the same.
 
-Nor does a function count references to arrays that it only reads and writes: its caller holds them. And what numba has
-found out about an operator, it remembers.
+Also, a function does not count references to arrays that it only reads and writes: its caller holds them. And what
+numba has resolved about an operator is remembered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes
 from numba.core.types.functions import BaseFunction
 
-# Passes for what no loop has: closures, `with`, `literal_unroll`, functions inlined before their types are known.
+# Passes for what no loop uses: closures, `with`, `literal_unroll`, functions inlined before their types are known.
 UNUSED = {
     "WithLift", "InlineClosureLikes", "MakeFunctionToJitFunction", "InlineInlinables", "InlineOverloads",
     "LiteralUnroll", "FindLiterallyCalls", "LiteralPropagationSubPipelinePass",
@@ -44,7 +44,7 @@ class _NoEngine:
 
 
 class PartLibrary(JITCodeLibrary):
-    """What LLVM knows of a function and of those it calls, to be linked into callers."""
+    """LLVM code of a function and of those it calls, to be linked into callers."""
 
     @property
     def codegen(self) -> Any:
@@ -63,7 +63,7 @@ class PartLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class BorrowArrays(LoweringPass):
-    """Leave out reference counts where no array is made or returned: callers hold all others."""
+    """Leave out reference counts where no array is made or returned: callers hold all other arrays."""
 
     _name = "venn_borrow_arrays"
 
@@ -71,7 +71,7 @@ class BorrowArrays(LoweringPass):
         LoweringPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        """Look at the types of what is returned and called."""
+        """Inspect the types of returned values and of calls."""
         context = state.targetctx
         if context.enable_nrt and not _managed(context, state.return_type):
             for block in state.func_ir.blocks.values():
@@ -87,7 +87,7 @@ def _managed(context: Any, of: Any) -> bool:
 
 
 def _viewing(index: Any) -> bool:
-    """Whether a subscript of this type makes a view, as those by arrays do not."""
+    """Whether a subscript of this type makes a view; a subscript by an array does not."""
     members = getattr(index, "types", (index,))
     return all(isinstance(member, (types.Integer, types.SliceType)) for member in members)
 
@@ -115,7 +115,7 @@ def _makes(context: Any, statement: Any, typemap: Any) -> bool:
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class AsPart(LoweringPass):
-    """Let the function have a library without machine code."""
+    """Give the function a library without machine code."""
 
     _name = "venn_as_part"
 
@@ -129,10 +129,10 @@ class AsPart(LoweringPass):
 
 
 class _Remembering:
-    """While it is entered, numba remembers which signature an operator or built-in function has for which types.
+    """Inside this context numba remembers the signatures of operators and built-in functions by types.
 
-    It asks a dozen candidates each time that `a[i]` or `a + b` stands in a loop, again while types settle, and again
-    when the loop is lowered. Compiling holds numba's lock, so no other thread is here.
+    Otherwise it tries a dozen candidates for each `a[i]` or `a + b` in a loop, again while types settle, and again
+    when the loop is lowered. Compiling holds numba's lock, so no other thread runs this.
     """
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ class Whole(CompilerBase):
     last: tuple[Any, ...] = (BorrowArrays,)
 
     def define_pipelines(self) -> list[Any]:
-        """Return numba's passes, less those that no loop needs."""
+        """Return numba's passes without those that no loop needs."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [entry for entry in passes.passes if entry[0].__name__ not in UNUSED]
         after = AnnotateTypes

@@ -2,8 +2,8 @@
 
 Machine k has two score vectors over the bag, one supposing that the test object is not of class k
 and one supposing that it is. Under hypothesis j the scores are positive[j] for class j and
-negative[k] for the others. The best two of the negative scores settle every hypothesis: without class
-j the best is the first of them, or the second where the first is j's own.
+negative[k] for the others. The two best negative scores decide every hypothesis: without class j the best is the first
+of them, or the second if the first is j's own.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from venn._compiled.jit import compiled
 
 TILE = 2048  # examples at a time: their rows and intermediate values stay in the second-level cache
-CHUNK = 8  # hypotheses whose matches share one byte, and so one entry of the histogram
+CHUNK = 8  # number of hypotheses whose matches share one byte, and so one entry of the histogram
 
-# Scores are compared on a grid of 1e-6, far above the solver's error and far below what matters: equal
-# scores (+-1 exactly, or by symmetry) are then equal, and the first class of the tie wins. The grid is
-# set off by an odd part of a step: simple fractions, which symmetric data give, stay clear of its edges.
-# Adding and taking away 1.5 * 2^52 rounds to the nearest integer.
+# Scores are compared on a grid of 1e-6, far above the solver's error and far below what matters: equal scores (+-1
+# exactly, or by symmetry) are then equal, and the first class of the tie wins. The grid is shifted by an odd part of a
+# step, so that simple fractions, which symmetric data give, are not near its edges. Adding and subtracting 1.5 * 2^52
+# rounds to the nearest integer.
 GRID = 1e6
 OFFSET = 0.2718281828
 ROUND = 6755399441055744.0
@@ -24,7 +24,7 @@ ROUND = 6755399441055744.0
 
 @compiled
 def rank(score, lag):  # type: ignore[no-untyped-def]
-    """Return the score on the grid less its class's lag, so that ties fall apart in class order.
+    """Return the score on the grid minus its class's lag, which breaks ties in class order.
 
     Exact for scores below 1e9 / c.
     """

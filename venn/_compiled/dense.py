@@ -1,4 +1,4 @@
-"""Weighted sums of matrix rows: the one operation that costs."""
+"""Weighted sums of matrix rows: the one expensive operation."""
 
 from venn._compiled.jit import compiled
 
@@ -10,7 +10,7 @@ def add_rows(out, n, matrix, rows, weights, m):  # type: ignore[no-untyped-def]
     Eight rows at a time: `out` is then read and written once for eight rows.
     """
     for j in range(0, m, 8):
-        # Rows past the end: the last one again, with weight 0.
+        # Past the end the last row is used again, with weight 0.
         j1, j2, j3 = min(j + 1, m - 1), min(j + 2, m - 1), min(j + 3, m - 1)
         j4, j5, j6, j7 = min(j + 4, m - 1), min(j + 5, m - 1), min(j + 6, m - 1), min(j + 7, m - 1)
         w0 = weights[j]
@@ -51,9 +51,9 @@ def dot(a, b, n):  # type: ignore[no-untyped-def]
 
 @compiled
 def copy_row(source, into):  # type: ignore[no-untyped-def]
-    """Set `into`, which does not overlap with `source`, to it.
+    """Copy `source` to `into`; the two do not overlap.
 
-    What numba makes of `into[:] = source` reports shapes that differ, in words: seconds of compiling.
+    Numba's `into[:] = source` also formats an error for shapes that differ: seconds of compiling.
     """
     for i in range(source.size):
         into[i] = source[i]
@@ -61,7 +61,7 @@ def copy_row(source, into):  # type: ignore[no-untyped-def]
 
 @compiled
 def copy_square(source, into, n):  # type: ignore[no-untyped-def]
-    """Set the first n rows and columns of `into`, which does not overlap with `source`, to those of `source`."""
+    """Copy the first n rows and columns of `source` to `into`; the two do not overlap."""
     for r in range(n):
         copy_row(source[r, :n], into[r])
 
@@ -77,7 +77,7 @@ def magnitude(values, n):  # type: ignore[no-untyped-def]
 
 @compiled
 def largest(values, n):  # type: ignore[no-untyped-def]
-    """Return the largest |values[i]| for i < n; NaN when there is one."""
+    """Return the largest |values[i]| for i < n; NaN if one is NaN."""
     found = 0.0
     for i in range(n):
         if not abs(values[i]) <= found:

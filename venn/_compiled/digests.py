@@ -1,14 +1,14 @@
-"""Digests of objects: 64 bits that follow from the content of a row alone, dense or sparse, on every platform.
+"""Digests of objects: 64 bits that depend only on the content of a row, dense or sparse, on every platform.
 
-Each number that is not 0 is mixed with its place by the generator SplitMix64, and the results are added. So zeros, of
-either sign, count for nothing, and a sparse row has the digest of the same row in full.
+The generator SplitMix64 mixes each number that is not 0 with its place, and the results are added. So zeros of either
+sign do not count, and a sparse row has the same digest as its dense form.
 """
 
 import numpy as np
 
 from venn._compiled.jit import compiled
 
-# All unsigned: beside a signed integer the compiler would make floats of them.
+# All unsigned: combined with a signed integer they would become floats.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 BY_27, BY_30, BY_31, ONE = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(1)

@@ -1,8 +1,8 @@
 """Mean distances to the nearest examples of each class over a bag, and what a new example would change.
 
-Every column, a distinct example, keeps the k smallest distances to *other* examples of each class, ascending, infinite
-where there are fewer. A mean is the sum of such a list from its small end, so it is a function of the distances
-alone, to the last bit, whatever the order in which they came.
+For every column, a distinct example, the k smallest distances to *other* examples of each class are kept, ascending,
+infinite where there are fewer. A mean adds such a list from its small end. So it depends on the distances alone, to the
+last bit, and not on the order in which they came.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from venn._compiled.neighbours import squared_distances
 
 @compiled
 def distances_to(columns, m, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:m] to the Euclidean distances of the first m columns from x; the same for either as x."""
+    """Set out[:m] to the Euclidean distances of the first m columns from x; symmetric in the two objects."""
     squared_distances(columns, m, x, out)
     for i in range(m):
         out[i] = np.sqrt(out[i])
@@ -21,7 +21,7 @@ def distances_to(columns, m, x, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def keep(row, distance):  # type: ignore[no-untyped-def]
-    """Put a distance less than the last into an ascending list, which loses the last."""
+    """Insert a distance, less than the last one, into an ascending list and drop the last one."""
     place = len(row) - 1
     while place > 0 and row[place - 1] > distance:
         row[place] = row[place - 1]
@@ -33,7 +33,7 @@ def keep(row, distance):  # type: ignore[no-untyped-def]
 def score(row, distance, itself, absent):  # type: ignore[no-untyped-def]
     """Return minus the mean of the k smallest of a list of k, one more distance and, if `itself`, 0.
 
-    Infinite distances are none; `absent` is returned where no other is left.
+    Infinite distances do not count; returns `absent` if no other is left.
     """
     count = 1 if itself else 0
     total = 0.0
@@ -49,7 +49,7 @@ def score(row, distance, itself, absent):  # type: ignore[no-untyped-def]
             total += row[place]
             place += 1
         count += 1
-    # 0 less a mean: a mean of 0 with a minus sign is another number to whoever compares bytes.
+    # 0 minus a mean: -0.0 would differ from 0.0 where bytes are compared.
     return absent if count == 0 else 0.0 - total / count
 
 
@@ -75,7 +75,7 @@ def settle(nearest, others, own, i, j, label, absent):  # type: ignore[no-untype
 
 @compiled
 def welcome(nearest, others, own, m, distances, labels, code, absent):  # type: ignore[no-untyped-def]
-    """Let the first m columns know of a new example of class `code`."""
+    """Add a new example of class `code` to the lists of the first m columns."""
     k = nearest.shape[2]
     for i in range(m):
         row = nearest[code, i]
@@ -86,14 +86,14 @@ def welcome(nearest, others, own, m, distances, labels, code, absent):  # type: 
 
 @compiled
 def part_with(nearest, others, own, columns, m, distances, labels, weights, code, absent, further):  # type: ignore[no-untyped-def]
-    """Let all m columns forget an example of class `code` at these distances; the weight of its column is without it.
+    """Remove an example of class `code` from the lists of all m columns; its column's weight excludes it already.
 
     `further` (>= m,) is scratch.
     """
     k = nearest.shape[2]
     for i in range(m):
         row = nearest[code, i]
-        # A column without examples is about to go; infinite distances are none.
+        # A column without examples will be removed; infinite distances do not count.
         if weights[i] == 0 or distances[i] > row[k - 1]:
             continue
         distances_to(columns, m, np.ascontiguousarray(columns[:, i]), further)
@@ -117,9 +117,9 @@ def distance_table(nearest, others, own, m, distances, labels, absent, deleted, 
     others : (c, M) float64
         Scores by these.
     own : (M,) float64
-        Score of each column's own class with itself among its nearest.
+        Score of each column's own class, the example itself being among its nearest.
     distances : (m,) float64
-        Of the new object; infinite where there is none.
+        Distances to the new object; infinite if there is none.
     deleted : bool
         No example is among its own nearest.
     negative, positive : (c, m + 1) float64, written

@@ -1,4 +1,4 @@
-"""Loops of block pivoting: a margin's matrix, coefficients to their ends, and a judgement of every object's state."""
+"""Loops of block pivoting: a margin's matrix, coefficients moved to ends, and a test of every object's state."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS, level_above, 
 
 @compiled
 def inner_products(K, root, others, ridge, matrix):  # type: ignore[no-untyped-def]
-    """Set the upper triangle of `matrix` to inner products of the others' features as seen from the root's.
+    """Set the upper triangle of `matrix` to inner products of the others' features relative to the root's.
 
     `ridge` is added to each K(x, x), that of the root included.
     """
@@ -24,7 +24,7 @@ def inner_products(K, root, others, ridge, matrix):  # type: ignore[no-untyped-d
 
 @compiled
 def send_to_ends(K, count, positive, total, C, state, beta, score):  # type: ignore[no-untyped-def]
-    """Put the coefficients of all but members at the ends that their states name; scores follow."""
+    """Put the coefficients of all non-members at the ends given by their states, and update scores."""
     moved, by = np.empty(count, np.int64), np.empty(count)
     n = 0
     for i in range(count):
@@ -45,10 +45,10 @@ def send_to_ends(K, count, positive, total, C, state, beta, score):  # type: ign
 
 @compiled
 def judge(count, positive, total, C, small, near, beta, score, state, guess):  # type: ignore[no-untyped-def]
-    """Set `guess` to the states that coefficients and scores call for.
+    """Set `guess` to the states implied by coefficients and scores.
 
-    Objects change places that are beyond a level, or their segment, by more than `small`. Returns (how many do, worst
-    violation, members that stand at no end of their segment).
+    Objects change places if they are beyond a level, or their segment, by more than `small`. Returns (number of
+    changes, worst violation, number of members strictly inside their segment).
     """
     wrong, off, worst, balance = 0, 0, 0.0, 0.0
     for i in range(count):
@@ -60,7 +60,7 @@ def judge(count, positive, total, C, small, near, beta, score, state, guess):  #
             off += abs(beta[i] - low) > near and abs(beta[i] - high) > near
             over, under = (beta[i] - high) / C, (low - beta[i]) / C
             worst = max(worst, over, under)
-            # One that depends on other members has only their word for its score.
+            # The score of a dependent member follows from the other members only.
             higher = score[i] - here
             worst = max(worst, abs(higher))
             if over > small or (higher < -2.0 * small and not under > small):

@@ -1,8 +1,8 @@
 """A balanced tree of hulls: insert and delete examples, read the fit at a new one.
 
 The tree is balanced by number of leaves (Adams 1993): no side has more than three times the leaves of the
-other. An insertion changes one leaf and the bridges of the nodes above it, and of those only the ones that
-the change of the hull below reaches. The first leaf starts with a score of minus infinity whose point is
+other. An insertion changes one leaf and the bridges of those nodes above it that the change of the hull below reaches.
+The first leaf starts with a score of minus infinity whose point is
 0, so the tree is never empty. Row 0 of `nodes` is the head: root, lists of free rows, total.
 """
 
@@ -57,13 +57,13 @@ def hang(nodes, leaves, v, side, child):  # type: ignore[no-untyped-def]
 
 @compiled
 def replace(nodes, leaves, v, old, new):  # type: ignore[no-untyped-def]
-    """Put `new` in the place of `old` below `v`; below the head stands the root."""
+    """Put `new` in the place of `old` below `v`; the child of the head is the root."""
     hang(nodes, leaves, v, LEFT if v == 0 or nodes[v, LEFT] == old else RIGHT, new)
 
 
 @compiled
 def rotate(nodes, leaves, v, side):  # type: ignore[no-untyped-def]
-    """Lift the child of `v` on `side` above `v` and return it; its own bridge is left to the caller."""
+    """Lift the child of `v` on `side` above `v` and return it; the caller sets its bridge."""
     other = LEFT + RIGHT - side
     w = nodes[v, side]
     replace(nodes, leaves, nodes[v, PARENT], v, w)
@@ -81,7 +81,7 @@ def rotate(nodes, leaves, v, side):  # type: ignore[no-untyped-def]
 
 @compiled
 def balance(nodes, leaves, v):  # type: ignore[no-untyped-def]
-    """Count the leaves of `v`, rotate if one side is too heavy, and return what now stands in its place."""
+    """Count the leaves of `v`, rotate if one side is too heavy, and return the node now in its place."""
     left = number_of_leaves(nodes, nodes[v, LEFT])
     right = number_of_leaves(nodes, nodes[v, RIGHT])
     nodes[v, LEAVES] = left + right
@@ -99,8 +99,8 @@ def balance(nodes, leaves, v):  # type: ignore[no-untyped-def]
 def climb(nodes, leaves, child, v, step, low, high, resized):  # type: ignore[no-untyped-def]
     """Bring the nodes from `v` up to date after `child` has changed by `step`.
 
-    Edges of the child's hull outside of examples low..high, both corners of it, are as before. A bridge
-    with both neighbouring edges among those, on one side of the change, is as before too.
+    Edges of the child's hull outside of examples low..high, which are both corners of it, have not changed. A bridge
+    whose two neighbouring edges are among those, on one side of the change, has not changed either.
     """
     while v > 0:
         on_left = nodes[v, LEFT] == child
@@ -121,12 +121,12 @@ def climb(nodes, leaves, child, v, step, low, high, resized):  # type: ignore[no
         elif on_left or examples(end) >= low:
             bridge(nodes, leaves, v)
             new_start, new_end = nodes[v, START], nodes[v, START] + nodes[v, EDGE]
-            # Where the old bridge ended: `before` is unmoved if left of the change, `behind` moved if right of it.
+            # Where the old bridge ended: `before` as if left of the change, `behind` moved as if right of it.
             before = examples(start - step if on_left else start)
             behind = examples(end if on_left else end + step)
             same = start == new_start and end == new_end
             if same and on_left and before >= low:
-                high = examples(start)  # what changed beyond is hidden under the bridge
+                high = examples(start)  # changes beyond are hidden under the bridge
             elif same and not on_left and behind <= high:
                 low = examples(end)
             else:
@@ -213,7 +213,7 @@ def insert(nodes, leaves, score, label):  # type: ignore[no-untyped-def]
 
 @compiled
 def release(nodes, leaves, v, row, heir):  # type: ignore[no-untyped-def]
-    """Take node `v` and leaf `row` out of the tree; `heir` comes in the place of `v`. Return the node above."""
+    """Remove node `v` and leaf `row` from the tree; `heir` takes the place of `v`. Return the node above."""
     above = nodes[v, PARENT]
     replace(nodes, leaves, above, v, heir)
     nodes[v, LEFT] = nodes[0, FREE_NODE]
@@ -248,7 +248,7 @@ def delete(nodes, leaves, score, label):  # type: ignore[no-untyped-def]
         for k in range(i, leaf[COUNT]):
             leaf[SCORE + k] = leaf[SCORE + k + 1]
             leaf[POINT + k] = leaf[POINT + k + 1]
-        # Leaves that have become small are given back, so memory follows the number of scores.
+        # Leaves that have become small are freed, so memory follows the number of scores.
         first, second = nodes[v, LEFT], nodes[v, RIGHT]
         if leaf[COUNT] > 0:
             low, high = mend(leaf, i, step, removed)
@@ -275,7 +275,7 @@ def delete(nodes, leaves, score, label):  # type: ignore[no-untyped-def]
 
 @compiled
 def insert_all(nodes, leaves, scores, labels, first):  # type: ignore[no-untyped-def]
-    """Insert examples from number `first` on; return the number of the first that did not fit."""
+    """Insert examples from number `first` on; return the number of the first one that did not fit."""
     for i in range(first, scores.shape[0]):
         if insert(nodes, leaves, scores[i], labels[i]) != DONE:
             return i
@@ -366,7 +366,7 @@ def contents(nodes, leaves):  # type: ignore[no-untyped-def]
 
 @compiled
 def edge_at(nodes, leaves, rank):  # type: ignore[no-untyped-def]
-    """Return the hull's edge above example number `rank`: the subtree it lies in, that one's origin, start, edge."""
+    """Return the hull's edge above example number `rank`: its subtree, the subtree's origin, start, edge."""
     link = nodes[0, ROOT]
     origin = 0
     while link > 0:
@@ -424,7 +424,7 @@ def fitted(nodes, leaves, rank, label):  # type: ignore[no-untyped-def]
     """
     link, origin, start, edge = edge_at(nodes, leaves, rank)
     if positives(edge) == label * examples(edge):
-        return edge  # all of the label
+        return edge  # all examples have this label
     sign = 1 if label else -1
     new = ONE + label
     left, right = start, start + edge

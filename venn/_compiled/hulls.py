@@ -1,21 +1,21 @@
-"""Lower convex hulls of cumulated counts, whose slopes are isotonic regression.
+"""Lower convex hulls of cumulative counts; their slopes are isotonic regression.
 
 Distinct scores in increasing order give the points (examples, positives) counted up to each score.
-Isotonic regression of the labels is the slope of the lower convex hull of these points, so inductive
-Venn-Abers asks for the slope of the common tangent from below, the *bridge*, of the points before a new
-example and those from it on, moved by the new example.
+Isotonic regression of the labels is the slope of the lower convex hull of these points. So inductive Venn-Abers needs
+the slope of the *bridge*: the common tangent from below of the points before a new example and of those from it on,
+moved by the new example.
 
-A point is packed into one integer, examples in the upper half, positives in the lower. Sums of points, and
-differences of a later and an earlier one, are then those of the integers; a difference stands for its
-slope. All comparisons are exact products of integers; only the answer is divided.
+A point is packed into one integer, examples in the upper half, positives in the lower. Sums of points, and differences
+of a later and an earlier one, are then sums and differences of the integers; a difference represents its slope. All
+comparisons are exact products of integers; only the answer is divided.
 
 Points lie in leaves and nodes, see `hull_tree`. `nodes` (capacity, 8) int64, `leaves` (capacity, LEAF) int64;
 scores lie in these arrays by their bits. A link is the row of a node, or ~row of a leaf.
 
 - A leaf: up to `WIDTH` scores, their points, counted from the leaf's start, and the corners of their hull.
-- A node: the bridge between the hulls of its children, counted from the node's start, and nothing else of
-  its hull (Overmars & van Leeuwen 1981). Edges of a hull before the bridge are those of the left child,
-  edges behind it those of the right one, so a descent finds any tangent.
+- A node: only the bridge between the hulls of its children, counted from the node's start (Overmars & van
+  Leeuwen 1981). Edges of a hull before the bridge are those of the left child, edges behind it those of the
+  right one, so a descent finds any tangent.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def positives(point):  # type: ignore[no-untyped-def]
 
 @compiled
 def turn(d, e):  # type: ignore[no-untyped-def]
-    """Return a number of the sign of slope(d) - slope(e)."""
+    """Return a number with the sign of slope(d) - slope(e)."""
     return positives(d) * examples(e) - positives(e) * examples(d)
 
 
@@ -72,8 +72,8 @@ def lowest(nodes, leaves, link, origin, d):  # type: ignore[no-untyped-def]
 def bridge(nodes, leaves, v):  # type: ignore[no-untyped-def]
     """Set the bridge of node `v` from the hulls of its children.
 
-    Both hulls are searched at once. One edge of each is compared, and at least one of the two searches
-    can go on to a smaller part of its hull.
+    Both hulls are searched at once. One edge of each is compared, and at least one of the two searches then continues
+    in a smaller part of its hull.
     """
     left, right = nodes[v, LEFT], nodes[v, RIGHT]
     l_origin, r_origin = 0, nodes[v, BEFORE]
@@ -99,7 +99,7 @@ def bridge(nodes, leaves, v):  # type: ignore[no-untyped-def]
         else:
             b = r_origin + leaves[~right, r_middle]
             f = leaves[~right, r_middle + 1] - leaves[~right, r_middle] if r_low < r_high else 0
-        # Which part of its hull each search keeps: -1 the one before its edge, 1 the one behind, 0 both.
+        # The part of its hull that each search keeps: -1 the one before its edge, 1 the one behind, 0 both.
         l_goes = r_goes = 0
         if e == 0 and f == 0:
             break
@@ -124,7 +124,7 @@ def bridge(nodes, leaves, v):  # type: ignore[no-untyped-def]
                         l_goes = 1
                     else:
                         r_goes = -1
-                else:  # too near to be sure in floating point: ask the right hull itself
+                else:  # too near for floating point: use the right hull itself
                     touch = lowest(nodes, leaves, nodes[v, RIGHT], nodes[v, BEFORE], e)
                     flat = turn(touch - a, e) <= 0
                     if not flat:
@@ -180,12 +180,12 @@ def span(leaf):  # type: ignore[no-untyped-def]
 def mend(leaf, i, step, removed):  # type: ignore[no-untyped-def]
     """Set the corners of a leaf after its score number `i` has changed by `step`; its points are up to date.
 
-    `removed` is the point of a score that is gone, else 0. Return two corners, as numbers of examples, that
-    the change lies between: edges outside are as before.
+    `removed` is the point of a score that is gone, else 0. Return two corners, as numbers of examples, on both sides of
+    the change: edges outside have not changed.
     """
     rank = examples(leaf[POINT + i - 1]) if i > 0 else 0
     count = leaf[COUNT]
-    # Corners up to `top` stay; those behind the edge over the change move, and wait at the table's end.
+    # Corners up to `top` stay; those behind the edge over the change move, and are kept at the table's end.
     top = CORNER + leaf[CORNERS] - 1
     move = WIDTH - leaf[CORNERS]
     while top >= CORNER and examples(leaf[top]) > rank:
@@ -239,10 +239,10 @@ def mend(leaf, i, step, removed):  # type: ignore[no-untyped-def]
 def precompute(blocks):  # type: ignore[no-untyped-def]
     """Return the fits at a new example of label 1 in each block, as packed slopes.
 
-    Points before the new example are P_0..P_{i-1}, those from it on P_{i-1} + (1, 1)..P_m + (1, 1); a
-    stack holds the corners from the edge over the new example on. When that moves on by a block, P_i comes
-    to the points before it. The edge stays unless P_i lies below its line; then it starts at P_i
-    (Vovk, Petej & Fedorova 2015, algorithms 1 and 2).
+    Points before the new example are P_0..P_{i-1}, those from it on P_{i-1} + (1, 1)..P_m + (1, 1); a stack holds the
+    corners from the edge over the new example on. When the example moves on by a block, P_i joins the points before it.
+    The edge stays unless P_i lies below its line; then it starts at P_i (Vovk, Petej & Fedorova 2015, algorithms 1 and
+    2).
     """
     m = blocks.shape[0]
     fits = np.empty(m, np.int64)

@@ -1,4 +1,4 @@
-"""Compiler flags, once for all loops, and a word to whoever waits for the compiler."""
+"""Compiler flags for all loops, and a message to users who wait for the compiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.core import event, types
 
 Part: Any = None
 Whole: Any = None
-TRIED = (0, 60), (0, 68)  # numba's versions, from and to; by another one loops are the same and take twice as long
+TRIED = (0, 60), (0, 68)  # tested numba versions, from and to; others make the same loops, but compile twice as long
 if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
 
@@ -19,7 +19,7 @@ if TRIED[0] <= numba.version_info.short <= TRIED[1]:
 def loops(**flags: Any) -> Callable[[Any], Any]:
     """Return a decorator of functions that are compiled with these flags.
 
-    Called from Python, a function is compiled with all that it calls, and kept in the cache. Called from compiled code
+    If Python calls it, a function is compiled with all that it calls, and kept in the cache. If compiled code calls it,
     it is part of its caller (see `venn._compiled.compiler`).
     """
     njit: Any = numba.njit  # it has more options than it declares
@@ -33,7 +33,7 @@ def loops(**flags: Any) -> Callable[[Any], Any]:
         part = njit(no_cpython_wrapper=True, pipeline_class=Part, **flags)(function)
 
         def get_call_template(args: Any, kws: Any) -> Any:
-            # Numba tells `m = 0` from a number that changes, and would compile for it what then has no use.
+            # Numba distinguishes the constant `m = 0` from a variable, and would compile a useless version for it.
             plain = {name: types.unliteral(kind) for name, kind in kws.items()}
             return part.get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
 
@@ -46,17 +46,17 @@ def loops(**flags: Any) -> Callable[[Any], Any]:
 
 # "contract" lets multiply and add fuse; nothing else is relaxed, so sums keep their order and a
 # result depends on the numbers alone. error_model="numpy" drops the division check from inner loops.
-# nogil lets go of Python's lock, so that machines may solve their classes side by side on threads.
+# nogil releases Python's global lock, so that machines may solve their classes in parallel on threads.
 # numba's cache does not notice when flags change: delete __pycache__ then.
 compiled = loops(error_model="numpy", fastmath={"contract"}, nogil=True)
 
-# For long sums that limit the speed: the compiler may add in lanes of the width that the processor has.
+# For long sums that limit the speed: the compiler may add in lanes as wide as the processor's.
 # The last bits then differ between processors, not between calls.
 in_lanes = loops(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
 
 
 class _Announcement(event.Listener):
-    """Says once in a process that loops are being compiled; loops that come from the cache make no such event."""
+    """Says once in a process that loops are being compiled; loops from the cache raise no event."""
 
     def __init__(self) -> None:
         self._made = False
@@ -65,7 +65,7 @@ class _Announcement(event.Listener):
         function = event.data["dispatcher"]
         if not self._made and function.py_func.__module__.startswith("venn."):
             self._made = True
-            # A warning, since nothing lower is shown where nobody has set up logging.
+            # A warning, since lower levels are not shown unless logging is set up.
             logging.getLogger("venn").warning(
                 "compiling loops for this processor: seconds to a minute, once; kept in %s", function.stats.cache_path
             )

@@ -7,9 +7,9 @@ share a_i lies in [0, 1].
 The solver is the proximal method on the dual (the method of multipliers on the primal): given shares A, it minimises
 over (w, b) the smooth 1/2 |w|^2 + sum_i c_i d theta(A_i + z_i / d), theta' = clip(., 0, 1), by Newton's method; then
 the shares are a_i = clip(A_i + z_i / d, 0, 1), w = sum_i c_i a_i s_i x_i and sum_i c_i a_i s_i = 0. These become
-the next A, and d, the width of the zone in which the loss bends, shrinks. With the right examples in that zone a
-round multiplies the error by about d, so that d need not become small. Newton's matrix is made by the examples in the
-zone alone.
+the next A, and d, the width of the zone in which the loss bends, shrinks. With the right examples in that zone a round
+multiplies the error by about d, so d need not become small. Only the examples in the zone contribute to Newton's
+matrix.
 """
 
 import math
@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Sums of one row may be added in lanes, for they limit the speed; all others are in the order of examples.
+# Sums over one row may use lanes, as they limit the speed; all others are in the order of examples.
 from venn._compiled.jit import compiled, in_lanes
 
-NEWTON = 200  # steps of one round
+NEWTON = 200  # largest number of steps of one round
 STAGES = 100
-REACH = 4.0  # widths: examples nearer to their kink are looked at in each step, the others once a stage
-SEARCH = 40  # slopes along one step
+REACH = 4.0  # in widths: examples nearer to their kink are examined in each step, the others once per stage
+SEARCH = 40  # most slopes computed along one step
 
 
 class Rows(NamedTuple):
@@ -44,7 +44,7 @@ class Room(NamedTuple):
     zone: Any  # (n,) int64
     near: Any  # (n,) int64
     H: Any  # (d + 1, d + 1) float64
-    u: Any  # (d + 1,) float64, where a stage began
+    u: Any  # (d + 1,) float64, u at the start of a stage
     pull: Any  # (d + 1,) float64, sum_i c_i a_i s_i (x_i, 1)
     g: Any  # (d + 1,) float64
     v: Any  # (d + 1,) float64
@@ -118,7 +118,7 @@ def add_square(rows, i, coefficient, H):  # type: ignore[no-untyped-def]
 def solve_in_place(H, g):  # type: ignore[no-untyped-def]
     """Solve H x = g for a positive definite H, given by its upper triangle, which is overwritten, as is g.
 
-    A pivot that rounding has eaten is taken for infinite: x stays 0 in that direction.
+    A pivot lost in rounding counts as infinite: x stays 0 in that direction.
     """
     p = g.size
     for k in range(p):
@@ -152,7 +152,7 @@ def solve_in_place(H, g):  # type: ignore[no-untyped-def]
 
 @compiled
 def slope(near, costs, z, dz, kept, share, inverse, t):  # type: ignore[no-untyped-def]
-    """Return by how much the derivative of the smoothed losses has grown, t of the way along a step."""
+    """Return the growth of the smoothed losses' derivative at the fraction t of a step."""
     total = 0.0
     for i in near:
         now = min(max(kept[i] + (z[i] + t * dz[i]) * inverse, 0.0), 1.0)
@@ -162,9 +162,9 @@ def slope(near, costs, z, dz, kept, share, inverse, t):  # type: ignore[no-untyp
 
 @compiled
 def step_length(near, costs, z, dz, kept, share, inverse, square, start):  # type: ignore[no-untyped-def]
-    """Return where along a step the derivative of the objective has all but vanished.
+    """Return the fraction of a step at which the derivative of the objective has almost vanished.
 
-    It is start < 0 at 0 and start + t square + the growth of the losses' slope at t; it does not fall.
+    It is start < 0 at 0, and start + t square + the growth of the losses' slope at t; it never decreases.
     """
     low, at_low = 0.0, start
     high = 1.0
@@ -177,7 +177,7 @@ def step_length(near, costs, z, dz, kept, share, inverse, square, start):  # typ
         return high
     for _ in range(SEARCH):
         t = (low * at_high - high * at_low) / (at_high - at_low)
-        # Kept off the ends, or one of them could stay for ever.
+        # Kept away from the ends: otherwise one of them might never move.
         t = min(max(t, low + 0.1 * (high - low)), high - 0.1 * (high - low))
         now = start + t * square + slope(near, costs, z, dz, kept, share, inverse, t)
         if abs(now) <= -0.1 * start:
@@ -191,7 +191,7 @@ def step_length(near, costs, z, dz, kept, share, inverse, square, start):  # typ
 
 @compiled
 def refresh(rows, near, signs, costs, inverse, room, share, pull):  # type: ignore[no-untyped-def]
-    """Set shares, as z has them, move `pull` = sum_i c_i a_i s_i (x_i, 1) with them, list the zone; return its size."""
+    """Set shares from z, update `pull` = sum_i c_i a_i s_i (x_i, 1), list the zone; return its size."""
     inside = 0
     for i in near:
         new = room.kept[i] + room.z[i] * inverse
@@ -210,7 +210,7 @@ def refresh(rows, near, signs, costs, inverse, room, share, pull):  # type: igno
 
 @compiled
 def excess_of(some, costs, z, share):  # type: ignore[no-untyped-def]
-    """Return by how much the losses at z exceed what the multipliers say; all terms are >= 0."""
+    """Return the excess of the losses at z over the multipliers' values; all terms are >= 0."""
     excess = 0.0
     for i in some:
         excess += costs[i] * (z[i] * (1.0 - share[i]) if z[i] > 0.0 else -z[i] * share[i])
@@ -221,12 +221,12 @@ def excess_of(some, costs, z, share):  # type: ignore[no-untyped-def]
 def descend(rows, near, signs, costs, u, share, width, finest, room):  # type: ignore[no-untyped-def]
     """Minimise the smoothed objective over the near examples; the shares of all others stay.
 
-    `room.pull` is that of all examples. It ends when the error is at most the excess or `finest`.
+    `room.pull` is that of all examples. It stops when the error is at most the excess or `finest`.
 
     Returns
     -------
     error : float
-        Half the squared distance of w from that of the multipliers, and the same for the bias.
+        Half the squared distance between w and the multipliers' w, plus the same for the bias.
     excess : float
         Of the near examples.
     steps : int
@@ -254,7 +254,7 @@ def descend(rows, near, signs, costs, u, share, width, finest, room):  # type: i
             i = room.zone[k]
             add_square(rows, i, costs[i] * inverse, H)
         if inside == 0:
-            # The bias alone has no curvature then: that of an example or so.
+            # The bias then has no curvature: use about that of one example.
             H[d, d] = inverse * costs.max()
         v[:] = g
         solve_in_place(H, v)
@@ -285,9 +285,9 @@ def measure(rows, chosen, signs, levels, u, z):  # type: ignore[no-untyped-def]
 
 @compiled
 def best_bias(chosen, signs, costs, z, reach):  # type: ignore[no-untyped-def]
-    """Return the middle of the moves of the bias after which the losses are least.
+    """Return the midpoint of the moves of the bias that minimise the losses.
 
-    They fall by c_i for each unit of a move up if s_i = 1 and z_i > move, and rise so if s_i = -1 and -z_i < move.
+    Losses fall by c_i per unit of a move up if s_i = 1 and z_i > move, and rise by it if s_i = -1 and -z_i < move.
     Both signs must be there.
     """
     total = 0.0
@@ -358,7 +358,7 @@ def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, 
     Returns
     -------
     objective, gap : float
-        The gap is proved: multipliers that meet the dual's constraints are so close.
+        The gap is proved: it comes from multipliers that satisfy the dual's constraints.
     steps : int, of Newton's method
     stages : int, passes over all chosen examples
     """
@@ -392,8 +392,8 @@ def fit(rows, chosen, signs, costs, levels, u, share, width, shrink, tolerance, 
         everything = excess_of(chosen, costs, z, share)
         now = objective_of(chosen, costs, u, z)
         if (everything > 10.0 * (excess + error) + finest or now > 10.0 * value) and near.size < chosen.size:
-            # Examples left aside crossed their kink, and too far: not with so few. Nor where these alone cannot
-            # hold the bias, which runs away.
+            # Examples set aside crossed their kink, too far to go on with so few. Or these alone do not determine the
+            # bias, which diverges.
             u[:] = room.u
             width = before
             reach *= 4.0
@@ -435,7 +435,7 @@ def objective_of(chosen, costs, u, z):  # type: ignore[no-untyped-def]
 
 @compiled
 def certify(rows, chosen, signs, costs, u, share, width, room):  # type: ignore[no-untyped-def]
-    """Move the bias to its best; return the objective and its distance from that of multipliers made feasible.
+    """Set the best bias; return the objective and its gap to that of multipliers made feasible.
 
     z must be that of u; `room.pull` is computed afresh.
     """
@@ -449,7 +449,7 @@ def certify(rows, chosen, signs, costs, u, share, width, room):  # type: ignore[
         z[i] -= signs[i] * move
         if share[i] > 0.0:
             add_row(rows, i, signs[i] * costs[i] * share[i], positive if signs[i] > 0.0 else negative)
-    # The sums of both sides must be equal: the larger one is scaled down.
+    # The sums of both signs must be equal: the larger one is scaled down.
     a, e = 1.0, 1.0
     if positive[d] > -negative[d]:
         a = -negative[d] / positive[d]

@@ -1,8 +1,8 @@
 """Kernel logistic regression: one machine with one more example, both ways, by Newton's method.
 
-A machine over m distinct objects, object i with examples of mass n_i of which P_i is of the class, has coefficients
+A machine over m distinct objects, of which object i has examples of mass n_i, P_i of it in the class, has coefficients
 beta = C (P - n p), with p = 1 / (1 + exp(-f)) and f = K beta + b; they sum to 0. The mass of an example is its weight
-times that of its class: of weight 1 each, masses are numbers. Newton's matrix is
+times that of its class; with weights of 1, masses are numbers of examples. Newton's matrix is
 A = K + 1 / W with W = C n p (1 - p). What is kept is G = (K + 1 / V)^-1, packed (see `packed`), where V are the
 weights W rounded to powers of sqrt 2. So G changes only where a weight crosses to the next power, by
 few ranks a step; and it preconditions A so well that conjugate gradients need few passes over it.
@@ -10,7 +10,7 @@ H = G - g g' / (1' g), g = G 1, makes coefficients sum to 0.
 
 No product with K is needed inside: (K + 1 / V) G r = r, so A G r = r + (1 / W - 1 / V) G r.
 
-Threads run these loops side by side, each on the arrays of a machine of its own.
+Threads run these loops in parallel, each on the arrays of a different machine.
 """
 
 import math
@@ -22,17 +22,17 @@ from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
 from venn._compiled.packed import columns_of, multiply, multiply_one
 
-LOWEST = -30  # power of two, below which weights are not told apart: its probability is 2^-32
+LOWEST = -30  # power of two; smaller weights are not distinguished. Its probability is 2^-32
 NEWTON = 100  # steps
-PASSES = 60  # in one Newton step
-MILD = 1.3  # weights that take A farther from the kept matrix, as a ratio, are corrected for
-FOLDED = 64  # at most so many
+PASSES = 60  # most passes in one Newton step
+MILD = 1.3  # weights that move A farther from the kept matrix than this ratio are corrected
+FOLDED = 64  # most weights corrected
 GRAIN = 2  # levels in a factor of two
-FINEST = 1e-12  # error of a probability that is aimed at
+FINEST = 1e-12  # target for the error of a probability
 
 
 class Bordered(NamedTuple):
-    """The kept inverse with a new object joined to it; without one, `u` is empty."""
+    """The kept inverse with a new object joined to it; without a new object, `u` is empty."""
 
     G: Any  # (m (m + 1) / 2,) packed
     diagonal: Any  # (m,) of G
@@ -68,7 +68,7 @@ def levels(score, m, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def move_last(G, m, p):  # type: ignore[no-untyped-def]
-    """Let the last of m objects take the place of object p in a packed matrix; the last row means nothing then."""
+    """Let the last of m objects take the place of object p in a packed matrix; the last row is then invalid."""
     last = m - 1
     row = G[last * (last + 1) // 2 :]
     if p < last:
@@ -93,7 +93,7 @@ def errors(beta, score, positive, total, C, m, r, W):  # type: ignore[no-untyped
         large = 1.0 / (1.0 + small)
         small *= large
         negative = total[i] - positive[i]
-        # All terms have full relative precision, however sure the machine is.
+        # All terms have full relative precision, however near p is to 0 or 1.
         pull = positive[i] * small - negative * large if score[i] >= 0.0 else positive[i] * large - negative * small
         r[i] = C * pull - beta[i]
         W[i] = C * total[i] * max(small * large, floor)
@@ -105,7 +105,7 @@ def errors(beta, score, positive, total, C, m, r, W):  # type: ignore[no-untyped
 def first_guess(score, pull, bound):  # type: ignore[no-untyped-def]
     """Return the coefficient, between 0 and `bound`, of a new object; its score moves by `pull` per unit of it.
 
-    By bisection. The bound is C times the mass of its example, with a minus sign where that is not of the class.
+    By bisection. The bound is C times the mass of its example, with a minus sign if the example is not of the class.
     """
     low, high = min(bound, 0.0), max(bound, 0.0)
     for _ in range(60):
@@ -132,7 +132,7 @@ def slope(beta, score, delta, motion, share, positive, total, C, m):  # type: ig
 
 @compiled
 def strays(diagonal, m, V, W, effect, mild):  # type: ignore[no-untyped-def]
-    """Set effect[:m] to how far each weight takes A from the matrix of weights V; return how many are above `mild`.
+    """Set effect[:m] to how far each weight moves A from the matrix of weights V; return how many exceed `mild`.
 
     G A has 1 + G_ii (1 / W_i - 1 / V_i) on its diagonal: conjugate gradients need that near 1.
     """
@@ -147,7 +147,7 @@ def strays(diagonal, m, V, W, effect, mild):  # type: ignore[no-untyped-def]
 
 @compiled
 def fold(G, m, V, W, effect, found, columns, near):  # type: ignore[no-untyped-def]
-    """Correct G, by low rank, for the weights that stray most; return what to correct with.
+    """Correct G, by low rank, for the weights that differ most; return the correction.
 
     `near` (>= m,) is set to the weights of the corrected matrix: W at the chosen objects, V elsewhere. Returns the
     chosen objects and a matrix M: the corrected inverse is G - columns' M columns.
@@ -193,10 +193,10 @@ def descend_both(bordered, V, positive, total, worth, C, count, todo, finest, cl
     bordered : Bordered
     V : (>= m,) float64, rounded weights of the m objects joined already
     positive, total : (2, >= count) float64, masses of the class and in all; the supposed example included
-    worth : (2,) float64 > 0, mass in units of which the sum of the coefficients / C is an error
+    worth : (2,) float64 > 0, mass that turns the sum of the coefficients / C into an error
     todo : (2,) bool, sides to solve
-    finest : float, error of a probability that is aimed at
-    close : float, error below which a Newton step that gains nothing was the last that could: what is left is rounding
+    finest : float, target for the error of a probability
+    close : float, error below which a Newton step without gain is the last: the rest is rounding
     betas, scores : (2, >= count) float64, starts, and on return solutions; each scores - K beta constant
     room : (26, >= count) float64, for intermediate values
     columns : (2, FOLDED, >= count) float64, the same
@@ -259,7 +259,7 @@ def descend_both(bordered, V, positive, total, worth, C, count, todo, finest, cl
                     if new:
                         kappas[s] += correct(u_all[s], m, columns[s], cores[s], u[chosen])
             elif new and steps[s] > 0:
-                # Without the new object, which is joined anew below.
+                # Exclude the new object, which is joined again below.
                 gain = g_all[s, m]
                 for i in range(m):
                     g_all[s, i] += u_all[s, i] * gain
@@ -277,7 +277,7 @@ def descend_both(bordered, V, positive, total, worth, C, count, todo, finest, cl
                     g_all[s, i] -= u_all[s, i] * gain
                 g_all[s, m] = gain
                 sums_g[s] += (1.0 - sums_u[s]) * gain
-            # The step starts with what brings the sum of the coefficients back to 0.
+            # The step starts with the correction that restores the sum 0 of the coefficients.
             excess /= sums_g[s]
             for i in range(count):
                 delta[s, i] = -excess * g_all[s, i]
@@ -341,7 +341,7 @@ def descend_both(bordered, V, positive, total, worth, C, count, todo, finest, cl
                 motion[s, i] = (r[s, i] - delta[s, i]) / W[s, i] - (rho[s, i] - shift)
                 farthest = max(farthest, abs(motion[s, i]))
             share = 1.0
-            # A shorter step cannot be too long; coefficients that no score hangs on may yet move.
+            # A shorter step cannot be too long; coefficients that affect no score may still move.
             if error[s] > 1e-6 and farthest > 1e-6:
                 start = -dot(r[s], motion[s], count)
                 while share > 1e-10 and -0.5 * start < slope(
@@ -364,9 +364,9 @@ def descend_both(bordered, V, positive, total, worth, C, count, todo, finest, cl
 
 @compiled
 def start_both(bordered, V, base, bounds, todo, betas, scores):  # type: ignore[no-untyped-def]
-    """Move both starts, as the machine's weights have it, by what a new object of score `base` would pull.
+    """Move both starts by the first guess of a new object's effect, at the machine's weights; its score is `base`.
 
-    bounds (2,) are those of its coefficient, see `first_guess`; betas, scores (2, m + 1) hold the machine as it stands;
+    bounds (2,) are those of its coefficient, see `first_guess`; betas, scores (2, m + 1) hold the current machine;
     their last entries are set.
     """
     _, _, g, sum_g, u, kappa = bordered

@@ -8,7 +8,7 @@ from venn._compiled.scaling import falling_exp
 
 @in_lanes
 def softmax_moments(scores, weights, inverse):  # type: ignore[no-untyped-def]
-    """Return the sums, over all objects, of mean and variance of an object's scores by softmax(inverse * scores).
+    """Return sums over objects of the mean and variance of an object's scores under softmax(inverse * scores).
 
     `scores` (c, m) have largest value 0 at each object, `weights` are (m,).
     """
@@ -55,7 +55,7 @@ def logistic_pass(x, target, weights, beta, curvature):  # type: ignore[no-untyp
         u = beta[0] * first[i] + beta[1] * second[i] + beta[2]
         e = falling_exp(-abs(u))
         q = 1.0 / (1.0 + e)
-        # p and 1 - p, neither of which loses digits near 0: nor does the residual.
+        # p and 1 - p, both accurate near 0; so the residual is too.
         small = e * q
         p = q if u >= 0.0 else small
         r = small if u >= 0.0 else q

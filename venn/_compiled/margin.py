@@ -1,4 +1,4 @@
-"""The margins of the machines as they stand: built from the states, kept by commits, refreshed, checked."""
+"""The margins of the current machines: built from the states, updated by commits, refreshed, checked."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from venn._compiled.jit import compiled
 from venn._compiled.path import DEPENDENT, MIDDLE, MINUS, PLUS, copy_levels, segment
 from venn._compiled.smo import scores_from, violation_at
 
-ROUNDING = 2e-15  # of a score, in units of scale and of the sum of coefficients that make it up, or have moved
+ROUNDING = 2e-15  # of a score, in units of scale and of the sum of the coefficients in it, or of their moves
 UNIT = 6e-16  # rounding of a kernel value: a product of sums, each rounded
-ENOUGH = 0.02  # of the violation allowed: members so near to their levels are not corrected
-NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the problem's scale, is none
+ENOUGH = 0.02  # of the violation allowed: members this near to their levels are not corrected
+NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the problem's scale, counts as 0
 
 
 @compiled
@@ -59,9 +59,9 @@ def without_member(B, m, a, into):  # type: ignore[no-untyped-def]
 
 @compiled
 def join(K, i, members, m, B, scale, shape, z, u):  # type: ignore[no-untyped-def]
-    """Let object i join the margin of m members with bordered inverse B, or return False when it depends on them.
+    """Add object i to the margin of m members with bordered inverse B, or return False if it depends on them.
 
-    `u` is then the motion of bias and members that makes up for a unit of i's coefficient.
+    `u` is then the motion of bias and members that compensates a unit of i's coefficient.
     """
     if m == 0:
         B[0, 0] = -K[i, i]
@@ -93,8 +93,8 @@ def join(K, i, members, m, B, scale, shape, z, u):  # type: ignore[no-untyped-de
 def build(wanted, n, K, scale, members, B):  # type: ignore[no-untyped-def]
     """Build a margin of the n objects `wanted`, as far as they are independent; return its size and how many are left.
 
-    Those left over come first in `wanted`. The object farthest from the others' span joins first: in any other order
-    rounding could pass for independence, and spoil all that comes after.
+    The remaining ones come first in `wanted`. The object farthest from the others' span joins first: in any other order
+    rounding could look like independence, and spoil everything after it.
     """
     width = n + 1
     shape = np.arange(width)
@@ -129,7 +129,7 @@ def build(wanted, n, K, scale, members, B):  # type: ignore[no-untyped-def]
 
 @compiled
 def commit_step(sides, p, joining, count, objects, solved, branches):  # type: ignore[no-untyped-def]
-    """Keep, in every machine, the branch of the revealed label: (c,) `sides` says which, -1 the machine as it is.
+    """Keep, in every machine, the branch of the revealed label: given by `sides` (c,), -1 for the machine as it is.
 
     `joining` (c, 2) is what the example at object p adds to the weights of the positive ones there and of all. Margins
     marked REBUILD or HELD are left to the caller.
@@ -173,7 +173,7 @@ def commit_step(sides, p, joining, count, objects, solved, branches):  # type: i
                     into = B_k[r]
                     for s in range(n):
                         into[s] += weight * row[s]
-        # The last living slots take the places of the dead ones.
+        # The last active slots take the places of the removed ones.
         last = n - 1
         a = 1
         while a <= last:
@@ -213,7 +213,7 @@ def total_of(beta, count):  # type: ignore[no-untyped-def]
 def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, down):  # type: ignore[no-untyped-def]
     """Compute all scores from the kernel and put members on their levels; return (bias, worst violation).
 
-    As well as that is `enough`: where a margin is nearly dependent, more would cost large coefficients.
+    Stops at `enough`: with a nearly dependent margin, more would cost large coefficients.
     """
     shape, rhs, fix = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1)
     scores_from(beta, bias, K, count, score)
@@ -228,7 +228,7 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
         if m == 0 or attempt == 7 or error <= enough or (not worse and error > 0.5 * before):
             break
         if worse:
-            # Rounding outweighs what is left to mend: back to where it did not.
+            # Rounding exceeds the remaining error: undo the last correction.
             for a in range(m + 1):
                 fix[a] = -fix[a]
         else:
@@ -246,7 +246,7 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
         if worse:
             break
     if mended:
-        # Where mending took large coefficients, scores that only followed them are rounded by more than is left.
+        # After large corrections, scores that were only updated carry more rounding than the remaining error.
         scores_from(beta, bias, K, count, score)
         error = abs(total_of(beta, count)) / C
         for a in range(m):
@@ -258,9 +258,9 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
 
 @compiled
 def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Compute machine k's scores from the kernel, its members on their levels; return the worst violation then.
+    """Compute machine k's scores from the kernel and put members on their levels; return the worst violation.
 
-    Its drift is then this violation, and what rounding does to the scores.
+    Its drift is then this violation plus the rounding of the scores.
     """
     K, positive, total = objects.kernel, objects.positive[k], objects.total[k]
     beta, score, state, members, m = solved.beta[k], solved.score[k], solved.state[k], solved.members[k], solved.size[k]
@@ -268,7 +268,7 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
     copy_levels(count, state, positive, total, same, up, down)
     for i in range(count):
         if state[i] == PLUS or state[i] == MINUS:
-            # One that is left out of the margin nobody would watch: it may not be on its level even now.
+            # A member left out of the margin would not be watched, and may be off its level even now.
             up[i], down[i] = -np.inf, np.inf
     for a in range(m):
         up[members[a]], down[members[a]] = np.inf, -np.inf
@@ -284,7 +284,7 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
             error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
         if error <= tolerance or enough == np.inf:
             break
-        # With an inverse that means little, mending makes it worse.
+        # With an inaccurate inverse, corrections make it worse.
         copy_row(before, beta)
     for a in range(m):
         score[members[a]] = state[members[a]]
@@ -292,7 +292,7 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
     for i in range(count):
         extent += abs(beta[i])
         square += beta[i] * beta[i]
-    # The kernel's values are rounded themselves: no better is known of the scores that they stand for.
+    # Kernel values are rounded too, so exact scores are known no better than this.
     error = max(error, UNIT * scale * np.sqrt(square))
     solved.drift[k] = error + ROUNDING * scale * extent
     return error

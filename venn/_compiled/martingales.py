@@ -1,8 +1,8 @@
 """Betting on p-values: one step after another, all capital in logs.
 
-Every loop has the form run(constants, state, ps, path): `state` is moved past the p-values and `path` takes
-the logarithm of the capital after each. state[0] is the number of p-values seen, state[1] that logarithm. One
-p-value is an array of length 1, so that a step by itself and a step in a block are the same code.
+Every loop has the form run(constants, state, ps, path): it updates `state` by the p-values and writes the logarithm of
+the capital after each to `path`. state[0] is the number of p-values seen, state[1] that logarithm. A single p-value is
+an array of length 1, so single steps and blocks use the same code.
 """
 
 from math import lgamma
@@ -11,19 +11,19 @@ import numpy as np
 
 from venn._compiled.jit import compiled
 
-TINY = 1e-12  # closer than this to where a bet is infinite, the bet pays its mean over the interval of this length
+TINY = 1e-12  # this close to where a bet is infinite, the bet pays its mean over the interval of this length
 LOG_TINY = np.log(TINY)
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
-DROP = 40.0  # what is smaller than the largest term by this factor, in logs, is left out
-FEW_TERMS = 60.0  # the series is short enough up to here
+DROP = 40.0  # terms smaller than the largest one by this factor, in logs, are left out
+FEW_TERMS = 60.0  # for L below this the series is short enough
 
 EPSILONS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 
-CELLS = 256  # of the plug-in density
-CAUTION = 10.0  # uniform p-values that plug-in densities are given to begin with
-CUT = 6.0  # bandwidths at which the kernel ends
-LEAST, MOST = 0.01, 1000.0  # parameters of the fitted beta density
+CELLS = 256  # number of cells of the plug-in density
+CAUTION = 10.0  # number of uniform p-values with which plug-in densities start
+CUT = 6.0  # the kernel ends at this many bandwidths
+LEAST, MOST = 0.01, 1000.0  # bounds on the parameters of the fitted beta density
 
 HUGE = 2.0**500
 LOG_HUGE = np.log(HUGE)
@@ -63,7 +63,7 @@ def stirling_rest(a):  # type: ignore[no-untyped-def]
 def log_mixture(kept, L):  # type: ignore[no-untyped-def]
     """Return ln of the integral of k^kept e^((1 - k) L) over k from 0 to 1, for any L >= 0, in bounded time.
 
-    With a = kept + 1 the integral is e^L L^-a gamma(a, L). Three ways, none with cancellation:
+    With a = kept + 1 the integral is e^L L^-a gamma(a, L). There are three methods, all without cancellation:
     the series sum of L^m / (a (a + 1) ... (a + m)), all terms positive, where it is short;
     Gamma(a) for gamma(a, L) where L lies so far above a that they are equal, with Stirling's formula, so that
     large terms meet before they are rounded;
@@ -137,7 +137,7 @@ def log_mean_exp(logs):  # type: ignore[no-untyped-def]
 def run_jumpers(constants, state, ps, path):  # type: ignore[no-untyped-def]
     """State: n, log, ln S of each jumper, then its capital shares, which sum to 1. Constants: the jump rates.
 
-    After jumping no share is below rate / 5, so none is ever lost.
+    After jumping every share is at least rate / 5, so none is ever lost.
     """
     k = constants.shape[0]
     e = EPSILONS.shape[0]
@@ -178,11 +178,11 @@ def log_awake(capital, powers):  # type: ignore[no-untyped-def]
 def run_sleeper(constants, state, ps, path):  # type: ignore[no-untyped-def]
     """State: n, log, capital of each bettor in units of the sleeping capital, and its powers of HUGE.
 
-    Constants: ln(1 - rate), what each bettor is given a step in those units, cells g, factor of each bettor when
+    Constants: ln(1 - rate), amount given to each bettor per step in those units, cells g, factor of each bettor when
     p <= its threshold and when p > its threshold; bettors are ordered by threshold, g - 1 of each.
 
-    In these units a bettor never falls below what it is given, so nothing can vanish, and what grows
-    beyond HUGE is counted in powers of it.
+    In these units a bettor never falls below this amount, so nothing can vanish; capital beyond HUGE is counted in
+    powers of it.
     """
     given = constants[1]
     g = int(constants[2])
@@ -215,7 +215,7 @@ def run_sleeper(constants, state, ps, path):  # type: ignore[no-untyped-def]
 def fit_kernel(bandwidth, kernel):  # type: ignore[no-untyped-def]
     """Fill `kernel` (CELLS + 1,) with the weights of a Gaussian d cells away, up to CUT bandwidths.
 
-    kernel[0] + 2 (kernel[1] + ...) = 1, hence reflected at 0 and at 1 it still sums to 1.
+    kernel[0] + 2 (kernel[1] + ...) = 1, so that it still sums to 1 when reflected at 0 and at 1.
     """
     reach = min(CELLS, int(np.ceil(CUT * bandwidth * CELLS)))
     width = bandwidth * CELLS
@@ -277,7 +277,7 @@ def run_plug_in(constants, state, ps, path):  # type: ignore[no-untyped-def]
 
 @compiled
 def log_beta(p, a, b):  # type: ignore[no-untyped-def]
-    """Return ln of the beta density, or ln of not more than its mean within TINY of an end of [0, 1]."""
+    """Return ln of the beta density; within TINY of an end of [0, 1], ln of at most its mean there."""
     constant = lgamma(a + b) - lgamma(a) - lgamma(b)
     if p < TINY:
         return constant + (a - 1.0) * LOG_TINY - np.log(a) - max(0.0, b - 1.0) * 2.0 * TINY

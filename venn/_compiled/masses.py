@@ -1,17 +1,17 @@
-"""The exact path while the weights of a machine's examples go from old to new ones.
+"""The exact path of a machine's solution while the weights of its examples move from old to new ones.
 
 The masses of an object, the weights of its positive and of its negative examples, set the ends of the segments on which
-its coefficient lives (see `venn._compiled.path`). Let them move from old to new in a straight line, at time t from 0
-to 1. Objects off the margin stand at ends, so their coefficients move at known rates; the members of the margin and
-the bias make up for that, so that members keep their level and coefficients their sum. All rates are constant until
+its coefficient lives (see `venn._compiled.path`). They move linearly from old to new, at time t from 0 to 1. Objects
+off the margin are at ends, so their coefficients move at known rates; the members of the margin and the bias
+compensate, so that members keep their level and coefficients their sum. All rates are constant until
 
     a member meets an end of its moving segment, and leaves the margin,
-    another object's score meets a level where a segment of its begins, and it joins, or
+    another object's score meets a level where one of its segments begins, and it joins, or
     the margin is empty: only the bias can move, and it jumps to the first level that it meets.
 
-A leg is a number of events between two computations of all scores from the kernel; so rounding does not add up over a
-path. In a leg only those objects are watched whose scores could soon meet a level. Whether that was enough the next
-scores show; if not, the leg is done again with more of them, or all.
+A leg is a number of events between two computations of all scores from the kernel, so that rounding does not add up
+over a path. During a leg only objects whose scores could soon meet a level are watched. The next scores show whether
+that was enough; if not, the leg is repeated with more of them, or all.
 
 References: Hastie, Rosset, Tibshirani & Zhu (2004), "The entire regularization path for the support vector machine",
 where all weights move alike; Karasuyama, Harada, Sugiyama & Takeuchi (2012), "Multi-parametric solution-path algorithm
@@ -31,21 +31,21 @@ from venn._compiled.span import distance_from
 from venn._compiled.step import centre
 
 PORTION = 100  # events of a leg
-FLAT = 1e-15  # a rate below this, in units of the largest possible one, is no motion
-LEGS = 500  # of a path, at most, or a tenth of the number of objects: rounding can go in circles
-# Of the violation promised, accepted at the end; on the way, a score beyond all of it met a level unwatched.
+FLAT = 1e-15  # a rate below this, in units of the largest possible one, counts as no motion
+LEGS = 500  # most legs of a path, or a tenth of the number of objects: rounding can cause cycles
+# Share of the promised violation accepted at the end; a score beyond all of it met a level unwatched.
 ACCEPT = 0.4
-SPOILT = 1e-12  # relative error of an inverse above this asks for a new one
-REACH = 1.5  # how much faster than at first an object may move in a leg, and stay unwatched
-ROUNDING = 1e-14  # of a rate, in units of the sum of what it consists of
-DOUBT = 1e-9  # squared distance from a margin's span that needs a second look, in units of the scale of `HingeState`
-NEARLY = 3e-14  # with a smaller one, in the same units, an inverse would mean nothing
-SMALL = 8  # with fewer members all objects are watched, for the margin may become empty
+SPOILT = 1e-12  # an inverse with a larger relative error is replaced
+REACH = 1.5  # factor by which an unwatched object may move faster than at first in a leg
+ROUNDING = 1e-14  # of a rate, in units of the sum of its terms
+DOUBT = 1e-9  # squared distance from a margin's span that needs a second check, in units of the scale of `HingeState`
+NEARLY = 3e-14  # with a smaller one, in the same units, an inverse would be meaningless
+SMALL = 8  # with fewer members all objects are watched, because the margin may become empty
 
 
 @compiled
 def end_of(state, positive, negative, C):  # type: ignore[no-untyped-def]
-    """Return the coefficient of an object off the margin; of changes of the masses, its change."""
+    """Return the coefficient of an object off the margin; or its change, given changes of the masses."""
     if state == ABOVE:
         return -C * negative
     if state == BELOW:
@@ -55,7 +55,7 @@ def end_of(state, positive, negative, C):  # type: ignore[no-untyped-def]
 
 @compiled
 def leave(B, m, a, column):  # type: ignore[no-untyped-def]
-    """Take slot `a` out of the bordered inverse of a margin of m members; the last slot takes its place."""
+    """Remove slot `a` from the bordered inverse of a margin of m members; the last slot takes its place."""
     pivot = B[a, a]
     for r in range(m + 1):
         column[r] = B[a, r]
@@ -71,7 +71,7 @@ def leave(B, m, a, column):  # type: ignore[no-untyped-def]
 
 @compiled
 def watch(score, response, up, down, count, wanted, caution):  # type: ignore[no-untyped-def]
-    """Return (objects to watch, for how long), about `wanted` of them: all that have a level when that is enough."""
+    """Return (objects to watch, for how long), about `wanted` of them; all with a level if these suffice."""
     speed = 0.0
     for i in range(count):
         speed += abs(response[i]) / count
@@ -80,7 +80,7 @@ def watch(score, response, up, down, count, wanted, caution):  # type: ignore[no
     for i in range(count):
         distance = min(up[i] - score[i], score[i] - down[i])
         if distance < np.inf:
-            # Rates change at events: an object that stands still is not safe.
+            # Rates change at events: an object that does not move now may move later.
             ratio[n] = max(0.0, distance) / (abs(response[i]) + 0.25 * speed + 1e-300)
             found[n] = i
             n += 1
@@ -113,12 +113,12 @@ def mend(K, members, m, B, shape, rhs, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def stands_apart(i, K, scale, members, m, B, shape, z, u, moves):  # type: ignore[no-untyped-def]
-    """Whether object i, which surely `moves` or may not, does not depend on the members of a margin."""
+    """Whether object i is independent of a margin's members; `moves` says whether it certainly moves."""
     if distance_from(Margin(members, m, B), i, K, shape, z, u) > DOUBT * scale:
         return True
     if not moves:
         return False
-    # Rounding in B may pass for a distance.
+    # Rounding in B may look like a distance.
     mend(K, members, m, B, shape, z, u)
     return K[i, i] - dot(u, z, m + 1) > NEARLY * scale
 
@@ -160,7 +160,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
 ):
     """Follow the path from a settled solution at time t for a number of events, or as long as watching is safe.
 
-    The greater the `caution`, a power of 4, the fewer the events, and the more is watched and mended on the way.
+    The greater the `caution`, a power of 4, the fewer the events, and the more objects are watched and corrected.
     Updates members, their bordered inverse, `beta` of members, `state`, `up` and `down`; there is room for
     `PORTION` more members. Returns (outcome, t, bias, size of the margin, events).
     """
@@ -168,7 +168,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
     flat, flat_score = FLAT * C * unit, FLAT * C * unit * scale
     width = m + PORTION + 2
     shape, rhs, v, z, u = np.arange(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width)
-    # Motion by the coefficients off the margin: of each, of their sum, and of the scores.
+    # Motion due to coefficients off the margin: of each, of their sum, and of the scores.
     motions, g = np.empty(count), np.empty(count)
     for i in range(count):
         member = state[i] == PLUS or state[i] == MINUS
@@ -199,7 +199,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
     for s in range(q):
         i = near[s]
         f_q[s], g_q[s], up_q[s], down_q[s] = score[i], g[i], up[i], down[i]
-    # Kernel values of members and watched objects side by side: sums over members then run along them.
+    # Kernel values of members and watched objects side by side: sums over members then use contiguous memory.
     block, g_m = np.empty((width, room)), np.empty(width)
     for a in range(m):
         row = K[members[a]]
@@ -213,7 +213,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
         if m == 0:
             if not whole:
                 break
-            # Only the bias can move. Where the coefficients sum to ever more, scores rise until one can fall.
+            # Only the bias can move. While the coefficients' sum grows, scores rise until a coefficient can fall.
             shift = np.inf
             upwards = pull > 0.0
             for s in range(q):
@@ -240,7 +240,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
                 rate_q[s] = g_q[s] + v[0]
             add_rows(rate_q, q, block, shape, v[1:], m)
             step, leaving, upwards = first_to_leave(t, masses, change, C, members, m, beta, state, v[1:], flat)
-            # An object that depends on the members, or nearly, keeps its score as they do: rounding moves it.
+            # An object that depends (nearly) on the members keeps its score as they do: only rounding moves it.
             noise = ROUNDING * scale * (effort + magnitude(v[1:], m))
             while True:
                 meeting, who = first_to_meet(f_q, rate_q, up_q, down_q, q, flat_score)
@@ -278,7 +278,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
                 state[i] = BELOW if upwards else MIDDLE
             beta[i] = end_of(state[i], masses[0, i] + t * change[0, i], masses[1, i] + t * change[1, i], C)
             set_levels(i, state[i], 2.0 * masses[0, i] + change[0, i], 2.0 * masses[1, i] + change[1, i], up, down)
-            # It stands at its level and may come back: watch it.
+            # It is at its level and may come back: watch it.
             motion = end_of(state[i], change[0, i], change[1, i], C)
             row = K[i]
             near[q], g_q[q], up_q[q], down_q[q] = i, g_m[leaving] + motion * row[i], up[i], down[i]
@@ -315,7 +315,7 @@ def follow_leg(  # type: ignore[no-untyped-def]
 
 @compiled
 def inverse_error(K, members, m, B):  # type: ignore[no-untyped-def]
-    """Return how far B is from the inverse of the margin's bordered matrix, by its effect on one vector."""
+    """Return the error of B as inverse of the margin's bordered matrix, by its effect on one vector."""
     shape, signs, image = np.arange(m + 1), np.empty(m + 1), np.zeros(m + 1)
     for a in range(m + 1):
         signs[a] = 1.0 if a % 3 else -1.0
@@ -330,9 +330,9 @@ def inverse_error(K, members, m, B):  # type: ignore[no-untyped-def]
 
 @compiled
 def to_ends(C, near, masses, members, m, beta, state):  # type: ignore[no-untyped-def]
-    """Send members to the end of their segment that they stand nearest to, all or none but those of no height.
+    """Send members to the nearest end of their segment: all of them, or only those whose segment has no height.
 
-    All of them when none stands strictly inside: then the margin is empty. Returns a mask of those that went.
+    All of them if none is strictly inside: the margin is then empty. Returns a mask of those sent.
     """
     inside = 0
     gone = np.zeros(m, np.bool_)
@@ -363,7 +363,7 @@ def keep(count, rows, state, kept, kept_state):  # type: ignore[no-untyped-def]
 
 @compiled
 def put_back(count, rows, state, kept, kept_state):  # type: ignore[no-untyped-def]
-    """Undo what has happened since `keep`."""
+    """Undo the changes since `keep`."""
     a, b, c, d = rows
     for i in range(count):
         a[i], b[i], c[i], d[i], state[i] = kept[0, i], kept[1, i], kept[2, i], kept[3, i], kept_state[i]
@@ -371,7 +371,7 @@ def put_back(count, rows, state, kept, kept_state):  # type: ignore[no-untyped-d
 
 @compiled
 def build_again(members, m, K, scale, B):  # type: ignore[no-untyped-def]
-    """Build the margin of the first m members from nothing, in place; return how many are left over."""
+    """Build the margin of the first m members anew, in place; return how many members remain outside."""
     wanted = np.empty(m, np.int64)
     copy_row(members[:m], wanted)
     return build(wanted, m, K, scale, members, B)[1]
@@ -387,7 +387,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         Kernel values of the objects.
     count : int
     scale : float
-        Of the problem, see `HingeState`.
+        Scale of the problem, see `HingeState`.
     tolerance : float
         Worst violation promised.
     C : float
@@ -403,7 +403,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
     Returns
     -------
     outcome : SOLVED or FAILED
-        When it failed, `beta`, `score` and `state` mean nothing.
+        If it failed, `beta`, `score` and `state` mean nothing.
     events : int
     bias : float
     members : (new m,) int64
@@ -416,7 +416,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
     m = members.size
     up, down = np.empty(count), np.empty(count)
     for i in range(count):
-        # What is beyond a level that comes into being stands beyond it from the first.
+        # An object beyond a level that is newly created is beyond it from the start.
         if state[i] == MIDDLE and old[0, i] == 0.0 < new[0, i] and score[i] > 1.0:
             state[i] = ABOVE
         elif state[i] == MIDDLE and old[1, i] == 0.0 < new[1, i] and score[i] < -1.0:
@@ -425,7 +425,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
         if state[i] == PLUS or state[i] == MINUS:
             up[i], down[i] = np.inf, -np.inf
     t, events, legs, still, caution, outcome = 0.0, 0, 0, 0, 1, SOLVED
-    # The last settled solution, to come back to.
+    # The last settled solution, to return to.
     kept_t, kept_bias, kept_members, kept_inverse = t, bias, np.empty(m, np.int64), np.empty((m + 1, m + 1))
     copy_row(members, kept_members)
     copy_square(inverse, kept_inverse, m + 1)
@@ -486,7 +486,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
     if m == 0:
         centre(beta, score, new[0], new[0] + new[1], C, count, near)
         bias = score[0] - dot(K[0], beta, count)
-    # Rounding adds up in an inverse that is updated often: then one from nothing, for deleted scores are read from it.
+    # Rounding adds up in an inverse that is updated often: rebuild it then, as deleted scores use it.
     spoilt = m > 0 and inverse_error(K, members, m, B) > SPOILT
     if spoilt and build_again(members, m, K, scale, B) > 0:
         return FAILED, events, bias, members, B

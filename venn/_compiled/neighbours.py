@@ -1,10 +1,10 @@
 """Nearest neighbours and class centroids over a bag, and what a new example would change.
 
 Objects are stored by feature, (d, capacity), one column for each distinct example: object and class. The
-new object stands in the column after the last.
+new object is in the column after the last.
 
-The neighbours of a column are kept by levels: ascending distances, all examples at one distance in one
-level, as many levels as it takes to reach the wanted number of examples. So ties are never cut.
+The neighbours of a column are kept by levels, in ascending order of distance. A level holds all examples at one
+distance, and there are as many levels as are needed for the wanted number of examples. So ties are never cut.
 """
 
 from typing import NamedTuple
@@ -22,12 +22,12 @@ class Levels(NamedTuple):
     votes: NDArray[np.int64]  #: (M, L, c) examples of each class at that distance
     used: NDArray[np.int64]  #: (M,) levels
     sums: NDArray[np.int64]  #: (M, c) examples of each class in them
-    reach: NDArray[np.float64]  #: (M,) largest distance of the wanted number, infinite while there are fewer
+    reach: NDArray[np.float64]  #: (M,) largest distance among the wanted number, infinite while there are fewer
 
 
 @compiled
 def squared_distances(columns, m, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:m] = |x_i - x|^2; the same for either as x."""
+    """Set out[:m] = |x_i - x|^2; symmetric in the two objects."""
     out[:m] = 0.0
     for f in range(x.shape[0]):
         column, value = columns[f], x[f]
@@ -38,7 +38,7 @@ def squared_distances(columns, m, x, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def join(levels, i, distance, label, weight, wanted):  # type: ignore[no-untyped-def]
-    """Let column i know of `weight` examples of a class within its reach; keep levels up to `wanted` examples."""
+    """Add `weight` examples of a class within its reach to column i; keep levels up to `wanted` examples."""
     used = levels.used[i]
     distances, votes, sums = levels.distance[i], levels.votes[i], levels.sums[i]
     place = 0
@@ -75,7 +75,7 @@ def look_around(levels, m, distances, labels, weights, k):  # type: ignore[no-un
 
 @compiled
 def welcome(levels, m, distances, label, k):  # type: ignore[no-untyped-def]
-    """Let the first m columns know of a new example; each counts itself among its k + 1."""
+    """Add a new example to the levels of the first m columns; each counts itself among its k + 1."""
     for i in range(m):
         if distances[i] <= levels.reach[i]:
             join(levels, i, distances[i], label, 1, k + 1)
@@ -83,14 +83,14 @@ def welcome(levels, m, distances, label, k):  # type: ignore[no-untyped-def]
 
 @compiled
 def part(levels, i, distance, label, wanted):  # type: ignore[no-untyped-def]
-    """Let column i forget an example of a class within its reach; return whether it must look further for others."""
+    """Remove an example of a class within its reach from column i; return whether it needs a farther one instead."""
     distances, votes, sums = levels.distance[i], levels.votes[i], levels.sums[i]
     full = levels.reach[i] < np.inf
     used = levels.used[i]
     place = 0
     while place < used and distances[place] < distance:
         place += 1
-    if place == used or distances[place] > distance:  # not from examples, but from a forged checkpoint
+    if place == used or distances[place] > distance:  # only possible with a forged checkpoint
         return False
     votes[place, label] -= 1
     sums[label] -= 1
@@ -105,7 +105,7 @@ def part(levels, i, distance, label, wanted):  # type: ignore[no-untyped-def]
 
 @compiled
 def look_further(levels, i, columns, m, labels, weights, wanted, distances):  # type: ignore[no-untyped-def]
-    """Let column i, one example short of those wanted, know of all at the next distance; `distances` is scratch."""
+    """Add all examples at the next distance to column i, which has one too few; `distances` is scratch."""
     squared_distances(columns, m, np.ascontiguousarray(columns[:, i]), distances)
     passed = levels.reach[i]
     levels.reach[i] = np.inf
@@ -120,22 +120,22 @@ def look_further(levels, i, columns, m, labels, weights, wanted, distances):  # 
 
 @compiled
 def part_with(levels, columns, m, labels, weights, x, label, k, distances, others):  # type: ignore[no-untyped-def]
-    """Let all m columns forget an example at x of a class, whose column's weight is without it already.
+    """Remove an example of a class at x from all m columns; its column's weight excludes it already.
 
     `distances`, `others` (>= m,) are scratch.
     """
     squared_distances(columns, m, x, distances)
     for i in range(m):
-        # A column without examples is about to go.
+        # A column without examples will be removed.
         if weights[i] > 0 and distances[i] <= levels.reach[i] and part(levels, i, distances[i], label, k + 1):
             look_further(levels, i, columns, m, labels, weights, k + 1, others)
 
 
 @compiled
 def vote(levels, i, distance, wanted, out):  # type: ignore[no-untyped-def]
-    """Set out (c,) to the votes at column i when a new example stands at a distance; its own is left out.
+    """Set out (c,) to the votes at column i given a new example at a distance, without the new example's vote.
 
-    Returns 1 where the new example is among the nearest `wanted`, ties included, else 0.
+    Returns 1 if the new example is among the nearest `wanted`, ties included, else 0.
     """
     out[:] = 0.0
     total = 0
@@ -160,9 +160,9 @@ def vote_table(levels, m, distances, labels, k, deleted, negative, positive):  #
 
     Parameters
     ----------
-    distances : (m,) float64, squared; infinity where there is no new object
+    distances : (m,) float64, squared; infinity if there is no new object
     deleted : bool
-        No example votes for itself: the k nearest others. Otherwise it is one of its k nearest.
+        No example votes for itself: the k nearest others vote. Otherwise it is one of its own k nearest.
     negative, positive : (c, m + 1) float64, written
     """
     votes = np.empty(negative.shape[0])
@@ -170,7 +170,7 @@ def vote_table(levels, m, distances, labels, k, deleted, negative, positive):  #
         if not deleted:
             joined = vote(levels, i, distances[i], k, votes)
         elif distances[i] > levels.reach[i]:
-            # Out of the reach of its k nearest others and itself, which is what the levels hold.
+            # Beyond the reach of its k nearest others and itself, which the levels hold.
             joined = 0
             votes[:] = levels.sums[i]
         else:
@@ -191,7 +191,7 @@ def vote_table(levels, m, distances, labels, k, deleted, negative, positive):  #
 
 @compiled
 def add_exactly(sums, errors, x):  # type: ignore[no-untyped-def]
-    """Add x to sums and what rounding lost to errors: the sum then hardly depends on the order."""
+    """Add x to sums, and the rounding error to errors: the sum then hardly depends on the order."""
     for f in range(x.shape[0]):
         total = sums[f] + x[f]
         back = total - sums[f]

@@ -1,7 +1,7 @@
-"""Nonconformity of all examples under every hypothesis, set against the new example's: greater or equal.
+"""Nonconformity of all examples under every hypothesis, compared with the new example's: greater or equal.
 
-Row j, column y of the counts: under hypothesis j, examples of class y. The new example is always counted, as
-one of class j that is equal to itself.
+Entry (j, y) of the counts: examples of class y under hypothesis j. The new example is always counted, as an example of
+class j equal to itself.
 """
 
 import numpy as np
@@ -30,17 +30,17 @@ def start_counts(c, codes, weights):  # type: ignore[no-untyped-def]
 
 @compiled
 def tally(steps, own, codes, weights, greater, equal):  # type: ignore[no-untyped-def]
-    """Add to greater, equal (c,) the weights of the examples whose nonconformity is above, or at, `own`.
+    """Add to greater, equal (c,) the weights of the examples whose nonconformity is above, or equal to, `own`.
 
     Parameters
     ----------
     steps : (m,) float64, in whole steps of the grid
     own : float
-        That of the new example.
+        Nonconformity of the new example.
     codes, weights : (m,) int64
     """
     for i in range(codes.shape[0]):
-        # No branches: which way a comparison falls cannot be foretold.
+        # No branches: comparisons are unpredictable.
         greater[codes[i]] += weights[i] * (steps[i] > own)
         equal[codes[i]] += weights[i] * (steps[i] == own)
 
@@ -75,9 +75,9 @@ def read_histogram(histogram, greater, equal):  # type: ignore[no-untyped-def]
 
 @compiled
 def strangeness(rival, own, ratio):  # type: ignore[no-untyped-def]
-    """Return the rival score less the own one, or, of minus distances, the ratio of the own one to the rival."""
+    """Return the rival score minus the own one; for minus distances, the ratio of the own one to the rival."""
     if ratio:
-        # One distance for both first: neither 0 / 0 nor inf / inf is computed.
+        # Equal distances come first: neither 0 / 0 nor inf / inf is computed.
         return 1.0 if own == rival else abs(own / rival)
     return rival - own
 
@@ -86,9 +86,9 @@ def strangeness(rival, own, ratio):  # type: ignore[no-untyped-def]
 def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type: ignore[no-untyped-def]
     """Rank the new example among all, for every hypothesis j, by own score and best score of the other classes.
 
-    Under hypothesis j the scores are `negative`, but for class j, which has `positive`. So the best two rivals of
-    an example among the negative scores settle every hypothesis: the first of them, or the second where the first
-    is class j, beside the positive score of class j; and the first of them where j is its own class.
+    Under hypothesis j the scores are `negative`, but class j has `positive`. So the two best rivals of an example among
+    the negative scores decide every hypothesis: the first of them, or the second if the first is class j, together with
+    the positive score of class j; and only the first of them if j is the example's own class.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type
     codes, weights : (m,) int64
     test : column of the new example
     ratio : bool
-        Compare ratios of distances, scores being minus these, rather than margins.
+        Compare ratios of distances (scores are minus distances) rather than margins.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type
                 row = negative[j, start : start + size]
                 supposed = positive[j, start : start + size]
                 for i in range(size):
-                    # Where another class has the very score of class j, second is best and either will do.
+                    # If another class has the same score as class j, the second is the best too and either will do.
                     other = second[i] if row[i] == best[i] else best[i]
                     is_own = labels[i] == j
                     rival = best[i] if is_own else max(other, supposed[i])
@@ -158,12 +158,12 @@ def rank_beside_rivals(negative, positive, codes, weights, test, ratio):  # type
 
 @compiled
 def rank_own(of_not, of, of_test, codes, weights):  # type: ignore[no-untyped-def]
-    """Rank the new example's value among all, each example's value being one by the machine of its own class.
+    """Rank the new example's value among all, where each example's value is by its own class's machine.
 
     Parameters
     ----------
     of_not, of : (m,) float64
-        Value of each example where the new one is supposed not of its class, and where it is.
+        Value of each example if the new one is not of its class, and if it is.
     of_test : (c,) float64
         Value of the new example as each class.
     codes, weights : (m,) int64

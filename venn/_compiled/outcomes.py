@@ -1,4 +1,4 @@
-"""One prediction scored against the true label: the numbers that curves, monitors and records are made of."""
+"""One prediction scored against the true label: the numbers behind curves, monitors and records."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Symmetric matrices packed by rows of the lower triangle: row i has i + 1 numbers and starts at i (i + 1) / 2.
 
-Threads run these loops side by side, each on matrices of its own or on one that nobody changes.
+Threads run these loops in parallel, each on its own matrices or on one that nobody changes.
 """
 
 import numpy as np
@@ -124,7 +124,7 @@ def add_products(G, m, left, right, rank):  # type: ignore[no-untyped-def]
 
 @compiled
 def append(G, m, u, pivot):  # type: ignore[no-untyped-def]
-    """Set row m of G to that of an object of bordering column `u` and pivot; the rows above are corrected already."""
+    """Set row m of G to that of an object with bordering column `u` and pivot; rows above are already corrected."""
     start = m * (m + 1) // 2
     for i in range(m):
         G[start + i] = -u[i] / pivot

@@ -6,7 +6,7 @@ from venn._compiled.jit import compiled
 
 TILE = 256
 LOG2E = 1.4426950408889634
-LOWEST = -1021.0  # exponents of 2 below are not normal numbers: taken for this one
+LOWEST = -1021.0  # smaller exponents of 2 give no normal numbers and are replaced by this one
 ROUNDER = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which its last bits then hold
 LN2 = 0.6931471805599453
 T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12 = (LN2**k / np.prod(np.arange(1.0, k + 1)) for k in range(2, 13))
@@ -16,10 +16,10 @@ T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12 = (LN2**k / np.prod(np.arange(1.0,
 def rbf_values(products, row_norms, column_norms, columns, gamma, out):  # type: ignore[no-untyped-def]
     """Set out[i, j] to exp(-gamma |x_i - s_k|^2), k = columns[j].
 
-    2^z is 2^k, made of k as the bits of an exponent, times the Taylor polynomial of 2^(z - k), |z - k| <= 1/2; the
-    relative error is a few 1e-16, and that of the squared distance, which is a difference, times gamma comes on top.
-    Twice as fast as numpy's `exp`, which has vectors of float64 only where there is AVX-512, and takes the gaps
-    between columns besides.
+    2^z is 2^k, built by writing k into the bits of an exponent, times the Taylor polynomial of 2^(z - k), |z - k| <=
+    1/2. The relative error is a few 1e-16, plus gamma times the error of the squared distance, which is a difference.
+    This is twice as fast as numpy's `exp`, which has float64 vectors only with AVX-512, and it also handles gaps
+    between columns.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The exact path: one machine's answer when one more label is supposed at one object.
 
-Conventions, for one one-against-all machine over m distinct objects. Object i carries examples of
-weight `positive[i]` and `negative[i]` in all. Its signed coefficient beta_i is a monotone step function of its score:
+Conventions, for one one-against-all machine over m distinct objects: object i has examples of total weight
+`positive[i]` and `negative[i]`. Its signed coefficient beta_i is a monotone step function of its score:
 
     beta = -C negative                above +1        state ABOVE
     between                           at +1           state PLUS   (a member of the margin)
@@ -9,9 +9,9 @@ weight `positive[i]` and `negative[i]` in all. Its signed coefficient beta_i is 
     between                           at -1           state MINUS  (a member of the margin)
     beta = C positive                 below -1        state BELOW
 
-A step of height zero is no step: an object of positives only lives in ABOVE, PLUS, MIDDLE. Grouping
-equal objects this way keeps the bordered matrix of the margin [[0, 1], [1, K_MM]] regular, where one
-variable per example makes it singular.
+A step of height zero is no step: an object with only positives lives in ABOVE, PLUS, MIDDLE. Grouping equal objects
+this way keeps the bordered matrix of the margin [[0, 1], [1, K_MM]] regular, while one variable per example would make
+it singular.
 
 Supposing one more example of sign s and weight w at object p lets beta_p rise (s=+1) or fall (s=-1) by up to C w. The
 path drives beta_p and moves the margin along, event by event, until p's score reaches s or C w is
@@ -25,16 +25,16 @@ from venn._compiled.jit import compiled
 
 ABOVE, PLUS, MIDDLE, MINUS, BELOW = 2, 1, 0, -1, -2
 
-FLAT = 1e-11  # a rate below this is no motion
-# A squared distance from the margin's span below this, in units of the problem's scale, is dependence: less could
-# not move a score by the tolerance, and rounding is not far below.
+FLAT = 1e-11  # a rate below this counts as no motion
+# A squared distance from the margin's span below this, in units of the problem's scale, counts as dependence: a smaller
+# one could not move a score by the tolerance, and is near rounding.
 DEPENDENT = 3e-15
-SPOILT = 1e-8  # where p joins with a smaller one, likewise in units of the scale
-NOISE = 2e-13  # of what such a distance is the rest of: less is rounding
-DOUBTFUL = 1e-5  # with a smaller one, in units of what it is the rest of, an inverse that is updated loses digits
-REACH, NEAR = 1.2, 0.02  # how far an object may move more than its first rate says, and stay unwatched
-AGAIN, CLOSE = 0.25, 0.01  # how near to a level, by its way and besides, an object may end, and stay unwatched again
-EVENTS = 256  # events of one path, at most: they are kept as rank-one terms
+SPOILT = 1e-8  # the inverse is spoilt where p joins with a smaller distance, likewise in units of the scale
+NOISE = 2e-13  # share of the terms of such a distance: less is rounding
+DOUBTFUL = 1e-5  # with a smaller distance, as a share of its terms, updating an inverse loses digits
+REACH, NEAR = 1.2, 0.02  # how much more than its first rate says an unwatched object may move
+AGAIN, CLOSE = 0.25, 0.01  # how near to a level, relative to its move and absolutely, an unwatched object may end
+EVENTS = 256  # most events of one path: they are kept as rank-one terms
 
 # What a path returns.
 SOLVED, FAILED = 0, 1
@@ -126,7 +126,7 @@ def apply_inverse(out, B, m, slots, z, U, kappa, events, alive, shape):  # type:
 
 @compiled
 def distance_left(own, u, z, slots):  # type: ignore[no-untyped-def]
-    """Return (own - u'z, the sum of the sizes of what makes that up): squared distance of an object from a span."""
+    """Return (own - u'z, sum of the sizes of its terms): the squared distance of an object from a span."""
     left, extent = own, abs(own)
     for a in range(slots):
         left -= u[a] * z[a]
@@ -155,7 +155,7 @@ def mend(u, K, B, m, slots, z, U, kappa, events, index, alive, shape):  # type: 
 
 @compiled
 def screen(case, budget, widen, response, base, slack):  # type: ignore[no-untyped-def]
-    """Set `slack` to at most 0 at the objects to be watched: those that an event could reach.
+    """Set `slack` to at most 0 at the objects to watch: those that an event could reach.
 
     Their distance to a level is at most `widen` times a bound on their motion by their first rate (all, for widen = 0).
     """
@@ -176,10 +176,10 @@ def screen(case, budget, widen, response, base, slack):  # type: ignore[no-untyp
 
 @compiled
 def look_closer(count, p, score, base, slack):  # type: ignore[no-untyped-def]
-    """After a path that missed events, let those objects be watched too that end past a level of theirs, or near one.
+    """After a path that missed events, also watch the objects that end past one of their levels, or near one.
 
-    `score` is where the path ended. Near is by how far an object has come. Returns how many more are watched: with none
-    more the path would be the same.
+    `score` is where the path ended. "Near" is relative to how far an object has moved. Returns how many more are
+    watched: if none, a new path would be the same.
     """
     up, down = base.up, base.down
     more = 0
@@ -200,8 +200,8 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     the objects that `screen` has marked in `scratch` are watched on the way.
 
     Returns (outcome, budget left, slots, events, p joined, whether the terms lost digits).
-    Slots alive afterwards are the new
-    margin; the rows of `branch.terms` over `branch.kappa` are its inverse's rank-one terms.
+    Slots alive afterwards are the new margin; the rows of `branch.terms` over `branch.kappa` are its inverse's rank-one
+    terms.
     """
     sign, p, K, count, positive, total, C, scale, _ = case
     members, m, B = margin
@@ -213,7 +213,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     z[0] = 1.0
     now[0] = 0.0
     v[0] = direction[0]
-    # The bias has no bound; a rate of 0 keeps dead slots out of the ratio test, so does infinity here.
+    # The bias has no bound; a rate of 0 keeps dead slots out of the ratio test, and so does infinity here.
     lowest[0] = -np.inf
     highest[0] = np.inf
     index[0] = -1
@@ -296,7 +296,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             break
         if kind == 1:
             if absorbing:
-                # p's own step at -sign must be climbed first: the budget pays for it and nothing else moves.
+                # p's own step at -sign comes first: it uses part of the budget and nothing else moves.
                 height = C * (total[p] - positive[p] if sign > 0 else positive[p])
                 if budget - driven > height:
                     budget -= height
@@ -372,7 +372,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
                 row[a] = u[a]
             kappa[events] = -pivot
             weight = -v[who] / pivot
-            # The object stands at its level and may come back: watch it.
+            # The object is at its level and may come back: watch it.
             near[q] = i
             for a in range(1, slots):
                 block[a, q] = K[i, index[a]]
@@ -391,11 +391,11 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             apply_inverse(u, B, m, slots, rhs, U, kappa, events, alive, shape)
             pivot, extent = distance_left(K[i, i], u, rhs, slots)
             if not pivot > DOUBTFUL * extent:
-                # What rounding has left in the inverse may pass for a distance.
+                # Rounding in the inverse may look like a distance.
                 mend(u, K, B, m, slots, rhs, U, kappa, events, index, alive, shape)
                 pivot, extent = distance_left(K[i, i], u, rhs, slots)
             if not pivot > max(DEPENDENT * scale, NOISE * extent):
-                # It depends on the members, and stays on its level as they do: what moved it is rounding.
+                # It depends on the members, and stays on its level as they do: only rounding moved it.
                 rate_q[who] = 0.0
                 continue
             spoilt |= pivot < DOUBTFUL * extent
@@ -415,7 +415,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             alive[slots] = True
             z[slots] = K[p, i]
             v[slots] = 0.0
-            # Its coefficient is an end of the segment that it enters (beta[i] may be older: who left may return).
+            # Its coefficient is an end of the segment that it enters (beta[i] may be out of date, if it returns).
             entered_high = state[i] == MIDDLE if level > 0 else state[i] == BELOW
             state[i] = PLUS if level > 0 else MINUS
             up[i] = np.inf
@@ -455,7 +455,7 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
             for a in range(1, slots):
                 i = index[a]
                 if i != p:
-                    # An object that left and came back has two slots; the later one ends right.
+                    # An object that left and came back has two slots; the later one has the right value.
                     near[used] = i
                     rhs[used] = now[a] - beta[i]
                     used += 1

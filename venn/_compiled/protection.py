@@ -21,7 +21,7 @@ def log_sum(values):  # type: ignore[no-untyped-def]
 def recalibrate(log_base, powers, shifts):  # type: ignore[no-untyped-def]
     """Return (s, c) log probabilities proportional to base^power * exp(shift), for powers (s,) and shifts (s, c).
 
-    In logs nothing underflows on the way, and a class of probability 0 keeps it.
+    In logs nothing underflows, and a class of probability 0 keeps it.
     """
     rows = np.empty(shifts.shape)
     for i in range(rows.shape[0]):
@@ -45,7 +45,7 @@ def jump(log_weights, rates):  # type: ignore[no-untyped-def]
 
 @compiled
 def pool(log_passive, log_weights):  # type: ignore[no-untyped-def]
-    """Return the (s,) log weights of the calibrators: sums over the rows, and the passive weight at the first."""
+    """Return the (s,) log weights of the calibrators: sums over the rows, the passive weight added to the first."""
     total = np.empty(log_weights.shape[1])
     for k in range(len(total)):
         total[k] = log_sum(log_weights[:, k])
@@ -75,7 +75,7 @@ def brier_losses(rows):  # type: ignore[no-untyped-def]
 
 @compiled
 def nearest_distribution(point):  # type: ignore[no-untyped-def]
-    """Return the distribution (c,) nearest to a point in squares: (point_k - t)^+ with the t that gives sum 1."""
+    """Return the distribution (c,) nearest to a point in squared distance: (point_k - t)^+ with sum 1."""
     order = np.sort(point)[::-1]
     total = 0.0
     level = 0.0

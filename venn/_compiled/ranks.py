@@ -1,8 +1,8 @@
 """Order statistics of a growing multiset: how many of its values are below or equal to a given one.
 
-Values stand in buckets of at most `WIDTH`, ascending within each and from one to the next; a full bucket is split into
-halves. A query searches the largest values of the buckets, then one bucket; cumulative sizes are kept in a Fenwick
-tree. So with m values a query costs O(log m), an insertion O(WIDTH + log m) and a share of the splits, m / WIDTH^2.
+Values are kept in buckets of at most `WIDTH`, ascending within each and from one to the next; a full bucket is split
+into halves. A query searches the largest values of the buckets, then one bucket; cumulative sizes are kept in a Fenwick
+tree. So with m values a query costs O(log m), an insertion O(WIDTH + log m) plus its share of the splits, m / WIDTH^2.
 Memory is O(m).
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.jit import compiled
 
-WIDTH = 256  # of a bucket: narrower ones make splits dear, wider ones insertions
+WIDTH = 256  # of a bucket: narrower ones make splits expensive, wider ones insertions
 
 
 class Buckets(NamedTuple):
@@ -36,8 +36,8 @@ def no_values() -> Buckets:
 
 
 def with_room(buckets: Buckets, more: int) -> Buckets:
-    """Return the multiset with room for `more` values: itself, or a copy of twice the room or more."""
-    # Both halves of a split bucket hold at least WIDTH / 2 values for ever.
+    """Return the multiset with room for `more` values: itself, or a copy with at least twice the room."""
+    # Both halves of a split bucket always hold at least WIDTH / 2 values.
     most = 2 * (int(buckets.totals[1]) + more) // WIDTH + 1
     room = len(buckets.sizes)
     if most <= room:
@@ -57,7 +57,7 @@ def contents(buckets: Buckets) -> NDArray[np.float64]:
 
 
 def of_sorted(values: NDArray[np.float64]) -> Buckets:
-    """Return the multiset of (m,) ascending values: made at once."""
+    """Return the multiset of (m,) ascending values, made at once."""
     buckets = with_room(no_values(), len(values))
     fill_buckets(buckets, values)
     return buckets
@@ -71,7 +71,7 @@ def _longer(array: Any, length: int) -> Any:
 
 @compiled
 def reaching(ascending, first, last, value):  # type: ignore[no-untyped-def]
-    """Return the first position, of those from `first` to `last`, of a number >= value; `last` if there is none."""
+    """Return the first position from `first` to `last` of a number >= value; `last` if there is none."""
     while first < last:
         middle = (first + last) // 2
         if ascending[middle] < value:
@@ -95,7 +95,7 @@ def beyond(ascending, first, last, value):  # type: ignore[no-untyped-def]
 
 @compiled
 def in_first(tree, buckets):  # type: ignore[no-untyped-def]
-    """Return how many values the first so many buckets hold."""
+    """Return how many values the first `buckets` buckets hold."""
     total = 0
     while buckets > 0:
         total += tree[buckets]
@@ -148,7 +148,7 @@ def split(buckets, here):  # type: ignore[no-untyped-def]
 
 @compiled
 def insert(buckets, value):  # type: ignore[no-untyped-def]
-    """Take in a value; there must be room."""
+    """Add a value; there must be room."""
     values, place, sizes, largest, tree, totals = buckets
     here = min(reaching(largest, 0, totals[0], value), totals[0] - 1)
     if sizes[here] == values.shape[1]:
@@ -171,7 +171,7 @@ def insert(buckets, value):  # type: ignore[no-untyped-def]
 
 @compiled
 def fill_buckets(buckets, ascending):  # type: ignore[no-untyped-def]
-    """Put ascending values into an empty multiset with room for them, every bucket but the last three quarters full."""
+    """Put ascending values into an empty multiset with room for them, all but the last bucket three quarters full."""
     values, place, sizes, largest, tree, totals = buckets
     m, fill = len(ascending), 3 * values.shape[1] // 4
     if m == 0:
@@ -195,24 +195,24 @@ def fill_buckets(buckets, ascending):  # type: ignore[no-untyped-def]
 
 @compiled
 def insert_many(buckets, values):  # type: ignore[no-untyped-def]
-    """Take in (n,) values; there must be room."""
+    """Add (n,) values; there must be room."""
     for value in values:
         insert(buckets, value)
 
 
 @compiled
 def replay_ranks(buckets, values, first, last, own, greater, equal, total):  # type: ignore[no-untyped-def]
-    """Rank the values of every example among those taken in before it, then take one of them in.
+    """Rank the values of every example among those added before it, then add one of them.
 
     Parameters
     ----------
     buckets : Buckets, changed in place; there must be room
     values : (n, c) float64
-        Of an example with each label.
+        Values of each example with each label.
     first, last : int
         Columns of `values` from `first` up to `last`, excluded, are ranked.
     own : (n,) int64
-        Column to take in; -1 for none.
+        Column to add; -1 for none.
     greater, equal, total : (n, c) int64, those columns written
         How many are greater, equal, and how many there are; the example itself is counted in the last two.
     """

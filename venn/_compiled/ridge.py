@@ -1,11 +1,11 @@
 """Kernel ridge regression on several targets: one inverse Cholesky factor for all of them.
 
-M = K + R over the n examples, R diagonal: `ridge`. W, lower triangular with W M W' = I, is packed by rows: row r has
-r + 1 numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. What else is kept, and updated in
-O(n t) for t targets: `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (t, n) = M^-1 t_k, t_k the k-th of the
-`targets` (t, n). The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the coefficients
-are a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii. A new example's targets are first supposed
-to be one value, `low`: all else follows from that and from the last column of the new H, in which it is linear.
+M = K + R over the n examples, with R = `ridge` diagonal. W, lower triangular with W M W' = I, is packed by rows: row r
+has r + 1 numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. Also kept, and updated in O(n t)
+for t targets, are `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (t, n) = M^-1 t_k, with t_k the k-th of the
+`targets` (t, n). The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the coefficients are
+a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii. A new example's targets are first set to one
+value, `low`: everything else follows from that result and from the last column of the new H, in which it is linear.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ def one_pass(W, n, k, u):  # type: ignore[no-untyped-def]
 
 @compiled
 def suppose(n, u, targets, sums, solutions, bases, total, pivot, low, work):  # type: ignore[no-untyped-def]
-    """Border the system by a new example whose targets are all `low`: set `work`, return the bordered numbers.
+    """Extend the system by a new example whose targets are all `low`: set `work`, return the new numbers.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def suppose(n, u, targets, sums, solutions, bases, total, pivot, low, work):  # 
 
     Notes
     -----
-    `work[0]` is set to the new `sums`, `work[1]` to the last column of the new H; raising the new example's target
-    adds that column, times what it is raised by, to a_k.
+    `work[0]` is set to the new `sums`, `work[1]` to the last column of the new H; raising the new example's target by
+    an amount adds that amount times this column to a_k.
     """
     t = solutions.shape[0]
     all_of_u = 0.0
@@ -110,7 +110,7 @@ def training_table(  # type: ignore[no-untyped-def]
 ):
     """Set `negative` and `positive` (t, > n) to the training scores t - a ridge of all examples, the new one last.
 
-    They are those where the new example's target is `low`, and where it is higher by `step`.
+    `negative` is for a new target of `low`, `positive` for one higher by `step`.
     """
     new_sums, column = work[0], work[1]
     for k in range(solutions.shape[0]):
@@ -131,7 +131,7 @@ def deleted_table(  # type: ignore[no-untyped-def]
 ):
     """Set `negative` and `positive` (t, > n) to the deleted scores t - a / H_ii of all examples, the new one last.
 
-    The new example's own are its scores by the system without it, which do not depend on its targets. For the others
+    The new example's deleted scores are by the system without it and do not depend on its targets. For the others
     see `training_table`.
     """
     new_sums, column, inverse, shift = work[0], work[1], work[2], work[3]
@@ -151,7 +151,7 @@ def deleted_table(  # type: ignore[no-untyped-def]
 
 @compiled
 def append(W, n, u, pivot, low, targets, sums, diagonal, solutions, bases, gain, entries):  # type: ignore[no-untyped-def]
-    """Learn the example whose M^-1 k is `u`, its targets in column n: one row more for W, O(n t) for the rest."""
+    """Learn the example with M^-1 k = `u` and its targets in column n: a new row of W, and O(n t) for the rest."""
     root = np.sqrt(pivot)
     start = n * (n + 1) // 2
     for i in range(n):
@@ -172,9 +172,9 @@ def append(W, n, u, pivot, low, targets, sums, diagonal, solutions, bases, gain,
 
 @in_lanes
 def turn(v, w, out, cosine, sine, m):  # type: ignore[no-untyped-def]
-    """Rotate v and w, m numbers each: one to `out`, the other to v.
+    """Rotate v and w, m numbers each: write one result to `out`, the other to v.
 
-    A loop of its own over arrays from 0 on: with the offsets in the subscripts it takes four times as long.
+    A separate loop over arrays from 0 on: with offsets in the subscripts it would take four times as long.
     """
     for j in range(m):
         a, b = v[j], w[j]
@@ -184,12 +184,12 @@ def turn(v, w, out, cosine, sine, m):  # type: ignore[no-untyped-def]
 
 @in_lanes
 def rotate_out(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
-    """Take example i out of W, in place: rotations down the rows until column i ends in the last row alone.
+    """Remove example i from W, in place: rotate down the rows until only the last row has an entry in column i.
 
-    Afterwards W has n - 1 rows, and `carry[:n]` is the row that was dropped: M^-1 of the others is what it was less
-    carry carry'. Row r is finished as soon as row r + 1 is read, so one pass reads and writes every number once, and
-    a rotation makes no number larger than the two that it came from. The rotation that finished row r is kept in
-    `cosines[r]` and `sines[r]`.
+    Afterwards W has n - 1 rows, and `carry[:n]` is the row that was dropped: M^-1 of the others is the old one minus
+    carry carry'. Row r is finished as soon as row r + 1 is read, so one pass reads and writes every number once, and a
+    rotation makes no number larger than the two it came from. The rotation that finished row r is kept in `cosines[r]`
+    and `sines[r]`.
     """
     start = i * (i + 1) // 2
     for j in range(i + 1):
@@ -210,7 +210,7 @@ def rotate_out(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
 
 @compiled
 def rotate_in(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
-    """Undo `rotate_out` but for the last bits: W has n rows again; `carry` is lost."""
+    """Undo `rotate_out` up to the last bits: W has n rows again; `carry` is lost."""
     for r in range(n - 2, i - 1, -1):
         start = r * (r + 1) // 2
         row, below = W[start : start + r + 1], W[start + r + 1 : start + 2 * r + 3]
@@ -232,9 +232,10 @@ def rotate_in(W, n, i, carry, cosines, sines):  # type: ignore[no-untyped-def]
 
 @compiled
 def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-untyped-def]
-    """Take example i out of all that follows from M^-1, given the row that W lost; return the new sum of `sums`.
+    """Remove example i from everything that follows from M^-1, given the row that W lost; return the new sum of `sums`.
 
-    By Schur's complement: M^-1 of the others is what it was less carry carry', and column i was carry[i] carry.
+    By Schur's complement: M^-1 of the others is the old one minus carry carry', and its old column i was carry[i]
+    carry.
     """
     pivot = carry[i]
     share = sums[i] / pivot
@@ -259,7 +260,7 @@ def remove(n, i, carry, sums, diagonal, solutions, bases):  # type: ignore[no-un
 
 @compiled
 def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return (t,) scores k' a + b by the system as it stands, from a kernel row."""
+    """Return (t,) scores k' a + b by the current system, from a kernel row."""
     c = solutions.shape[0]
     scores = np.empty(c)
     of_sums = dot(row, sums, n)
@@ -271,10 +272,10 @@ def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped
 
 @compiled
 def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
-    """Return how far example i's equations are from holding, for the worst target.
+    """Return the error of example i's equations, for the worst target.
 
-    (M a_k)_i + b_k = t_ik and (M sums)_i = 1, from its kernel row; and, relative to its size, diag(M^-1)_i from
-    column i of W.
+    These are (M a_k)_i + b_k = t_ik and (M sums)_i = 1, from its kernel row; and, relative to its size, diag(M^-1)_i
+    from column i of W.
     """
     scores = score_row(n, row, sums, solutions, bases, total)
     worst = abs(dot(row, sums, n) + sums[i] * ridge - 1.0)
@@ -290,7 +291,7 @@ def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases
 
 @compiled
 def new_violation(n, row, kappa, u, solutions, entries, biases, low, work):  # type: ignore[no-untyped-def]
-    """Return how far the equation of the new example, its targets all `low`, is from holding for the worst one."""
+    """Return the error of the new example's equation, with all targets `low`, for the worst target."""
     new_sums = work[0]
     along_u = dot(row, u, n)
     along_sums = dot(row, new_sums, n)

@@ -7,7 +7,7 @@ from venn._compiled.jit import compiled
 
 @compiled
 def squares_row(columns, n, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = |x_i - x|^2; differences first, so that nothing cancels."""
+    """Set out[:n] = |x_i - x|^2; from differences, so that nothing cancels."""
     out[:n] = 0.0
     for f in range(x.shape[0]):
         column, value = columns[f], x[f]
@@ -26,7 +26,7 @@ def rbf_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def rbf_proximity_row(columns, n, x, gamma, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = exp(-gamma |x_i - x|^2) - 1, all digits of it however flat the kernel is."""
+    """Set out[:n] = exp(-gamma |x_i - x|^2) - 1, to full precision however flat the kernel is."""
     squares_row(columns, n, x, out)
     for i in range(n):
         out[i] = math.expm1(-gamma * out[i])
@@ -68,7 +68,7 @@ def average_less_one(rates, n, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def linear_proximity_row(columns, n, x, out):  # type: ignore[no-untyped-def]
-    """Set out[:n] = -|x_i - x|^2 / 2, all digits of it however far from the origin the objects are."""
+    """Set out[:n] = -|x_i - x|^2 / 2, to full precision however far from the origin the objects are."""
     squares_row(columns, n, x, out)
     for i in range(n):
         out[i] *= -0.5

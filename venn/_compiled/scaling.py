@@ -10,11 +10,11 @@ import numpy as np
 from venn._compiled.jit import compiled, in_lanes
 
 ITERATIONS = 100
-# The largest change of a logit over the training scores that a last Newton step may make. Steps
-# converge quadratically with a constant near 1, so about its square is left after it.
+# The largest change of a logit over the training scores that the last Newton step may make. Steps converge
+# quadratically with a constant near 1, so about the square of this remains after it.
 LAST_STEP = 1e-7
 RUN = 16  # length of the runs that insertion sorts before they are merged
-FEW_NEW = 4  # objects that find their places one by one
+FEW_NEW = 4  # most new objects that are inserted one by one
 FEW = 100  # cuts up to which comparing with all of them, without branches, beats a binary search
 
 
@@ -61,10 +61,10 @@ def sigmoid(u):  # type: ignore[no-untyped-def]
 
 @in_lanes
 def falling_exp(x):  # type: ignore[no-untyped-def]
-    """Return exp(x) for x <= 0, within 1e-13; a loop of it runs in vector registers.
+    """Return exp(x) for x <= 0, within 1e-13; a loop over it uses vector registers.
 
-    A power of a polynomial: its relative error is 1e-10 at -40 and a few hundredths at -700, where the value is
-    of no account beside 1.
+    It is a power of a polynomial: its relative error is 1e-10 at -40 and a few hundredths at -700, where the value is
+    negligible beside 1.
     """
     y = max(x, -745.0) * (1 / 1024)
     p = 1.0 + y * (1 / 5) * (1.0 + y * (1 / 6))
@@ -123,8 +123,8 @@ def objective(f, target, weight, slope, offset, centre):  # type: ignore[no-unty
 def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore[no-untyped-def]
     """Minimise the objective from the given start; return slope, offset, centre and success.
 
-    u = slope * (f - centre) + offset. The centre follows the mean of the scores by curvature, where the
-    two unknowns separate: scores far from 0 lose no digits, and no ridge is needed.
+    u = slope * (f - centre) + offset. The centre follows the mean of the scores weighted by curvature, where the two
+    unknowns separate: scores far from 0 lose no digits, and no ridge is needed.
     """
     for _ in range(ITERATIONS):
         gs, go, hss, hso, hoo = derivatives(f, target, weight, slope, offset, centre)
@@ -133,7 +133,7 @@ def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore
         mean = centre + shift
         if not (np.isfinite(slope * shift + offset) and 0.0 < hss < np.inf):
             return slope, offset, centre, False
-        if spread > 1e-6 * hss:  # else mostly cancelled: ask again from the better centre
+        if spread > 1e-6 * hss:  # else mostly cancelled: compute again from the better centre
             ds = (shift * go - gs) / spread
             at_mean = -go / hoo
             do = at_mean - ds * shift
@@ -143,7 +143,7 @@ def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore
             if reach <= LAST_STEP:
                 return slope + ds, offset + do, centre, True
             # While no logit moves by more than r = 1 the curvature cannot grow by more than e^r on the way,
-            # so the step removes at least 1 - (e^r - r - 1) / r^2 > 1/4 of what its slope promises:
+            # so the step removes at least 1 - (e^r - r - 1) / r^2 > 1/4 of what its slope predicts:
             # sufficient decrease is certain, and the objective need not be evaluated.
             step = 1.0
             if reach > 1.0:
@@ -156,7 +156,7 @@ def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore
                     step *= 0.5
             slope += step * ds
             offset += step * do
-        # By the distance really moved: among equal large scores the mean is not a floating-point number.
+        # By the actual move: the mean of equal large scores may not be a floating-point number.
         offset += slope * (mean - centre)
         centre = mean
     return slope, offset, centre, False
@@ -166,8 +166,8 @@ def newton(f, target, weight, low, high, slope, offset, centre):  # type: ignore
 def fit_sigmoid(f, positives, totals, unit, fitted):  # type: ignore[no-untyped-def]
     """Fit the sigmoid of one machine; return whether Newton's method converged.
 
-    `fitted` (3,) holds slope, offset and centre: from where to start, unless NaN, and then the optimum. `positives` and
-    `totals` (m,) are to be multiplied by `unit`: the optimum does not depend on it but for the targets, overflow does.
+    `fitted` (3,) holds slope, offset and centre: the start, unless NaN, and afterwards the optimum. `positives` and
+    `totals` (m,) are multiplied by `unit`: this avoids overflow, and changes the optimum only through the targets.
     """
     m = f.shape[0]
     positive = positives.sum() * unit
@@ -203,7 +203,7 @@ def fit_sigmoid(f, positives, totals, unit, fitted):  # type: ignore[no-untyped-
 
 @compiled
 def fit_platt(scores, positives, totals, maps):  # type: ignore[no-untyped-def]
-    """Fit all sigmoids; start from `maps` (c, 3) of slope, offset, centre where these are finite.
+    """Fit all sigmoids, starting from `maps` (c, 3) of slope, offset, centre where these are finite.
 
     Return the new maps (c, 3) and the number of the first machine without convergence, or -1.
     """
@@ -239,7 +239,7 @@ def bin_of(cuts, score):  # type: ignore[no-untyped-def]
 def fit_bins(scores, positives, totals, cuts, laplace):  # type: ignore[no-untyped-def]
     """Return the (c, bins) rates of positives between the `cuts` (c, bins - 1), and whether these are finite in order.
 
-    A bin without examples takes the rate of the nearest bin with some, the lower of two.
+    A bin without examples takes the rate of the nearest bin with some, of the lower one in a tie.
     """
     c, m = scores.shape
     bins = cuts.shape[1] + 1
@@ -291,10 +291,10 @@ def apply_bins(cuts, rates, test_scores):  # type: ignore[no-untyped-def]
 
 @compiled
 def sort_again(keys, items, spare_keys, spare_items):  # type: ignore[no-untyped-def]
-    """Sort keys in place, items with them; stable, and fast where they are nearly sorted.
+    """Sort keys in place, and items with them; stable, and fast if they are nearly sorted.
 
-    Insertion within short runs, then merges of the overlap of neighbouring runs only: O(m) when little
-    moved, O(m log m) whatever happens.
+    Insertion sort within short runs, then merges only of the overlap of neighbouring runs: O(m) if little moved,
+    at most O(m log m).
     """
     m = keys.shape[0]
     for start in range(0, m, RUN):
@@ -318,7 +318,7 @@ def sort_again(keys, items, spare_keys, spare_items):  # type: ignore[no-untyped
             if keys[middle - 1] <= key:
                 continue
             end = min(middle + width, m)
-            # The left run up to the first key above the right run's smallest stays where it is.
+            # The left run up to the first key above the right run's smallest key does not move.
             first = start
             left = middle - start
             while left > 0:
@@ -347,7 +347,7 @@ def sort_again(keys, items, spare_keys, spare_items):  # type: ignore[no-untyped
 
 @compiled
 def sort_row(row, items, known, keys, spare_keys, spare_items):  # type: ignore[no-untyped-def]
-    """Sort the items by their scores in `row`, given that the first `known` of them may be sorted; set the keys."""
+    """Sort the items by their scores in `row`, where the first `known` of them may already be sorted; set the keys."""
     m = row.shape[0]
     for i in range(m):
         keys[i] = row[items[i]]
@@ -357,7 +357,7 @@ def sort_row(row, items, known, keys, spare_keys, spare_items):  # type: ignore[
     if unsorted > 0 or m - known > FEW_NEW:
         sort_again(keys, items, spare_keys, spare_items)
         return
-    # The scores of most machines do not change when an object joins: it only has to find its place.
+    # The scores of most machines do not change when an object joins: only the new object must find its place.
     for i in range(known, m):
         key = keys[i]
         item = items[i]
@@ -378,7 +378,7 @@ def pool(keys, items, positives, totals, starts, stops, rates):  # type: ignore[
     keys : (m,) float64
         The scores, sorted.
     items : (m,) int64
-        Whose they are: positions in `positives` and `totals`.
+        The objects of these scores: positions in `positives` and `totals`.
     starts, stops, rates : (>= m,) float64
         Set to the smallest and the largest score of each block, and its rate of positives, increasing.
     """
@@ -402,8 +402,8 @@ def pool(keys, items, positives, totals, starts, stops, rates):  # type: ignore[
             p += positives[items[i]]
             t += totals[items[i]]
             i += 1
-        # Rates are compared, not products: those of small weights vanish. Different rates of fewer than 2**26
-        # examples are different numbers: then blocks are exact, in any order of the examples.
+        # Rates are compared, not products: products of small weights underflow. Different rates of fewer than 2**26
+        # examples are different numbers: blocks are then exact, in any order of the examples.
         own = p / t
         if rate < own:
             starts[b] = start
@@ -497,7 +497,7 @@ def apply_isotonic(first, last, value, linear, scores):  # type: ignore[no-untyp
             elif not linear or score <= last[k, b] or b + 1 == first.shape[1] or first[k, b + 1] == np.inf:
                 out[k, i] = value[k, b]
             else:
-                # Halves where the difference overflows; elsewhere they might be equal.
+                # Halves only if the difference overflows: otherwise halves might be equal.
                 unit = 1.0 if first[k, b + 1] - last[k, b] < np.inf else 0.5
                 share = (unit * score - unit * last[k, b]) / (unit * first[k, b + 1] - unit * last[k, b])
                 out[k, i] = min(value[k, b] + share * (value[k, b + 1] - value[k, b]), value[k, b + 1])

@@ -1,4 +1,4 @@
-"""What each of many forecasts scores: row by row, so that a row scores the same in whatever block it comes."""
+"""Scores of many forecasts: computed row by row, so that a row has the same scores in every block."""
 
 import math
 
@@ -21,7 +21,7 @@ def score_rows(proba, lower, upper, predicted, codes, clip, out):  # type: ignor
     predicted, codes : (n,) int64
         Predicted and true classes.
     clip : float > 0
-        Least probability that the log loss sees.
+        Smaller probabilities count as this in the log loss.
     out : (WIDTH, n) float64, filled
     """
     for i in range(len(codes)):

@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation: slow, sure, and used where the path cannot go.
+"""Sequential minimal optimisation: slow but reliable, and used where the path fails.
 
 The path needs a solved base with a regular margin. A class met for the first time has none, and
 rounding may spoil one. Reference: Fan, Chen & Lin (2005), second-order working sets.
@@ -12,9 +12,9 @@ from venn._compiled.jit import compiled
 
 @compiled
 def tolerance_of(C, scale):  # type: ignore[no-untyped-def]
-    """Return the worst violation allowed: 1e-8, or 1e-14 C scale where that is more, but never above 1e-4.
+    """Return the worst violation allowed: 1e-8, or 1e-14 C scale if that is larger, but never above 1e-4.
 
-    Scores are of the order of 1; as much of C times the squared distances of objects is rounding; with a
+    Scores are of the order of 1, and rounding is about 1e-14 of C times the squared distances of objects. With a
     tolerance above 1e-4 a machine would be solved in name only.
     """
     return min(max(1e-8, 1e-14 * C * scale), 1e-4)
@@ -22,10 +22,10 @@ def tolerance_of(C, scale):  # type: ignore[no-untyped-def]
 
 @compiled
 def resolution(C, scale):  # type: ignore[no-untyped-def]
-    """Return how near to an end of its segment a coefficient counts as at the end.
+    """Return the distance from an end of its segment within which a coefficient counts as at the end.
 
-    A coefficient put at its end moves scores by what it lacked times a kernel value. That may cost a
-    tenth of the tolerance of a score, and no more; rounding moves coefficients by far less.
+    A coefficient moved to its end changes scores by its move times a kernel value. That may cost at most a tenth of the
+    tolerance of a score; rounding moves coefficients by far less.
     """
     return max(1e-14 * C, min(1e-9 * C, 0.1 * tolerance_of(C, scale) / scale))
 
@@ -34,7 +34,7 @@ def resolution(C, scale):  # type: ignore[no-untyped-def]
 def levels(beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
     """Return (rise, fall): the optimum has rise <= score <= fall for this coefficient.
 
-    -inf or +inf where the coefficient stands, to within `near`, at the end of its range.
+    -inf or +inf where the coefficient is, to within `near`, at the end of its range.
     """
     middle = C * (positive - negative)
     if beta < middle - near:
@@ -54,11 +54,11 @@ def levels(beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
 
 @compiled
 def violation_at(beta, score, positive, negative, C):  # type: ignore[no-untyped-def]
-    """Return how far a coefficient, in units of C, and a score are from what the optimum allows together.
+    """Return the distance of a coefficient, in units of C, and a score from the pairs that the optimum allows.
 
-    What it allows is a staircase: at the segments' ends the score is free between levels, on them it stands at one.
-    The distance to a step is the larger one of the two; where the coefficient is a hair beyond a segment of its level,
-    that is the hair, not the way to the next level.
+    The allowed pairs form a staircase: at the segments' ends the score is free between levels, inside a segment it is
+    at one level. The distance to a step is the larger of the two distances. A coefficient slightly beyond a segment of
+    its level thus has that small distance, not the distance to the next level.
     """
     low, middle, high = -C * negative, C * (positive - negative), C * positive
     worst = max(abs(beta - low) / C, 1.0 - score)

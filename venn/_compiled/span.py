@@ -1,14 +1,14 @@
 """Span-deleted scores: what an object's score would be without one of its examples, to first order.
 
-While the margin stays the same, taking away a part x of object i's coefficient moves its score by
+While the margin stays the same, removing a part x of object i's coefficient moves its score by
 -x S_i^2, where S_i^2 is the squared distance of its features from the affine span of the margin's other
 members ("span", Chapelle & Vapnik 2000). With B the inverse of the bordered margin [[0, 1], [1, K_MM]] and
 q_i = [1; K_Mi],
 
     S_i^2 = 1 / B_ii  for a member,        S_i^2 = K_ii - q_i' B q_i  for the others.
 
-x is what the object's remaining examples cannot carry at its present score. S_i^2 costs the square of the
-margin's size. It is therefore kept from step to step, and follows the rank-one terms of a path's events.
+x is the part that the object's remaining examples cannot hold at its present score. S_i^2 costs the square of the
+margin's size. It is therefore kept from step to step, and updated by the rank-one terms of a path's events.
 """
 
 import numpy as np
@@ -20,17 +20,17 @@ from venn._compiled.margin import build
 from venn._compiled.path import MINUS, PLUS, level_above, level_below
 from venn._compiled.smo import resolution
 
-LEVEL = 1e-8  # a score this near a level is at it; members are exactly
-TIED = 1e-9  # an empty margin's bias meets all objects within this distance of the first at once
-WEIGHT = 1e-9  # a smaller weight in an affine combination is none
+LEVEL = 1e-8  # a score this near a level counts as at it; members are at it exactly
+TIED = 1e-9  # an empty margin's bias meets all objects within this distance of the first one at the same time
+WEIGHT = 1e-9  # a smaller weight in an affine combination counts as 0
 
 
 @compiled
 def excess(sign, weight, beta, positive, negative, C, near):  # type: ignore[no-untyped-def]
-    """Return the part of a coefficient that has to go with an example of sign `sign`; it has that sign, or is 0.
+    """Return the part of a coefficient to remove with an example of sign `sign`; it has that sign, or is 0.
 
-    Below the middle of the coefficient's range the negative examples are all at their bound, above it the
-    positive ones: their opponents' share is set free first. An example too light for coefficients to tell has no part.
+    Below the middle of the coefficient's range the negative examples are all at their bound, above it the positive
+    ones: the share of the opposite sign is freed first. An example too light to show in a coefficient has no part.
     """
     if C * weight <= near:
         return 0.0
@@ -46,8 +46,8 @@ def excess(sign, weight, beta, positive, negative, C, near):  # type: ignore[no-
 def first_met(sign, count, positive, total, score, state, met):  # type: ignore[no-untyped-def]
     """Find what an empty margin's bias meets when an example of sign `sign` goes.
 
-    Scores then move against the sign until an object can take its part. Returns (distance, number of
-    objects met); the objects stand in `met`.
+    Scores then move against the sign until an object can take over its part. Returns (distance, number of objects met);
+    the objects are in `met`.
     """
     best = np.inf
     n = 0
@@ -69,8 +69,8 @@ def first_met(sign, count, positive, total, score, state, met):  # type: ignore[
 def find_margin(score, state, count, positive, total, on):  # type: ignore[no-untyped-def]
     """Mark the objects at a level where their coefficient may move.
 
-    They are the margin by content: which of them a path makes its members depends on its order where a member
-    stands at an end of its segment, or depends on the others. Returns how many there are, and how many are no members.
+    They define the margin by content. Which of them are members depends on the order of the path, where a member is at
+    an end of its segment or depends on the others. Returns how many there are, and how many are not members.
     """
     found = 0
     missed = 0
@@ -99,10 +99,10 @@ def distance_from(margin, i, K, shape, z, u):  # type: ignore[no-untyped-def]
 
 @compiled
 def margin_of(on, found, count, K, scale, span):  # type: ignore[no-untyped-def]
-    """Return the margin of the objects marked in `on`, built from nothing, and set their squared spans.
+    """Return the margin of the objects marked in `on`, built anew, and set their squared spans.
 
-    Objects that depend on others stay out, and have span 0 as those have: each can be replaced by the rest. So
-    no answer depends on how the coefficients of dependent objects are shared, which is left open.
+    Objects that depend on others stay out, and have span 0 as those others do: each can be replaced by the rest. So no
+    answer depends on how dependent objects share their coefficients, which is not determined.
     """
     wanted = np.empty(found, np.int64)
     n = 0
@@ -129,10 +129,10 @@ def margin_of(on, found, count, K, scale, span):  # type: ignore[no-untyped-def]
 def measure(  # type: ignore[no-untyped-def]
     K, count, positive, total, beta, on, margin, was, known, left, slots, index, events, U, kappa, span
 ):
-    """Set `span` to S_i^2 of the objects off the margin whose coefficient could have to go.
+    """Set `span` to S_i^2 of the objects off the margin whose coefficient may have to be removed.
 
-    `known` holds S_i^2 by `margin`, NaN where nobody asked yet, for objects not members in `was`. The margin meant
-    is this one without its slot `left`, if not 0, and with the rank-one terms `U` over `kappa` in slots `index`.
+    `known` holds S_i^2 by `margin` for objects that are not members in `was`, NaN if not yet computed. The spans are by
+    this margin without its slot `left`, if not 0, and with the rank-one terms `U` over `kappa` in slots `index`.
     """
     members, m, B = margin
     shape, z, u = np.arange(max(m, slots) + 1), np.empty(m + 1), np.empty(m + 1)
@@ -156,7 +156,7 @@ def measure(  # type: ignore[no-untyped-def]
                 along += B[left, a + 1] * K[i, members[a]]
             span[i] += along * along / B[left, left]
     if events > 0:
-        # Kernel values side by side: the sums over slots then run along them.
+        # Kernel values side by side: sums over slots then use contiguous memory.
         block = np.empty((slots - 1, n))
         for a in range(1, slots):
             row = K[index[a]]
@@ -177,7 +177,7 @@ def measure(  # type: ignore[no-untyped-def]
 def measure_members(diagonal, m, slots, index, alive, events, U, kappa, span):  # type: ignore[no-untyped-def]
     """Set `span` to S_i^2 of the members: those in slots `index` that are `alive` after the events.
 
-    A single one has nobody to replace it: 0. With equal weights it stands at a multiple of C, and nothing has to go.
+    A single member cannot be replaced: 0. With equal weights it is at a multiple of C, and nothing is removed.
     """
     living = 0
     for a in range(1, slots):
@@ -192,7 +192,7 @@ def measure_members(diagonal, m, slots, index, alive, events, U, kappa, span):  
 
 @compiled
 def measure_at_rest(K, count, positive, total, beta, on, found, standing, k, solved, known, scale, span):  # type: ignore[no-untyped-def]
-    """Set `span` by machine k's own margin where that is the one meant, else by one built from nothing."""
+    """Set `span` by machine k's own margin if it is the margin by content, else by a newly built one."""
     margin = Margin(solved.members[k], solved.size[k], solved.inverse[k])
     none, no_terms = np.empty(0), np.empty((0, 0))
     index = np.empty(margin.size + 1, np.int64)
@@ -233,10 +233,10 @@ def place_deleted(  # type: ignore[no-untyped-def]
     near,
     out,
 ):
-    """Set `out` to the deleted scores, by machine k, of an example of each of `entries`, of class `codes` and a weight.
+    """Set `out` to the deleted scores, by machine k, of an example at each of `entries`, of class `codes` and a weight.
 
-    `sizes` are the numbers of positive and of all examples; `signs` those of the examples of each class, 0 where they
-    are not the machine's. The example at `test`, if any, has sign `of_test`.
+    `sizes` are the numbers of positive and of all examples; `signs` gives the sign of each class's examples, 0 if the
+    machine does not use them. The example at `test`, if any, has sign `of_test`.
     """
     positives, examples = sizes
     one_class = positives == 0 or positives == examples
@@ -272,7 +272,7 @@ def place_deleted(  # type: ignore[no-untyped-def]
 
 @compiled
 def delete_standing(count, scale, C, signs, objects, solved, known, entries, codes, weights, test, out):  # type: ignore[no-untyped-def]
-    """Set `out` (c, entries) to the deleted scores by the machines as they stand; that at `test` is no example."""
+    """Set `out` (c, entries) to the deleted scores by the current machines; the entry `test` is not an example."""
     K, positives, totals, sizes = objects
     span = np.empty(count)
     on = np.empty(count, np.bool_)
@@ -310,7 +310,7 @@ def delete_step(  # type: ignore[no-untyped-def]
 ):
     """Set `out` (sides, c, entries) to the deleted scores under all suppositions about object p, of weight `supposed`.
 
-    Keeps S_i^2 by the machines as they stand in `known`, and sets `spans` to those by the branches.
+    Keeps S_i^2 by the current machines in `known`, and sets `spans` to those by the branches.
     """
     K, positives, totals, sizes = objects
     on = np.empty(count, np.bool_)
@@ -356,7 +356,7 @@ def delete_step(  # type: ignore[no-untyped-def]
                 span, entries, codes, weights, signs[k], test, 1 if of else -1, near, out[side, k],
             )  # fmt: skip
             if not standing:
-                # Not by the margin that a commit leaves, or by none.
+                # These spans are not by the margin that a commit leaves, or there is no margin.
                 span[:count] = np.nan
             total[p] = before
             positive[p] = own

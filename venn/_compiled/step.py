@@ -1,4 +1,4 @@
-"""One step of all machines: every supposed problem solved."""
+"""One step of all machines: solve every supposed problem."""
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from venn._compiled.path import (
 )
 from venn._compiled.smo import bias_interval, resolution
 
-PART = 0.25  # of the violation promised: as much is accepted from a path, as much of drift
-ATTEMPTS = 6  # with more objects watched each time; all, the last time
+PART = 0.25  # share of the promised violation that is accepted from a path, and also from drift
+ATTEMPTS = 6  # with more objects watched each time, and all of them the last time
 LANES = 16
 
 
@@ -48,10 +48,10 @@ def respond(K, count, members, m, B, p, direction, response, shape, z):  # type:
 
 @compiled
 def shift_bias(sign, p, absorbing, K, count, score, up, down):  # type: ignore[no-untyped-def]
-    """Find what an empty margin's bias meets first, moving by `sign`: (distance, object).
+    """Find what an empty margin's bias meets first when moving by `sign`: (distance, object).
 
-    A negative distance says that an object went past its level unwatched. Of several the one nearest to p comes first,
-    for its score p moves most: so of a class's first example the others, who all stand at their level.
+    A negative distance says that an object passed its level unwatched. Among several the one nearest to p comes first,
+    because p moves its score most: as with the first example of a class, where all others are at their level.
     """
     best = sign * ((-sign if absorbing else sign) - score[p])
     who = p
@@ -76,7 +76,7 @@ def centre(beta, score, positive, total, C, count, near):  # type: ignore[no-unt
 
 @compiled
 def largest_violation(score, up, down, count, lanes):  # type: ignore[no-untyped-def]
-    """Return how far a score lies outside its levels at worst; in lanes, which the compiler can widen."""
+    """Return the largest distance of a score outside its levels; in lanes, which the compiler can widen."""
     for a in range(LANES):
         lanes[a] = 0.0
     whole = count - count % LANES
@@ -95,7 +95,7 @@ def largest_violation(score, up, down, count, lanes):  # type: ignore[no-untyped
 
 @compiled
 def correct(K, count, C, tolerance, slots, size, B, beta, score, state, index, alive, U, kappa, events, shape, work):  # type: ignore[no-untyped-def]
-    """Put the members back on their levels where rounding moved them off; return what is left."""
+    """Put the members back on their levels where rounding moved them off; return the remaining error."""
     error, before = 0.0, np.inf
     rhs, fix = work[6], work[7]
     for attempt in range(8):
@@ -105,7 +105,7 @@ def correct(K, count, C, tolerance, slots, size, B, beta, score, state, index, a
             i = index[a]
             rhs[a] = state[i] - score[i] if alive[a] else 0.0
             error = max(error, abs(rhs[a]))
-        # Where the margin is nearly dependent each attempt mends less.
+        # With a nearly dependent margin each attempt corrects less.
         if error <= ENOUGH * tolerance or not error < 0.5 * before or attempt == 7:
             break
         before = error
@@ -121,9 +121,9 @@ def correct(K, count, C, tolerance, slots, size, B, beta, score, state, index, a
 
 @compiled
 def changes_ahead(case, budget, margin, motion, base):  # type: ignore[no-untyped-def]
-    """Return how many objects would have left their segment or passed a level if the first motion went on to the end.
+    """Return how many objects would leave their segment or pass a level if the first motion continued to the end.
 
-    There will be about as many events, or more.
+    There will be at least about as many events.
     """
     sign, p, _, count, positive, total, C, scale, _ = case
     direction, response = motion
@@ -145,7 +145,7 @@ def changes_ahead(case, budget, margin, motion, base):  # type: ignore[no-untype
 
 @compiled
 def start(base, branch, count):  # type: ignore[no-untyped-def]
-    """Let a branch stand where the machine stands."""
+    """Set a branch to the machine's current solution."""
     for i in range(count):
         branch.beta[i] = base.beta[i]
         branch.score[i] = base.score[i]
@@ -156,7 +156,7 @@ def start(base, branch, count):  # type: ignore[no-untyped-def]
 
 @compiled
 def living(slots, alive):  # type: ignore[no-untyped-def]
-    """Return how many slots are members."""
+    """Return the number of slots that are members."""
     n = 0
     for a in range(1, slots):
         n += alive[a]
@@ -165,11 +165,11 @@ def living(slots, alive):  # type: ignore[no-untyped-def]
 
 @compiled
 def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
-    """Follow the path from the machine as it stands, through empty margins too.
+    """Follow the path from the current machine, also through empty margins.
 
-    `watch` of 1 leaves to `slack` in `scratch` which objects are watched on the way, of 0 lets `screen` choose them,
-    of -1 means all. Returns (outcome, how to commit, the margin that slots refer to, slots, events, whether its inverse
-    lost digits).
+    With `watch` 1 `slack` in `scratch` says which objects are watched on the way, with 0 `screen` chooses them, and
+    with -1 all are watched. Returns (outcome, how to commit, the margin that slots refer to, slots, events, whether its
+    inverse lost digits).
     """
     sign, p, K, count, positive, total, C, _, tolerance = case
     score, state, up, down, alive = branch.score, branch.state, branch.up, branch.down, branch.alive
@@ -182,7 +182,7 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
     slots, events, outcome, spoilt = 1, 0, SOLVED, False
     for leg in range(4 * count + 50):
         if size == 0:
-            # Nobody stands on the margin: only the bias can move, until somebody does.
+            # The margin is empty: only the bias can move, until an object joins.
             commit = REBUILD
             absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
             distance, who = shift_bias(float(sign), p, absorbing, K, count, score, up, down)
@@ -238,16 +238,16 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
 
 @compiled
 def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[no-untyped-def]
-    """Finish a path: coefficients at ends exactly there, members exactly on their levels.
+    """Finish a path: put coefficients exactly at their ends, and members exactly on their levels.
 
-    Returns (how to commit, slots, events, worst violation of the members, how far coefficients were put right).
+    Returns (how to commit, slots, events, worst violation of the members, how far coefficients were corrected).
     """
     _, p, K, count, positive, total, C, scale, tolerance = case
     beta, score, state, up, down, index, alive, U, kappa = branch
     _, size, B = margin
     near_end = resolution(C, scale)
     if state[p] != PLUS and state[p] != MINUS:
-        # The budget is spent: p's coefficient stands at an end of its segments, exactly.
+        # The budget is spent: p's coefficient is exactly at an end of its segments.
         end = C * (2 * positive[p] - total[p])
         if state[p] == ABOVE:
             end = -C * (total[p] - positive[p])
@@ -255,13 +255,13 @@ def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[
             end = C * positive[p]
         change = end - beta[p]
         if change != 0.0:
-            # Rounding, mostly; but one that stood beyond its end by a little has had no budget to come back.
+            # Mostly rounding; but a coefficient slightly beyond its end had no budget to come back.
             beta[p] = end
             for i in range(count):
                 score[i] += change * K[p, i]
     if living(slots, alive) == 1:
-        # A single member balances the others, which all stand at ends: so, with them, it is exact. Where members that
-        # have left were nearly equal, what the path left unbalanced is no mere rounding: scores move with it.
+        # A single member balances the others, which are all at ends: so it is exact with them. Where members that have
+        # left were nearly equal, the path's imbalance is more than rounding: scores move with it.
         for a in range(1, slots):
             if alive[a]:
                 i = index[a]
@@ -286,7 +286,7 @@ def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[
             error = max(error, (low - beta[i]) / C, (beta[i] - high) / C)
     snapped = 0.0
     if inside == 0:
-        # No coefficient strictly inside its segment: the margin is empty and the bias an interval.
+        # No coefficient is strictly inside its segment: the margin is empty and the bias free in an interval.
         commit = REBUILD
         for i in range(count):
             if state[i] == PLUS or state[i] == MINUS:
@@ -323,7 +323,7 @@ def land(case, commit, slots, events, margin, branch, scratch):  # type: ignore[
 
 @compiled
 def disagreement(K, count, p, beta, score):  # type: ignore[no-untyped-def]
-    """Return how far the scores of three objects are from what the coefficients say, but for the bias."""
+    """Return how far the scores of three objects differ from those of the coefficients, up to the bias."""
     first, middle, last = K[0], K[count // 2], K[p]
     a, b, c = score[0], score[count // 2], score[p]
     for i in range(count):
@@ -335,7 +335,7 @@ def disagreement(K, count, p, beta, score):  # type: ignore[no-untyped-def]
 
 @compiled
 def way(beta, base, count):  # type: ignore[no-untyped-def]
-    """Return the sum of the ways that coefficients have come."""
+    """Return the sum of the distances that coefficients have moved."""
     moved = 0.0
     for i in range(count):
         moved += abs(beta[i] - base[i])
@@ -344,10 +344,10 @@ def way(beta, base, count):  # type: ignore[no-untyped-def]
 
 @compiled
 def suppose(case, budget, many, margin, motion, base, branch, scratch):  # type: ignore[no-untyped-def]
-    """Solve one machine with one more label, by at most `budget` of the coefficient at its object.
+    """Solve one machine with one more label, which moves the coefficient at its object by at most `budget`.
 
-    `margin` and `motion` are those of `base`. No path is begun from more than `many` members on which more than `many`
-    objects would change. Returns (how to commit, slots, events, worst violation, drift).
+    `margin` and `motion` are those of `base`. No path is started from more than `many` members if more than `many`
+    objects would change on it. Returns (how to commit, slots, events, worst violation, drift).
     """
     count, p = case.objects, case.p
     accepted = PART * case.tolerance
@@ -358,7 +358,7 @@ def suppose(case, budget, many, margin, motion, base, branch, scratch):  # type:
         if attempt == ATTEMPTS - 1 and watch >= 0:
             watch = -1
         if attempt > 0 and margin.size > 0:
-            # The path may have left the direction of another margin behind.
+            # The path may have left the direction of another margin in the scratch arrays.
             respond(
                 case.kernel, count, margin.members, margin.size, margin.inverse, p, motion.direction, motion.response,
                 scratch.order, scratch.margin[6],
@@ -376,7 +376,7 @@ def suppose(case, budget, many, margin, motion, base, branch, scratch):  # type:
                 if spoilt:
                     commit, slots, events = REBUILD, 1, 0
                 return commit, slots, events, worst, drift
-        # Once more, with more objects watched: with the same ones the path would be the same.
+        # Try again with more objects watched: with the same ones the path would be the same.
         if watch < 0:
             break
         seen = error <= accepted and look_closer(count, p, branch.score, base, scratch.around[0]) > 0
@@ -386,10 +386,10 @@ def suppose(case, budget, many, margin, motion, base, branch, scratch):  # type:
 
 @compiled
 def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, branches, scratch, machines, many):  # type: ignore[no-untyped-def]
-    """Answer, for the `machines` from the first to the one before the last, all suppositions about object p.
+    """Answer, for the `machines` from the first up to, not including, the last, all suppositions about object p.
 
-    `count` objects with p included. The supposed example, not among `objects`, weighs `supposed` (sides, c): a branch
-    where that is 0 is not solved. Returns the worst violation of the solved branches, NaN when the kernel is not finite
+    `count` includes p. The supposed example, not among `objects`, weighs `supposed` (sides, c); a branch
+    with weight 0 is not solved. Returns the worst violation of the solved branches, NaN when the kernel is not finite
     at p, and how many branches are marked UNSOLVED and left to the caller.
     """
     K, positives, totals, sizes = objects
@@ -438,7 +438,7 @@ def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, br
             positive[p] = own + weight if of else own
             budget = C * weight
             if at_level:
-                # p's segment moves towards `sign`; while the coefficient stays inside, nothing changes.
+                # p's segment moves towards `sign`; as long as the coefficient is inside, nothing changes.
                 middle = C * (2 * positive[p] - total[p])
                 budget = sign * (middle - beta[k, p])
                 free = state[k, p] == sign or budget < -near_end

@@ -1,6 +1,6 @@
 """Sums of floating-point numbers without rounding: mantissas added up in 32-bit limbs of one long integer.
 
-A number is a whole multiple of 2^-1074, the smallest one there is. Limb k counts multiples of 2^(32 k - 1074); its 64
+A number is a whole multiple of the smallest one, 2^-1074. Limb k counts multiples of 2^(32 k - 1074); its 64
 bits leave room for 2^30 numbers before a carry must be taken out.
 """
 
@@ -11,7 +11,7 @@ from venn._compiled.jit import compiled
 
 LIMB = 32
 LIMBS = 66  # the largest number ends in limb 65
-ROOM = 1 << 30  # numbers that may be added to limbs that were zero
+ROOM = 1 << 30  # most numbers that may be added to zero limbs
 SMALLEST = 1074  # binary exponent of the unit, negated
 
 FRACTION = (1 << 52) - 1
@@ -20,12 +20,12 @@ MASK = (1 << LIMB) - 1
 
 @compiled
 def add_to_limbs(bits, places, limbs):  # type: ignore[no-untyped-def]
-    """Add finite numbers to the sums that they belong to.
+    """Add finite numbers to their sums.
 
     Parameters
     ----------
     bits : (n,) int64
-        Numbers by their bits.
+        The numbers as bits.
     places : (n,) int64
         The row of `limbs` that each is added to.
     limbs : (g, LIMBS) int64, changed in place
@@ -52,5 +52,5 @@ def add_to_limbs(bits, places, limbs):  # type: ignore[no-untyped-def]
 
 
 def no_limbs(groups: int) -> NDArray[np.int64]:
-    """Return sums of nothing."""
+    """Return empty sums."""
     return np.zeros((groups, LIMBS), np.int64)

@@ -7,8 +7,8 @@ from venn._compiled.jit import compiled
 def linear_scores(X, weights, bias, out):  # type: ignore[no-untyped-def]
     """Set out[i, k] to bias[k] + sum_f X[i, f] * weights[k, f].
 
-    Every row goes through the same operations in the same order however many there are, which a matrix
-    product of a library does not promise: a block then says to the last bit what its rows say alone.
+    Every row goes through the same operations in the same order, however many rows there are; a library's matrix
+    product does not guarantee this. So a block gives the same bits as its rows alone.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def linear_scores(X, weights, bias, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def replay_counts(counts, places, codes, calibrates, before):  # type: ignore[no-untyped-def]
-    """Give every example the counts of its category as they were before it, then count it where it calibrates.
+    """Give every example the counts of its category before it, then count it if it calibrates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A file of arrays that is safe to read whoever wrote it: npz, no pickles, a JSON header, checksums."""
+"""A file of arrays that is safe to read, whatever its origin: npz, no pickles, a JSON header, checksums."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Journal:
         By every method: the file cannot be opened or written, another process has it, it is no journal, or one of
         another version.
     TypeError, ValueError
-        A parameter is not what it must be.
+        A parameter is not as described.
     """
 
     def __init__(

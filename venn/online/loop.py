@@ -82,7 +82,7 @@ class Online:
     JournalError
         By every method that writes: the journal cannot be written, and the call had no effect.
     TypeError, ValueError
-        A parameter is not what it must be.
+        A parameter is not as described.
 
     References
     ----------
