@@ -400,6 +400,18 @@ ESTIMATORS = {
 }  # fmt: skip
 #: What is not for users, though its name has no underscore: handed around between our own parts, which check before.
 INNER = {
+    "altered",
+    "calibrated",
+    "compiled_values",
+    "gather",
+    "made_of",
+    "predict_rows",
+    "proximity_row",
+    "scores_of",
+    "sparse_proximity_row",
+    "stand_on",
+    "take",
+    "take_over",
     "after_learning",
     "count_table",
     "rank_table",

@@ -163,6 +163,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             other predictors have learned the example.
         """
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
+        if noted is not None and (type(noted) is not list or len(noted) != len(self)):
+            raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
         if noted is None:
             noted = self.note(x, y) if len(self._machines) > 1 else self._noted(x, y)
         for machine in self._machines:
