@@ -267,3 +267,13 @@ def test_objects_that_depend_on_the_margin_are_told_from_those_that_nearly_do(mo
     machine = learned(venn.OneVsAllSVM(venn.Linear(), 1.0, stream.classes), stream.X, stream.y.tolist())
     assert machine.residual <= machine.tolerance
     assert len(calls) <= 0.03 * 150 * 2 * len(stream.classes)  # branches; 0.19 of them before
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_penalty_near_the_largest_number_gives_no_warning():
+    """The weights of equal objects add up: C times two of them is more than a float holds."""
+    machine = venn.OneVsAllSVM(venn.RBF(0.5), 1e308, (0, 1, 2))
+    for label in range(3):
+        machine.learn_one([0.0], label)
+    assert machine.n == 3
+    assert machine.residual <= machine.tolerance

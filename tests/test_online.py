@@ -178,6 +178,16 @@ def test_a_machine_without_check_is_refused():
         Panel(a=OneCategory(CountingMachine()), b=OneCategory(UncheckedMachine()))
 
 
+@pytest.mark.parametrize("noted", [[], [None, None], "noted", 0])
+def test_notes_that_are_not_the_panels_are_refused(noted):
+    machine, panel = shared()
+    with pytest.raises(ValueError, match=r"noted must be what note\(x, y\) returned, got"):
+        panel.learn_one(np.zeros(2), "yes", noted)
+    assert (machine.learned, panel["uniform"].told) == (0, 0)
+    panel.learn_one(np.zeros(2), "yes", panel.note(np.zeros(2), "yes"))
+    assert (machine.learned, panel["uniform"].told) == (1, 1)
+
+
 def test_panel_is_a_mapping():
     machine, panel = shared()
     assert list(panel) == ["venn", "counts", "uniform"]

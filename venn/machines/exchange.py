@@ -52,6 +52,7 @@ class Problem(NamedTuple):
     steepness: float = RIDGE
 
     @property
+    @np.errstate(over="ignore")  # with C near the largest number an end is infinite
     def ends(self) -> tuple[Floats, Floats, Floats]:
         """Ends of the segments: bottom of the lower one, the point between them, top of the upper one."""
         return (
@@ -91,6 +92,7 @@ def one_thread() -> Any:
     return _controller().limit(limits=1, user_api="blas")
 
 
+@np.errstate(invalid="ignore")  # an infinite end less a coefficient like it
 def settle(problem: Problem, beta: Floats, near: float) -> NDArray[np.int8]:
     """Snap coefficients to ends that are `near` and return the states that they imply."""
     low, middle, high = problem.ends

@@ -220,7 +220,6 @@ class HingeMachine(HingeState):
             cure = f" (C times the largest squared distance of objects is {self.C * scale:.1g}: scale them, or lower C)"
         return f"residual must be at most {tolerance:.3g}, got {worst:.3g}{cure}"
 
-    @np.errstate(over="ignore", invalid="ignore")  # with C near the largest number: what comes of it is refused
     def _solve_afresh(self, k: int, side: int, p: int, count: int, tolerance: float, weight: float) -> float:
         """Solve one branch by other means than the path of one coefficient; return its worst violation."""
         own, of = slice(k, k + 1), side == len(self._values)

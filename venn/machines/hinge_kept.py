@@ -11,12 +11,8 @@ from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
 from venn.saved import held_array, held_bool, held_codes, held_finite, held_float, held_rows
 
 HEAD = ("n", "objects", "features", "scale", "spans_kept")
-OWN = tuple(
-    Part(name, ())
-    for name in (
-        "_columns", "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans"
-    )
-)  # fmt: skip
+# What a state holds beside that and the parts.
+OWN = ("_columns", "kernel", "size", "members", "inverse", "extras", "extra_weights", "extra_numbers", "spans")
 
 
 class KeptHinge(KeptMachine):
@@ -45,7 +41,7 @@ class KeptHinge(KeptMachine):
             "spans_kept": self._spans.kept,
         }  # fmt: skip
         learned: dict[str, Any] = held | (
-            self._learned() if self.n else dict.fromkeys(part.path for part in self.parts + OWN)
+            self._learned() if self.n else dict.fromkeys((*(part.path for part in self.parts), *OWN))
         )
         return learned
 
