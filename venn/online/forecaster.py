@@ -1,0 +1,268 @@
+"""The recommended predictors as one model: give it the classes, or a fitted classifier, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from venn.machines.frozen import FrozenScorer
+from venn.maps.beta_calibration import BetaCalibration
+from venn.monitors.monitor import Monitor
+from venn.online.panel import Panel
+from venn.parameters import fraction, integer
+from venn.prediction import Floats, Label, Prediction
+from venn.predictors.conformal import Conformal
+from venn.predictors.hand_over import HandOver
+from venn.predictors.inductive_abers import InductiveVennAbers
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.learning import Predictor
+from venn.predictors.scaling import Scaler
+from venn.predictors.score_sources import DeletedScores
+from venn.saved import checked_keys, held_int, saved
+from venn.schedules import Prefix
+
+FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
+SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
+
+
+class Outlook(dict[str, Any]):
+    """What a `Forecaster` says of one object, or of many: each of its predictors' predictions by name, and all in one.
+
+    Attributes
+    ----------
+    proba : (c,) float64
+        Probabilities in class order, for decisions and log loss. No theorem speaks of them; they are better on average
+        than anything guaranteed.
+    intervals : (c, 2) float64
+        Lower and upper probability of each class.
+    label : label
+        The most probable class.
+    best : label
+        The same: here the label and the largest probability always agree.
+    guaranteed : dict of str to str
+        What is proved of each part: see docs/guarantees.md for the words.
+    """
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        labels: tuple[Label, ...] = self[FORECAST].classes
+        return labels
+
+    @property
+    def proba(self) -> Floats:
+        """Probabilities in class order; (c,) of one object, (n, c) of many."""
+        proba: Floats = self[FORECAST].proba
+        return proba
+
+    @property
+    def intervals(self) -> Floats:
+        """Lower and upper probability of each class; (c, 2) of one object, (n, c, 2) of many."""
+        return np.moveaxis(self[INTERVALS].bounds, 0, -1)
+
+    @property
+    def label(self) -> Label:
+        """The most probable class; an array of them for many objects."""
+        return self[FORECAST].label
+
+    best = label
+
+    def set(self, epsilon: float) -> tuple[Label, ...]:
+        """Return the labels that cannot be excluded at this chance of an error, in class order."""
+        labels: tuple[Label, ...] = self[SETS].set(epsilon)
+        return labels
+
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is proved of each part."""
+        return {name: one.guaranteed for name, one in self.items()}
+
+    def __repr__(self) -> str:
+        each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
+        shown = ", ".join(f"{label!r}: {p:.3f} in [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
+        return f"Outlook({shown})"
+
+
+@saved
+class PointForecast(Predictor):
+    """Point forecasts from another predictor of probabilities, averaged with a second one's while there is one.
+
+    It only reads the first, which a `Panel` teaches beside it, and drops the second when the first hands over.
+
+    Parameters
+    ----------
+    first : Predictor
+        Of probabilities; taught by the panel.
+    second : Predictor, optional
+        Of probabilities, of the same classes; taught through this one.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    >>> abers = venn.TransductiveVennAbers(machine)
+    >>> PointForecast(abers, venn.Scaler(machine, venn.maps.Platt())).predict_one([0.0])
+    Forecast('no': 0.500)
+    """
+
+    def __init__(self, first: Predictor, second: Predictor | None = None) -> None:
+        self.first = checked_predictor(first, "first")
+        self.second = second if second is None else checked_predictor(second, "second")
+        if second is not None and tuple(second.classes) != tuple(first.classes):
+            raise ValueError(f"first and second must have the same classes, got {first.classes!r}, {second.classes!r}")
+        self._described = f"PointForecast({first!r}, {second!r})"  # the same before and after
+
+    def __repr__(self) -> str:
+        return self._described
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The two predictors, the second one only while it counts."""
+        return {"first": self.first, "second": self.second}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How it was described when it was made."""
+        return {"described": self._described}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the description."""
+        super().restore(state)
+        if not isinstance(state["described"], str):
+            raise ValueError(f"described must be text, got {state['described']!r}")
+        self._described = state["described"]
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return tuple(self.first.classes)
+
+    @property
+    def _beside(self) -> Any:
+        return None if getattr(self.first, "over", False) else self.second
+
+    @property
+    def machine(self) -> Any:
+        """The machine of the second predictor, if it has one."""
+        return None if self._beside is None else self._beside.machine
+
+    def predict_one(self, x: Any) -> Forecast:
+        """Return the mean of the forecasts; leaves no trace."""
+        proba = self.first.predict_one(x).proba
+        if self._beside is not None:
+            proba = (proba + self._beside.predict_one(x).proba) / 2
+        return Forecast(proba, self.classes)
+
+    def note(self, x: Any, y: Label) -> Any:
+        """Return what the second one notes, or raise what it would raise."""
+        return None if self._beside is None else self._beside.note(x, y)
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Let the second one learn."""
+        if self._beside is None:
+            self.second = None
+        else:
+            self._beside.after_learning(x, y, noted)
+
+
+@saved
+class Forecaster(Panel):
+    """The recommended predictors as one model, with nothing to choose: for a stream of examples of any length.
+
+    It is a `Panel` of three predictors, and may stand wherever a panel may: in `Online`, `replay`, a checkpoint.
+
+    - "forecast": probabilities to decide by. No theorem, but the lowest log loss that we know how to give.
+    - "intervals": a lower and an upper probability for each class, with the guarantee "each class".
+    - "sets": conformal sets of labels, with the guarantee "error rate".
+
+    Without a scorer all examples count in every answer until there are `transductive` of them; then half of them train
+    a scorer, the other half and all later ones calibrate it, and memory and time for a step no longer grow. It trains
+    once more, at twice as many. When that happens depends on the number of examples only, so each answer keeps its
+    guarantee.
+
+    Parameters
+    ----------
+    classes : sequence of labels, optional
+        All labels that may come; by default those of the scorer.
+    scorer : fitted classifier, optional
+        Of scikit-learn's kind. Its scores are calibrated as the stream goes; it must not have been fitted to these
+        examples.
+    transductive : int >= 2, default 1000
+        Number of examples up to which every answer uses all of them.
+    level : float in (0, 1), default 0.01
+        Probability that the verdict is ever "changed" although nothing has changed.
+    beside : mapping of str to Predictor, optional
+        Other predictors on the same stream, for comparison.
+
+    Attributes
+    ----------
+    classes : tuple of labels
+    monitors : dict of str to Monitor
+        They watch the intervals and the sets.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Neither classes nor a scorer, or a parameter that is not as described.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> stream = streams.load("breast_cancer", shuffle=0).take(60)
+    >>> model = venn.Forecaster(stream.classes)
+    >>> for x, y in stream:
+    ...     outlook = model.predict_one(x)
+    ...     model.learn_one(x, y)
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[Label] | None = None,
+        *,
+        scorer: Any = None,
+        transductive: int = 1000,
+        level: float = 0.01,
+        beside: Mapping[str, Predictor] | None = None,
+    ) -> None:
+        self.transductive = integer("transductive", transductive, 2)
+        self.level = fraction("level", level)
+        self.scorer = scorer
+        self._beside = dict(beside or {})
+        if scorer is not None:
+            parts = given_parts(FrozenScorer(scorer, classes))
+        elif classes is None:
+            raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
+        else:
+            parts = own_parts(tuple(classes), self.transductive)
+        super().__init__(**parts, **self._beside)
+        self.monitors = {name: Monitor(self.classes, level=self.level / 2) for name in (INTERVALS, SETS)}
+
+    def predict_one(self, x: Any) -> Outlook:
+        """Return the outlook for one object; nothing is learned."""
+        return Outlook(super().predict_one(x))
+
+    def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
+        """Learn one example, and let the monitors compare it with what was said."""
+        noted = self.note(x, y) if noted is None else noted
+        said = {name: self[name].predict_one(x) for name in self.monitors}
+        try:
+            super().learn_one(x, y, noted)
+        finally:  # after `note` the example counts, even if a predictor's own fit fails
+            for name, monitor in self.monitors.items():
+                monitor.update(said[name], y)
+
+
+def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
+    """Return the predictors that calibrate a scorer."""
+    intervals = InductiveVennAbers(scorer)
+    return {FORECAST: PointForecast(intervals), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
+
+
+def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predictor]:
+    """Return the predictors on a bank of machines."""
+    schedule = Prefix(SHARE, first=transductive, last=2 * transductive)
+    bank = Bank(MultiscaleRBF(), classes=classes)
+    middle = bank.members[1]
+    ...

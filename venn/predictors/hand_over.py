@@ -1,0 +1,138 @@
+"""From few examples to many: a predictor that keeps all examples hands over to one that keeps few."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from venn.labels import HasLabels, label_space
+from venn.prediction import Label
+from venn.predictors.inductive_base import Inductive
+from venn.predictors.learning import Predictor, checked_predictor
+from venn.saved import checked_keys, saved
+
+
+@saved
+class HandOver(HasLabels, Predictor):
+    """Answers by a transductive predictor while examples are few, by an inductive one from its first training on.
+
+    Both learn from the beginning. The inductive one says nothing before its first training; until then the other one
+    answers, and afterwards it is dropped, with its machine. When that happens is fixed beforehand by the number of
+    examples, so every single answer keeps its guarantee. What is proved about sums over a stream holds within each
+    period, from one training to the next.
+
+    Parameters
+    ----------
+    early : Predictor
+        Answers first; its machine is shared in a `Panel` as usual.
+    late : Inductive
+        With a schedule that trains, such as `Prefix(0.5, first=1000, last=2000)`: half of the first 1000 examples train
+        its machine, the others calibrate it at once.
+
+    Attributes
+    ----------
+    early : Predictor or None
+        None after the hand-over.
+    late : Inductive
+    n : int
+        Number of examples learned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `late` is not inductive, never trains, has learned other numbers of examples, or has other classes.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    >>> schedule = venn.schedules.Prefix(0.5, first=4)
+    >>> model = HandOver(venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=schedule))
+    >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no")]:
+    ...     print(model.over, end=" ")
+    ...     model.learn_one(x, y)
+    False False False False
+    >>> model.over, model.machine
+    (True, None)
+    """
+
+    def __init__(self, early: Predictor, late: Inductive[Any]) -> None:
+        self.early: Any = checked_predictor(early, "early")
+        if not isinstance(late, Inductive):
+            raise TypeError(f"late must be an inductive predictor, such as InductiveVennAbers, got {late!r}")
+        if late.schedule.next_training(0) is None:
+            raise ValueError(f"late must have a schedule that trains, got {late.schedule!r}")
+        if tuple(early.classes) != tuple(late.classes):
+            raise ValueError(f"early and late must have the same classes, got {early.classes!r} and {late.classes!r}")
+        self.late = late
+        self.space = label_space(tuple(late.classes))
+        self._described = f"HandOver({early!r}, {late!r})"  # the same before and after the hand-over
+
+    def __repr__(self) -> str:
+        return self._described
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The two predictors, the early one only while it answers."""
+        return {"early": self.early, "late": self.late}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How it was described when it was made."""
+        return {"described": self._described}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a hand-over of these predictors; without an early one it is over."""
+        checked_keys("parameters", parameters, ("early", "late"))
+        early, late = parameters["early"], parameters["late"]
+        made = cls(late if early is None else early, late)
+        made.early = early
+        if made.over != (late.scorer is not None):
+            raise ValueError(f"early must be there until the first training of late, got {early!r} and {late!r}")
+        return made
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the description."""
+        super().restore(state)
+        if not isinstance(state["described"], str):
+            raise ValueError(f"described must be text, got {state['described']!r}")
+        self._described = state["described"]
+
+    @property
+    def over(self) -> bool:
+        """Whether `late` answers now."""
+        return self.early is None
+
+    @property
+    def machine(self) -> Any:
+        """The machine of `early`, which a panel teaches and shares; None after the hand-over."""
+        return None if self.early is None else self.early.machine
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        return self.late.n
+
+    @property
+    def now(self) -> Any:
+        """The predictor that answers."""
+        return self.late if self.early is None else self.early
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for `x`; leaves no trace."""
+        return self.now.predict_one(x)
+
+    def note(self, x: Any, y: Label) -> tuple[Any, Any]:
+        """Return what both note, or raise what either would raise."""
+        return None if self.early is None else self.early.note(x, y), self.late.note(x, y)
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Let both learn; after the first training the early one is dropped."""
+        first, second = noted or self.note(x, y)
+        try:
+            if self.early is not None:
+                self.early.after_learning(x, y, first)
+        finally:
+            self.late.after_learning(x, y, second)
+            if self.late.scorer is not None:
+                self.early = None
