@@ -22,9 +22,10 @@ from venn.adapters.checks import (
     validate_data,
 )
 from venn.adapters.turns import turn
-from venn.machines.kernels import RBF, Kernel
+from venn.machines.kernels import RBF, Kernel, fitted_to
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.scaled import scales
 
 
 def _objects(X: Any) -> Iterable[Any]:
@@ -133,7 +134,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         present = weights > 0
         X, y, times = X[present], y[present], weights[present].astype(np.int64)
         if anew:
-            self._start(y, classes)
+            self._start(X, y, classes)
         elif classes is not None and declared_classes(classes).tolist() != self.classes_.tolist():
             raise ValueError(
                 f"classes must be the same as in the first call, {self.classes_.tolist()!r}, got {classes!r}: fit anew"
@@ -145,7 +146,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for _ in range(w):
                 self.predictor_.learn_one(x, label)
 
-    def _start(self, y: Any, classes: Any) -> None:
+    def _start(self, X: Any, y: Any, classes: Any) -> None:
         """Make the predictor for the declared classes or, without these, for the classes of the examples."""
         self.classes_ = declared_classes(y if classes is None else classes)
         if len(self.classes_) < 2:
@@ -157,8 +158,11 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         svm = OneVsAllSVM if self.svm is None else self.svm
         if not callable(svm):
             raise TypeError(f"svm must make a machine of a kernel, C and classes, as LeastSquaresSVM does, got {svm!r}")
-        kernel = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel
-        self.predictor_ = self._predictor(svm(kernel, self.C, self.classes_.tolist()))
+        kernel, labels = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel, self.classes_.tolist()
+        machine = svm(kernel, self.C, labels)
+        if not scales(machine):  # what scales knows the variance itself
+            machine = svm(fitted_to(kernel, X), self.C, labels)
+        self.predictor_ = self._predictor(machine)
 
     def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
         """Return an array made by reading the prediction of each object."""

@@ -17,6 +17,8 @@ from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM
 from .one_vs_one import OneVsOneSVM as OneVsOneSVM
+from .scaled import Scaled as Scaled
+from .store import ScaleWarning as ScaleWarning
 from .tuning import Tuning as Tuning
 from .tuning import tune as tune
 from .window import SlidingWindow as SlidingWindow

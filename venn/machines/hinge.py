@@ -322,6 +322,7 @@ class HingeMachine(HingeState):
         if weight == 0:
             self._store.clean(x)
             return
+        self._store.look(self._count)
         answer = self.hypotheses(x, weight)
         p, count = answer.asked.test, answer.asked.distinct.size
         sides = self._side[:, label]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from copy import copy
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from venn.parameters import Parameters, positive
 from venn.prediction import Floats
 from venn.saved import saved
 
+NAMED = ("auto", "scale")  #: values of gamma that depend on the objects
+
 
 class Kernel(Protocol):
     """What a machine needs from a kernel: it is symmetric, positive semidefinite and deterministic.
@@ -54,6 +57,58 @@ def checked_kernel(kernel: Any) -> Kernel:
     return known
 
 
+def checked_gamma(gamma: Any) -> float | str:
+    """Return a number > 0, "auto" or "scale", or say what is wrong with the value."""
+    if isinstance(gamma, str):
+        if gamma not in NAMED:
+            raise ValueError(f'gamma must be a finite number > 0, "auto" or "scale", got {gamma!r}')
+        return str(gamma)
+    return positive("gamma", gamma)
+
+
+def rate_of(gamma: float | str, d: int) -> float:
+    """Return the number that gamma stands for at objects of d features; "scale" supposes columns of variance 1."""
+    return 1 / d if isinstance(gamma, str) else gamma
+
+
+def needs_scale(kernel: Any) -> bool:
+    """Whether a kernel's gamma is "scale", which holds for columns of variance 1."""
+    named = getattr(kernel, "gamma", None)
+    return isinstance(named, str) and named == "scale"
+
+
+def fitted_to(kernel: Kernel, X: Any) -> Kernel:
+    """Return the kernel with the gamma that "scale" stands for on these objects; any other kernel as it is.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : (n, d) array or sparse array of finite numbers, n >= 1
+
+    Returns
+    -------
+    Kernel
+        gamma = 1 / (d variance), the variance of all numbers in X together, as in scikit-learn; 1 where it is 0.
+
+    Examples
+    --------
+    >>> fitted_to(RBF("scale"), np.array([[1.0, 3.0], [3.0, 1.0]]))
+    RBF(gamma=0.5)
+    """
+    if not needs_scale(kernel):
+        return kernel
+    n, d = X.shape
+    if hasattr(X, "tocsr"):
+        values = X.tocsr().data
+        mean = values.sum() / (n * d)
+        variance = float((values**2).sum() / (n * d) - mean**2)
+    else:
+        variance = float(np.var(X))
+    known = copy(kernel)
+    known.gamma = positive("gamma", 1 / (d * variance) if variance > 0 else 1.0)  # type: ignore[attr-defined]
+    return known
+
+
 class Proximities:
     """The kernel of a machine with a bias, whose coefficients sum to 0: it depends on distances alone.
 
@@ -65,6 +120,8 @@ class Proximities:
         self._kernel = kernel
         self.row = kernel.proximity_row
         self.sparse_row = kernel.sparse_proximity_row
+        self.gamma = getattr(kernel, "gamma", None)
+        self.of_distances = getattr(kernel, "of_distances", False)
 
     def __repr__(self) -> str:
         return repr(self._kernel)
@@ -82,37 +139,46 @@ class RBF(Parameters):
 
     Parameters
     ----------
-    gamma : float > 0
+    gamma : float > 0, "auto" or "scale"
+        "auto" is 1 / d for objects of d features, the usual choice for columns of variance 1. "scale" is
+        1 / (d variance), as in scikit-learn, where something knows the variance: in `Scaled(machine)` it is 1;
+        `VennClassifier.fit` and its like, and `tune`, compute it from X. A machine without these refuses it.
 
     Raises
     ------
     ValueError, TypeError
-        When `gamma` is not a finite positive number.
+        When `gamma` is none of these.
 
     Examples
     --------
     >>> RBF(0.5)
     RBF(gamma=0.5)
+    >>> out = np.empty(1)
+    >>> RBF("auto").row(np.zeros((4, 1)), 1, np.ones(4), out)  # exp(-4 / 4)
+    >>> out
+    array([0.36787944])
     """
 
-    def __init__(self, gamma: float) -> None:
-        self.gamma = positive("gamma", gamma)
+    of_distances: ClassVar = True
+
+    def __init__(self, gamma: float | Literal["auto", "scale"]) -> None:
+        self.gamma = checked_gamma(gamma)
 
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
-        rbf_row(columns, n, x, self.gamma, out)
+        rbf_row(columns, n, x, rate_of(self.gamma, len(x)), out)
 
     def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
-        sparse_rbf_row(rows.arrays, n, x.arrays, self.gamma, work, out)
+        sparse_rbf_row(rows.arrays, n, x.arrays, rate_of(self.gamma, x.features), work, out)
 
     def proximity_row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to K - 1 of `x` with the objects `columns[:, :n]`."""
-        rbf_proximity_row(columns, n, x, self.gamma, out)
+        rbf_proximity_row(columns, n, x, rate_of(self.gamma, len(x)), out)
 
     def sparse_proximity_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
         """Set `out[:n]` to K - 1 of the sparse `x` with the first n rows."""
-        sparse_rbf_proximity_row(rows.arrays, n, x.arrays, self.gamma, work, out)
+        sparse_rbf_proximity_row(rows.arrays, n, x.arrays, rate_of(self.gamma, x.features), work, out)
 
 
 @saved
@@ -124,8 +190,8 @@ class MultiscaleRBF(Parameters):
 
     Parameters
     ----------
-    gamma : float > 0, optional
-        By default 1 / d for objects of d features, the usual choice for features of unit variance.
+    gamma : float > 0, "auto" or "scale", default "auto"
+        As for `RBF`; None is "auto".
     widths : sequence of float > 0, default (1/16, 1/4, 1, 4)
         Multiples of `gamma`.
 
@@ -137,19 +203,25 @@ class MultiscaleRBF(Parameters):
     Examples
     --------
     >>> MultiscaleRBF()
-    MultiscaleRBF(gamma=None, widths=(0.0625, 0.25, 1.0, 4.0))
+    MultiscaleRBF(gamma='auto', widths=(0.0625, 0.25, 1.0, 4.0))
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(MultiscaleRBF(), C=3, classes=["no", "yes"])
     """
 
-    def __init__(self, gamma: float | None = None, widths: Sequence[float] = (1 / 16, 1 / 4, 1.0, 4.0)) -> None:
-        self.gamma = None if gamma is None else positive("gamma", gamma)
+    of_distances: ClassVar = True
+
+    def __init__(
+        self,
+        gamma: float | Literal["auto", "scale"] | None = "auto",
+        widths: Sequence[float] = (1 / 16, 1 / 4, 1.0, 4.0),
+    ) -> None:
+        self.gamma = checked_gamma("auto" if gamma is None else gamma)
         if isinstance(widths, str | bytes) or not isinstance(widths, Sequence | np.ndarray) or not len(widths):
             raise TypeError(f"widths must be a sequence of numbers > 0, got {widths!r}")
         self.widths = tuple(positive("widths", width) for width in widths)
 
     def _rates(self, d: int) -> Floats:
-        rates: Floats = np.array(self.widths) * (1 / d if self.gamma is None else self.gamma)
+        rates: Floats = np.array(self.widths) * rate_of(self.gamma, d)
         return rates
 
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
@@ -179,6 +251,8 @@ class Linear(Parameters):
     Linear()
     """
 
+    of_distances: ClassVar = True
+
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
         dot_row(columns, n, x, out)
@@ -203,7 +277,8 @@ class Polynomial(Parameters):
     Parameters
     ----------
     degree : int >= 1
-    gamma : float > 0, default 1
+    gamma : float > 0, "auto" or "scale", default 1
+        As for `RBF`.
     coef0 : float >= 0, default 1
         A negative value would not be a Mercer kernel.
 
@@ -213,17 +288,18 @@ class Polynomial(Parameters):
     Polynomial(degree=2, gamma=1.0, coef0=1.0)
     """
 
-    def __init__(self, degree: int, gamma: float = 1.0, coef0: float = 1.0) -> None:
+    def __init__(self, degree: int, gamma: float | Literal["auto", "scale"] = 1.0, coef0: float = 1.0) -> None:
         if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
             raise ValueError(f"degree must be an integer >= 1, got {degree!r}")
         self.degree = int(degree)
-        self.gamma = positive("gamma", gamma)
+        self.gamma = checked_gamma(gamma)
         self.coef0 = positive("coef0", coef0, zero=True)
 
     def row(self, columns: Floats, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the objects `columns[:, :n]`."""
-        power_row(columns, n, x, self.degree, self.gamma, self.coef0, out)
+        power_row(columns, n, x, self.degree, rate_of(self.gamma, len(x)), self.coef0, out)
 
     def sparse_row(self, rows: SparseRows, n: int, x: SparseRows, work: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the sparse `x` with the first n rows."""
-        sparse_power_row(rows.arrays, n, x.arrays, self.degree, self.gamma, self.coef0, work, out)
+        gamma = rate_of(self.gamma, x.features)
+        sparse_power_row(rows.arrays, n, x.arrays, self.degree, gamma, self.coef0, work, out)

@@ -264,6 +264,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
         if weight == 0:
             self._store.clean(x)
             return
+        self._store.look(self.n)
         answer = self.hypotheses(x, weight)
         self.forget()
         self._system.append(answer.supposed.bordered[self._group[label]], self._targets(np.array([label]))[:, 0])

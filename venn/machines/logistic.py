@@ -295,6 +295,7 @@ class KernelLogisticRegression(LogisticState):
         if weight == 0:
             self._store.clean(x)
             return
+        self._store.look(self._count)
         answer = self.hypotheses(x, weight)
         asked = answer.asked
         p, count = asked.test, asked.total.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,13 +10,35 @@ import numpy as np
 from venn._compiled.sparse import Rows
 from venn.machines.base import BaseMachine
 from venn.machines.checks import clean_object, code_of
-from venn.machines.kernels import Kernel
+from venn.machines.kernels import Kernel, needs_scale
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.prediction import Floats, Integers, Label
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
 NONE: Floats = np.empty((0, 0))
+ENOUGH, FAR = 30, 100.0  # objects whose spreads are compared, and how far apart these may be
+
+
+class ScaleWarning(UserWarning):
+    """The columns of a machine's objects have spreads so far apart that distances hardly depend on some of them."""
+
+
+def far_apart(columns: Floats) -> tuple[int, int, Floats] | None:
+    """Return the columns of largest and of smallest spread where they differ too much, and all spreads; else None.
+
+    A rare indicator has a small spread but the range 1: both spread and range must differ. Constant columns do not
+    count.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        spreads: Floats = columns.std(axis=1)
+        ranges = np.ptp(columns, axis=1)
+    varies = np.flatnonzero((ranges > 0) & (spreads > 0))
+    if varies.size < 2:
+        return None
+    wide, narrow = varies[spreads[varies].argmax()], varies[spreads[varies].argmin()]
+    far = spreads[wide] > FAR * spreads[narrow] and ranges[wide] > FAR * ranges[narrow]
+    return (int(wide), int(narrow), spreads) if far else None
 
 
 def doubled(room: int, least: int) -> int:
@@ -190,6 +213,8 @@ class ObjectStore:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.features: int | None = None
+        self.scaled = False  # whether objects come on a scale that was fixed beforehand, see `Scaled`
+        self._looked = False  # whether their spreads were compared
         self._objects: Any = DenseObjects(kernel, 0)
 
     @property
@@ -200,6 +225,11 @@ class ObjectStore:
 
     def clean(self, x: Any) -> Content:
         """Return `x` as it would be kept here, or say what is wrong with it."""
+        if not self.scaled and needs_scale(self.kernel):
+            raise ValueError(
+                f"gamma='scale' needs columns of a known variance, got {self.kernel!r} in a machine that does not scale: "
+                "put the machine into Scaled(...), or take gamma='auto', which is 1 / d"
+            )
         if not is_sparse(x):
             dense = clean_object(x, self.features)
             return rows_of(dense[None]) if self.features is not None and self._sparse else dense
@@ -287,9 +317,31 @@ class ObjectStore:
         held: Content = self._objects.held(n)
         return held
 
+    def look(self, n: int) -> None:
+        """Compare the spreads of the columns once, when there are enough objects; warn where they are far apart.
+
+        Called before one more is learned: where warnings are errors, it is not.
+        """
+        if n < ENOUGH or self._looked:
+            return
+        self._looked = True
+        if self.scaled or self._sparse or not getattr(self.kernel, "of_distances", False):
+            return
+        found = far_apart(self.columns[:, :ENOUGH])
+        if found is not None:
+            wide, narrow, spreads = found
+            warnings.warn(
+                f"column {wide} has a standard deviation of {spreads[wide]:.3g} over the first {ENOUGH} objects, and "
+                f"column {narrow} one of {spreads[narrow]:.3g}: nothing scales, so distances hardly depend on the "
+                "latter. Put the machine into Scaled(machine), or give --scale on the command line",
+                ScaleWarning,
+                stacklevel=3,
+            )
+
     def hold(self, objects: Content) -> None:
         """In an empty store, take over what `held` returned, with at least one object."""
         sparse = isinstance(objects, SparseRows)
+        self._looked = objects.shape[0 if sparse else 1] > ENOUGH
         self.features = objects.shape[1] if sparse else objects.shape[0]
         self._objects = (SparseObjects if sparse else DenseObjects)(self.kernel, self.features)
         self._objects.hold(objects)
@@ -315,6 +367,10 @@ class Storing(BaseMachine):
     @property
     def _columns(self) -> Floats:
         return self._store.columns
+
+    def expect_scaled(self) -> None:
+        """Know that objects come on a scale that was fixed beforehand; `Scaled` says so."""
+        self._store.scaled = True
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""

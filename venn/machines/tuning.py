@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 
 from venn._compiled.scaling import apply_platt, fit_platt
 from venn.machines.checks import clean_object, code_of
-from venn.machines.kernels import RBF, Kernel, checked_kernel
+from venn.machines.kernels import RBF, Kernel, checked_kernel, fitted_to
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.sparse import clean_sparse, is_sparse
 from venn.parameters import class_codes, positive
@@ -183,7 +183,7 @@ def tune(
             "be chosen; take a longer one, or shuffle"
         )
     tried = [positive("penalties", C) for C in penalties]
-    candidates = widths(X) if kernels is None else [checked_kernel(kernel) for kernel in kernels]
+    candidates = widths(X) if kernels is None else [fitted_to(checked_kernel(one), X) for one in kernels]
     if not tried or not candidates:
         raise ValueError(f"kernels and penalties must hold at least one each, got {candidates!r} and {tried!r}")
     trials: list[Trial] = []

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from venn.machines.machine import Bag, Hypotheses, Machine, NotConverged, Tuned, checked_machine
+from venn.machines.around import Around, given
+from venn.machines.machine import Hypotheses, Machine, NotConverged
 from venn.parameters import integer
 from venn.prediction import Floats, Label
-from venn.saved import Saved, held_int, saved
+from venn.saved import held_int, saved
 
 
 @saved
-class SlidingWindow(Saved):
+class SlidingWindow(Around):
     """A machine that holds the latest `size` examples, as if it had never met an older one, up to rounding.
 
     Scores are those of a machine that learned only the window, up to about 1e-8. Readers that compare scores on a grid,
@@ -41,7 +42,8 @@ class SlidingWindow(Saved):
     ----------
     machine : Machine
         One that can forget, with a method `unlearn_one`, and has learned at most `size` examples. The window trains
-        it from now on; nobody else may train it, as that changes what the window holds.
+        it from now on; nobody else may train it, as that changes what the window holds. A machine that scales stands
+        inside: `SlidingWindow(Scaled(machine), size)`.
     size : int >= 1
 
     Attributes
@@ -49,7 +51,8 @@ class SlidingWindow(Saved):
     machine : Machine
         The machine inside; another one after a `restart` that keeps nothing. Do not train it.
     forgotten : int
-        Number of examples learned and forgotten since; n + forgotten is the number of all.
+        Number of examples learned and forgotten since; `learned` is the number of all. A restart forgets the scale of a
+        `Scaled` machine too: the examples that fixed it count here from then on.
 
     Raises
     ------
@@ -76,7 +79,7 @@ class SlidingWindow(Saved):
     """
 
     def __init__(self, machine: Machine, size: int) -> None:
-        checked_machine(machine)
+        super().__init__(machine)
         if isinstance(machine, SlidingWindow):
             raise TypeError(f"machine must be the machine itself, not a window on one, got {machine!r}")
         if not callable(getattr(machine, "unlearn_one", None)):
@@ -87,7 +90,6 @@ class SlidingWindow(Saved):
         self.size = integer("size", size, 1)
         if machine.n > self.size:
             raise ValueError(f"machine must have learned at most size = {self.size} examples, got one of {machine.n}")
-        self.machine: Any = machine
         self.forgotten = 0
 
     @property
@@ -110,50 +112,10 @@ class SlidingWindow(Saved):
     # ------------------------------------------------------------------ reading
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        classes: tuple[Label, ...] = self.machine.classes
-        return classes
-
-    @property
-    def n(self) -> int:
-        """Number of examples held."""
-        n: int = self.machine.n
-        return n
-
-    @property
     def learned(self) -> int:
         """Number of examples ever learned, including those forgotten since."""
-        return self.n + self.forgotten
-
-    @property
-    def tuning(self) -> Tuned | None:
-        """The result of `tune`, if it chose the machine's parameters."""
-        tuning: Tuned | None = self.machine.tuning
-        return tuning
-
-    @property
-    def deletes_exactly(self) -> bool:
-        """Whether deleted scores are those of machines solved without the example."""
-        return bool(self.machine.deletes_exactly)
-
-    @property
-    def residual(self) -> float:
-        """Worst violation of the machine's optimality conditions over the window."""
-        residual: float = self.machine.residual
-        return residual
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores of the examples held."""
-        bag: Bag = self.machine.bag
-        return bag
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Deleted scores of the examples held."""
-        bag: Bag = self.machine.deleted_bag
-        return bag
+        learned: int = self.machine.learned
+        return learned + self.forgotten
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
@@ -169,16 +131,8 @@ class SlidingWindow(Saved):
         weight : float > 0, optional
             Only for a machine with weights of examples.
         """
-        hypotheses: Hypotheses = self.machine.hypotheses(x, *_given(weight))
+        hypotheses: Hypotheses = self.machine.hypotheses(x, *given(weight))
         return hypotheses
-
-    def forget(self) -> None:
-        """Drop the answer that the machine remembers."""
-        self.machine.forget()
-
-    def expect_deleted(self) -> None:
-        """Prepare the machine for readers of deleted scores at every step."""
-        self.machine.expect_deleted()
 
     # ----------------------------------------------------------------- learning
 
@@ -202,7 +156,7 @@ class SlidingWindow(Saved):
             As raised by the machine; nothing is then learned or forgotten.
         """
         machine = self.machine
-        machine.learn_one(x, y, *_given(weight))
+        machine.learn_one(x, y, *given(weight))
         while machine.n > self.size:
             try:
                 machine.unlearn_one()
@@ -237,20 +191,10 @@ class SlidingWindow(Saved):
             As raised by the machine; the window then holds more than `keep` examples, the latest.
         """
         keep = integer("keep", keep, 0)
-        if keep == 0 and self.n > 0:
+        if keep == 0 and self.machine.learned > 0:
             # All at once, without solving anything that could fail; earlier answers become invalid.
             self.machine.forget()
-            self.forgotten += self.n
+            self.forgotten += self.machine.learned
             self.machine = self.machine.fresh()
         while self.n > keep:
             self.unlearn_one()
-
-
-def _given(weight: float | None) -> tuple[float, ...]:
-    """Return the arguments to pass on: not every machine takes weights."""
-    return () if weight is None else (weight,)
-
-
-def inside(machine: Machine) -> Any:
-    """Return the machine inside a window, or the machine itself."""
-    return machine.machine if isinstance(machine, SlidingWindow) else machine

@@ -98,7 +98,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._next = schedule.next_training(0)
         self._history = None if self._next is None else History()
         self._training_set = np.zeros(0, np.int64)  # examples that `_machine` has learned
-        self._machine = machine if self._next is None else machine.fresh()
+        self._machine = machine if self._next is None else self._fresh()
         self.scorer = machine if self._next is None else None
         self._asked: tuple[bytes, Floats] | None = None  # the last object and its scores by `_machine`
 
@@ -144,7 +144,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._restore_history(state, n)
         machine, scores = state["machine"], held_bool("scores", state["scores"])
         self._restore_machine(machine, trains)
-        possible = not scores or self._machine.n > 0 if trains else scores
+        possible = not scores or self._machine.learned > 0 if trains else scores
         if not possible:
             raise ValueError(f"scores must be whether there is a trained machine, got {scores}")
         self.n, self._features, self._rng = n, features, draws
@@ -178,8 +178,10 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         alike = not is_saved(machine) or repr(machine) == repr(self.given)
         if not trains or type(machine) is not type(self.given) or not alike:
             raise ValueError(f"machine must be one like {self.given!r}, got {machine!r}")
-        if self._history is not None and machine.n != len(self._training_set):
-            raise ValueError(f"machine must have learned {len(self._training_set)} examples, got one of {machine.n}")
+        if self._history is not None and machine.learned != len(self._training_set):
+            raise ValueError(
+                f"machine must have learned {len(self._training_set)} examples, got one of {machine.learned}"
+            )
         self._machine = machine
 
     @property
@@ -406,8 +408,16 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             self.scorer = self._machine
             self._reader.add(scores, codes[calibrates])
 
+    def _fresh(self) -> Any:
+        """Return a machine to be trained."""
+        machine = self.given.fresh()
+        expect = getattr(machine, "expect_training", None)  # of a machine that spends examples otherwise, as `Scaled`
+        if expect is not None:
+            expect()
+        return machine
+
     def _forget(self) -> None:
-        self._machine = self.given.fresh()
+        self._machine = self._fresh()
         self._training_set = np.zeros(0, np.int64)
 
 
@@ -421,9 +431,10 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
     learns = callable(getattr(machine, "learn_one", None))
     if learns and not callable(getattr(machine, "fresh", None)):
         raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
-    if learns and machine.n != 0:
+    if learns and machine.learned != 0:
         raise ValueError(
-            f"machine must have learned nothing, as the schedule says what it learns, got one of {machine.n} examples"
+            "machine must have learned nothing, as the schedule says what it learns, got one of "
+            f"{machine.learned} examples"
         )
     if schedule is None:
         return PrefixRestart() if learns else NoTraining()

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
+from venn.machines.around import inside
 from venn.machines.machine import Machine, checked_machine, only_table
 from venn.machines.one_vs_one import OneVsOneSVM
-from venn.machines.window import inside
 from venn.parameters import flag
 from venn.prediction import ClassIntervals
 from venn.predictors.learning import OnMachine

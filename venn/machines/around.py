@@ -1,0 +1,83 @@
+"""What machines around a machine have in common: they train it, and pass on its answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from venn.machines.machine import Bag, Machine, Tuned, checked_machine
+from venn.prediction import Label
+from venn.saved import Saved
+
+
+class Around(Saved):
+    """Base of machines around a machine: what they read of it as it is.
+
+    Parameters
+    ----------
+    machine : Machine
+        Trained by this object from now on, and by nobody else.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine: Any = checked_machine(machine)
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        classes: tuple[Label, ...] = self.machine.classes
+        return classes
+
+    @property
+    def n(self) -> int:
+        """Number of examples held."""
+        n: int = self.machine.n
+        return n
+
+    @property
+    def tuning(self) -> Tuned | None:
+        """The result of `tune`, if it chose the machine's parameters."""
+        tuning: Tuned | None = self.machine.tuning
+        return tuning
+
+    @property
+    def deletes_exactly(self) -> bool:
+        """Whether deleted scores are those of machines solved without the example."""
+        return bool(self.machine.deletes_exactly)
+
+    @property
+    def residual(self) -> float:
+        """Worst violation of the machine's optimality conditions over the examples held."""
+        residual: float = self.machine.residual
+        return residual
+
+    @property
+    def bag(self) -> Bag:
+        """Training scores of the examples held."""
+        bag: Bag = self.machine.bag
+        return bag
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Deleted scores of the examples held."""
+        bag: Bag = self.machine.deleted_bag
+        return bag
+
+    def forget(self) -> None:
+        """Drop the answer that the machine remembers."""
+        self.machine.forget()
+
+    def expect_deleted(self) -> None:
+        """Prepare the machine for readers of deleted scores at every step."""
+        self.machine.expect_deleted()
+
+
+def given(weight: float | None) -> tuple[float, ...]:
+    """Return the arguments to pass on: not every machine takes weights."""
+    return () if weight is None else (weight,)
+
+
+def inside(machine: Machine) -> Any:
+    """Return the machine inside all that is around it, or the machine itself."""
+    while isinstance(machine, Around):
+        machine = machine.machine
+    return machine
