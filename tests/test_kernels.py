@@ -23,11 +23,12 @@ def definition(x, z, gamma, widths):
 class ByDefinition:
     """The same kernel, slowly, and without proximities."""
 
-    def __init__(self, gamma, widths):
-        self.gamma, self.widths = gamma, widths
+    def __init__(self, gamma, widths, linear=0.0):
+        self.gamma, self.widths, self.linear = gamma, widths, linear
 
     def row(self, columns, n, x, out):
-        out[:n] = [definition(z, x, self.gamma, self.widths) for z in columns[:, :n].T]
+        gaussians = np.array([definition(z, x, self.gamma, self.widths) for z in columns[:, :n].T])
+        out[:n] = (1 - self.linear) * gaussians + self.linear * self.gamma * (columns[:, :n].T @ x)
 
 
 @pytest.mark.parametrize("kind", ["normal", "grid", "few"])
@@ -52,11 +53,26 @@ def test_a_flat_kernel_keeps_its_digits():
     assert out[0] == pytest.approx(-1e-12 * np.mean(kernel.widths), rel=1e-9)
 
 
-def test_sparse_rows_have_the_same_bits():
+def test_a_linear_part_is_mixed_in():
+    X = objects("grid", np.random.default_rng(3), 20)
+    columns, out = np.ascontiguousarray(X.T), np.empty(20)
+    kernel = MultiscaleRBF(0.5, (1.0, 3.0), linear=0.25)
+    kernel.row(columns, 20, X[3], out)
+    expected = [0.75 * definition(X[3], z, 0.5, (1.0, 3.0)) + 0.25 * 0.5 * (X[3] @ z) for z in X]
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-15)
+    itself = np.array([0.75 + 0.125 * (z @ z) for z in X])
+    kernel.proximity_row(columns, 20, X[3], out)
+    halves = (itself + itself[3]) / 2
+    np.testing.assert_allclose(out, np.array(expected) - halves, rtol=0, atol=1e-13)
+    assert out[3] == 0.0
+
+
+@pytest.mark.parametrize("linear", [0.0, 0.06])
+def test_sparse_rows_have_the_same_bits(linear):
     rng = np.random.default_rng(1)
     X = rng.integers(0, 3, (12, 7)).astype(float)
     rows, x = clean_sparse("X", sp.csr_array(X), None), clean_sparse("x", sp.csr_array(X[5:6]), None)
-    kernel, columns = MultiscaleRBF(), np.ascontiguousarray(X.T)
+    kernel, columns = MultiscaleRBF(linear=linear), np.ascontiguousarray(X.T)
     for dense, sparse in ((kernel.row, kernel.sparse_row), (kernel.proximity_row, kernel.sparse_proximity_row)):
         one, other = np.empty(12), np.empty(12)
         dense(columns, 12, X[5], one)
@@ -64,14 +80,15 @@ def test_sparse_rows_have_the_same_bits():
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.parametrize("linear", [0.0, 0.06])
 @pytest.mark.parametrize("make", [venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.KernelLogisticRegression])
-def test_machines_on_it_are_those_of_its_definition(make):
+def test_machines_on_it_are_those_of_its_definition(make, linear):
     rng = np.random.default_rng(2)
     X = objects("grid", rng, 40)
     y = rng.integers(0, 3, 40)
     d = X.shape[1]
-    machine = learned(make(MultiscaleRBF(), 3.0, (0, 1, 2)), X, y)
-    slow = learned(make(ByDefinition(1 / d, MultiscaleRBF().widths), 3.0, (0, 1, 2)), X, y)
+    machine = learned(make(MultiscaleRBF(linear=linear), 3.0, (0, 1, 2)), X, y)
+    slow = learned(make(ByDefinition(1 / d, MultiscaleRBF().widths, linear), 3.0, (0, 1, 2)), X, y)
     assert machine.residual <= 1e-8
     for x in objects("normal", rng, 5)[:, :d]:
         np.testing.assert_allclose(machine.scores(x), slow.scores(x), rtol=0, atol=1e-6)
@@ -87,6 +104,8 @@ def test_machines_on_it_are_those_of_its_definition(make):
         (("a",), TypeError, "gamma must be a finite number > 0, got 'a'"),
         ((1.0, ()), TypeError, r"widths must be a sequence of numbers > 0, got \(\)"),
         ((1.0, "ab"), TypeError, "widths must be a sequence of numbers > 0, got 'ab'"),
+        ((1.0, (1.0,), 1), ValueError, "linear must be below 1, got 1"),
+        ((1.0, (1.0,), -0.1), ValueError, "linear must be a finite number >= 0, got -0.1"),
         ((1.0, (1, -2)), ValueError, "widths must be a finite number > 0, got -2"),
     ],
 )

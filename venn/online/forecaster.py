@@ -7,23 +7,28 @@ from typing import Any, Self
 
 import numpy as np
 
+from venn.machines.bank import Bank
 from venn.machines.frozen import FrozenScorer
+from venn.machines.kernels import MultiscaleRBF
+from venn.machines.mixture import Mixture
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
-from venn.prediction import Floats, Label, Prediction
+from venn.prediction import Floats, Forecast, Label
 from venn.predictors.conformal import Conformal
 from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor
+from venn.predictors.learning import Predictor, checked_predictor
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
+from venn.predictors.transductive_abers import TransductiveVennAbers
 from venn.saved import checked_keys, held_int, saved
 from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
+LINEAR = 0.25  # of a kernel of one width: the part of a linear kernel
 SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
 
 
@@ -263,6 +268,12 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
 def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predictor]:
     """Return the predictors on a bank of machines."""
     schedule = Prefix(SHARE, first=transductive, last=2 * transductive)
-    bank = Bank(MultiscaleRBF(), classes=classes)
-    middle = bank.members[1]
-    ...
+    bank = Bank(MultiscaleRBF(linear=LINEAR), classes)
+    mixture, middle = Mixture(bank), bank.members[1]
+    late = Mixture(bank.fresh())
+    intervals = HandOver(TransductiveVennAbers(mixture), InductiveVennAbers(late, schedule=schedule))
+    return {
+        FORECAST: PointForecast(intervals, Scaler(middle, BetaCalibration(), DeletedScores())),
+        INTERVALS: intervals,
+        SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
+    }
