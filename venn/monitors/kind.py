@@ -123,6 +123,10 @@ class Kind(ABC):
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return a prediction's claim as short text; `tell` turns a label into text."""
 
+    def best(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the class of the largest probability, and that, as short text if it is not the label; else nothing."""
+        return ""
+
     @abstractmethod
     def right(self, prediction: Any, y: Label) -> bool:
         """Whether the claim was right."""

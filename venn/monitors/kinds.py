@@ -109,9 +109,9 @@ class ProbabilityKind(Kind):
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}."
 
     def plain(self, prediction: Any) -> dict[str, Any]:
-        """Return the bounds of the predicted label and the point forecast, as JSON."""
+        """Return the label and its bounds, the class of the largest probability, the point forecast, as JSON."""
         return {
-            "label": prediction.label, "lower": prediction.lower, "upper": prediction.upper,
+            "label": prediction.label, "best": prediction.best, "lower": prediction.lower, "upper": prediction.upper,
             "probabilities": dict(zip(map(str, prediction.classes), prediction.proba.tolist(), strict=True)),
             "guaranteed": prediction.guaranteed,
         }  # fmt: skip
@@ -120,6 +120,12 @@ class ProbabilityKind(Kind):
         """Return the bounds of the predicted label, or its probability where they agree."""
         lower, upper = f"{prediction.lower:.3f}", f"{prediction.upper:.3f}"
         return lower if lower == upper else f"{lower} to {upper}"
+
+    def best(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the class of the largest probability, and that, as short text if it is not the label; else nothing."""
+        if isinstance(prediction, Recalled) or prediction.best == prediction.label:
+            return ""  # a record does not know the point forecast
+        return f"{tell(prediction.best)} {prediction.proba.max():.3f}"
 
     def right(self, prediction: Any, y: Label) -> bool:
         """Whether the predicted label was the true one."""
