@@ -147,6 +147,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(("Efficiency", "EfficiencyTotals"), "criteria of prediction sets, test_efficiency.py"),
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
+    **dict.fromkeys(("Verdict", "ChangePoint"), "what a monitor says, test_verdict.py"),
     "Online": "a predictor at work, test_late_labels.py and test_journal.py",
     "Journal": "what it writes, test_journal.py",
     "Watch": "what others read, test_journal.py",

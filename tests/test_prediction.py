@@ -17,6 +17,7 @@ from venn.prediction import (
     PredictionSet,
     RowMean,
 )
+from venn.predictors import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities
 
 MATRIX = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 
@@ -243,3 +244,48 @@ def test_what_is_no_number_is_refused_by_name(bad):
     ):
         with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
             make()
+
+
+def test_the_best_class_may_not_be_the_guaranteed_label():
+    rows = [[0.36, 0.64], [0.16, 0.84]]
+    prediction = Multiprobability(matrix(rows), ("dry", "rain"), CategoryClass(), category_class=0)
+    assert (prediction.label, prediction.best) == ("dry", "rain")
+    assert np.allclose(prediction.proba, [0.26, 0.74])
+    assert (prediction.lower, prediction.upper) == (0.16, 0.36)  # of the label
+    assert Multiprobability(matrix(rows), ("dry", "rain")).best == "rain"
+
+
+@pytest.mark.parametrize("c", [2, 3, 7])
+def test_where_no_rule_differs_the_best_class_is_the_label(c):
+    rng = np.random.default_rng(c)
+    for _ in range(200):
+        counts = rng.integers(0, 4, c)  # with ties, whose means differ in their last bits
+        rows = (counts + np.eye(c)) / (counts.sum() + 1)
+        proba = rows.mean(axis=0)
+        for prediction in (
+            Multiprobability(rows, range(c)),
+            Forecast(proba / proba.sum(), range(c)),
+            ClassIntervals(rows[:, :2], range(c)),
+        ):
+            assert prediction.best == prediction.label
+
+
+def test_sets_have_no_best_class():
+    with pytest.raises(AttributeError, match="no attribute 'best': it is what predictors of probabilities"):
+        _ = PredictionSet([0.5, 0.2], "ab").best
+
+
+@pytest.mark.parametrize("ratios", [None, np.array([1.0, 0.5, 2.0])])
+def test_blocks_have_the_best_classes_of_their_predictions(ratios):
+    rng = np.random.default_rng(0)
+    classes = ("a", "b", "c")
+    counts, pairs = rng.integers(0, 4, (60, 3)), rng.integers(0, 5, (60, 3, 2)) / 4
+    proba = pairs.mean(axis=2) + 0.1
+    proba /= proba.sum(axis=1, keepdims=True)
+    for block in (
+        ManyMultiprobabilities(counts, classes, CategoryClass(), rng.integers(0, 3, 60), ratios=ratios),
+        ManyMultiprobabilities(counts, classes, RowMean(), ratios=ratios),
+        ManyClassIntervals(pairs, classes),
+        ManyForecasts(proba, classes),
+    ):
+        assert block.best == [block[i].best for i in range(len(block))]

@@ -85,6 +85,7 @@ def test_it_is_the_loop_that_one_would_write(undisturbed, tmp_path):
             "predictions": {
                 "inductive": {
                     "label": prediction.label,
+                    "best": prediction.best,
                     "lower": prediction.lower,
                     "upper": prediction.upper,
                     "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),

@@ -32,11 +32,17 @@ NOTHING = "nothing"
 ELSEWHERE = {
     **dict.fromkeys(("set", "p_values", "credibility", "confidence"), "predictors of sets, such as Conformal,"),
     **dict.fromkeys(
-        ("bounds", "lower", "upper", "width", "proba"), "predictors of probabilities, such as TransductiveVenn,"
+        ("best", "bounds", "lower", "upper", "width", "proba"), "predictors of probabilities, such as TransductiveVenn,"
     ),
     **dict.fromkeys(("probabilities", "unanimous"), "Venn predictors, such as TransductiveVenn,"),
     "pairs": "Venn-Abers predictors, such as TransductiveVennAbers,",
 }
+
+
+def _best(means: Floats) -> int:
+    """Return the position of the largest mean of rows; ties go to the first class."""
+    # Means of equal counts may differ in their last bit.
+    return int((means >= means.max() - TIE).argmax())
 
 
 class Rule(Protocol):
@@ -84,9 +90,7 @@ class RowMean(Parameters):
 
     def choose(self, probabilities: Floats, category_class: int | None) -> int:
         """Return the position of the largest column mean."""
-        mean = probabilities.mean(axis=0)
-        # Means of equal counts may differ in their last bit; as a tie they go to the first class.
-        return int((mean >= mean.max() - TIE).argmax())
+        return _best(probabilities.mean(axis=0))
 
 
 @saved
@@ -180,7 +184,7 @@ class _Labelled:
 
     @property
     def label(self) -> Label:
-        """The predicted class."""
+        """The predicted class: the one that `guaranteed`, `lower` and `upper` speak of. See `best` for another."""
         return self.classes[self.index]
 
     if not TYPE_CHECKING:  # a type checker should still report missing attributes
@@ -191,7 +195,17 @@ class _Labelled:
 
 
 class _Bounded(_Labelled):
-    """Predictions with a lower and an upper probability of each class."""
+    """Predictions with a lower and an upper probability of each class, and one point forecast, `proba`."""
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(c,) point forecast: one probability for each class."""
+        raise NotImplementedError
+
+    @property
+    def best(self) -> Label:
+        """The class of the largest probability in `proba`, which is also the label; ties go to the first class."""
+        return self.classes[int(self.proba.argmax())]
 
     @property
     def bounds(self) -> Floats:
@@ -296,6 +310,12 @@ class Multiprobability(_Bounded):
     ('yes', 0.5, 0.75)
     >>> prediction.unanimous, prediction.guaranteed
     (False, 'realised row')
+
+    The label of `CategoryClass` is guaranteed, and may have a small probability:
+
+    >>> prediction = Multiprobability(np.array([[0.36, 0.64], [0.16, 0.84]]), ("dry", "rain"), CategoryClass(), 0)
+    >>> prediction.label, prediction.guaranteed, prediction.best
+    ('dry', 'predicted label', 'rain')
     """
 
     def __init__(
@@ -327,6 +347,15 @@ class Multiprobability(_Bounded):
         mean: Floats = self.probabilities.mean(axis=0)
         mean.setflags(write=False)
         return mean
+
+    @property
+    def best(self) -> Label:
+        """The class of the largest probability in `proba`; ties go to the first class.
+
+        Nothing is guaranteed about it. The rule chooses `label`: by `RowMean` the two are the same; by `CategoryClass`
+        the label is the class of the category, as only for that one a theorem holds.
+        """
+        return self.classes[_best(self.proba)]
 
     @property
     def unanimous(self) -> bool:

@@ -14,7 +14,7 @@ def plain_words(record: Record) -> list[str]:
     lines, claims = [], []
     for name in record:
         curves: Any = record[name]
-        said = record.kind(name).verdict(name, curves, record.guaranteed[name])
+        said = record.kind(name).conclusion(name, curves, record.guaranteed[name])
         if said is None:
             claims.append(f"{name} {curves.lower[-1] - curves.accuracy[-1]:+.3f}")
         else:

@@ -10,6 +10,7 @@ from .calibration import classwise_ece as classwise_ece
 from .calibration import ece as ece
 from .calibration import hosmer_lemeshow as hosmer_lemeshow
 from .calibration import reliability as reliability
+from .change import ChangePoint as ChangePoint
 from .losses import brier as brier
 from .losses import log_loss as log_loss
 from .losses import sharpness as sharpness
@@ -33,3 +34,5 @@ from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel
 from .sources import RealisedRow as RealisedRow
 from .sources import TrueLabel as TrueLabel
+from .verdict import Verdict as Verdict
+from .verdict import worst as worst

@@ -9,6 +9,7 @@ from typing import Protocol
 from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.betting import Martingale
 from venn.monitors.bounds import DeviationBand, ForwardEProcess
+from venn.monitors.change import MEMORY, ChangePoint, Trace
 from venn.monitors.checks import number
 from venn.monitors.outcomes import Outcomes
 from venn.monitors.running import Running, State
@@ -23,6 +24,7 @@ class Evidence(Protocol):
     """What a monitor needs from evidence against one claim."""
 
     name: str
+    speaks: str  #: what it bets on, in plain words
 
     @property
     def n(self) -> int:
@@ -30,6 +32,15 @@ class Evidence(Protocol):
 
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Process one step; return the alarms that it rings."""
+
+    def near(self, slack: float, again: bool) -> str | None:
+        """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
+
+        `again`: after an alarm only those count that start anew.
+        """
+
+    def change(self) -> ChangePoint:
+        """Return when a change began, if there was one."""
 
     def snapshot(self) -> list[State]:
         """Return one plain mapping for each detector."""
@@ -40,6 +51,11 @@ class Evidence(Protocol):
 
     def restore(self, state: State) -> None:
         """Continue from a `state`."""
+
+
+def against(detector: str, about: str) -> str:
+    """Return a detector and the claim that it bets against, in words."""
+    return f"{detector} against the {about}" if about else detector
 
 
 @saved
@@ -60,11 +76,15 @@ class Exchangeability(Running):
     level : float in (0, 1)
         Probability that `Ville` or the band ever rings falsely.
     run_length : float > 1
+    memory : int >= 1, default 1000
+        Number of latest steps among which the beginning of a change is looked for.
     """
 
-    def __init__(self, source: Source, martingale: Martingale, level: float, run_length: float) -> None:
+    def __init__(
+        self, source: Source, martingale: Martingale, level: float, run_length: float, memory: int = MEMORY
+    ) -> None:
         self._patterns = (source, martingale)
-        self._parameters = {"level": level, "run_length": run_length}
+        self._parameters = {"level": level, "run_length": run_length, "memory": memory}
         self.source = source
         self.name = source.name
         self.p_value: float | None = None  # the last one
@@ -72,6 +92,8 @@ class Exchangeability(Running):
         self.repeated = ShiryaevRoberts(martingale, run_length)
         self.band = DeviationBand(level / 2) if source.of_event else None
         self._left = False  # the band, ever
+        self.speaks = "probabilities" if source.of_event else "p-values"
+        self._trace = Trace(source.of_event, memory)
 
     @property
     def n(self) -> int:
@@ -90,6 +112,7 @@ class Exchangeability(Running):
                 deviation = number(f"deviation of {self.source!r}", deviation, -1.0)
             band.update(deviation)
         self.p_value = p
+        self._trace.add(p if deviation is None or band is None else deviation)
         first, again = self.ville.update(p), self.repeated.update(p)
         left = band is not None and not self._left and band.outside
         if first is None and again is None and not left:
@@ -100,9 +123,25 @@ class Exchangeability(Running):
             rung.append(self._outside(band))
         return [replace(alarm, about=self.name) for alarm in rung]
 
+    def near(self, slack: float, again: bool) -> str | None:
+        """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
+
+        `again`: after an alarm only `ShiryaevRoberts` counts, which starts anew; others may still hold what they won.
+        """
+        nearest = [(self.repeated.log - self.repeated.threshold, "ShiryaevRoberts")]
+        if not again and self.ville.last is None:
+            nearest.append((self.ville.log - self.ville.threshold, "Ville"))
+        if not again and self.band is not None and self.band.n and not self._left:
+            nearest.append((_excess(self.band) + log(self.band.delta), "DeviationBand"))
+        gap, detector = max(nearest)
+        return against(detector, self.name) if gap >= -slack else None
+
+    def change(self) -> ChangePoint:
+        """Return when a change began, if there was one."""
+        return self._trace.change(self.n)
+
     def _outside(self, band: DeviationBand) -> Alarm:
-        # The bound inverted: the level at which the sum would just touch the band.
-        excess = 2 * band.total**2 / band.n - log(2 * band.n * (band.n + 1))
+        excess = _excess(band)
         side = "more" if band.total > 0 else "fewer"
         return Alarm(
             band.n,
@@ -148,6 +187,7 @@ class Exchangeability(Running):
             "ville": self.ville.state,
             "repeated": self.repeated.state,
             "band": None if self.band is None else self.band.state,
+            "trace": self._trace.state,
         }
 
     def take_over(self, held: State) -> None:
@@ -167,7 +207,13 @@ class Exchangeability(Running):
             )
         if band is not None and band.outside and not left:
             raise ValueError(f"state['left'] must be True outside the band, got {left!r}")
+        self._trace.take_over(held["trace"], n)
         self.p_value, self._left = p_value, left
+
+
+def _excess(band: DeviationBand) -> float:
+    """Return the bound inverted: minus the logarithm of the level at which the sum would just touch the band."""
+    return 2 * band.total**2 / band.n - log(2 * band.n * (band.n + 1))
 
 
 @saved
@@ -178,12 +224,15 @@ class PointForecasts(Running):
     ----------
     level : float in (0, 1)
         Probability of ever a false alarm, if the forecasts are the true conditional probabilities.
+    memory : int >= 1, default 1000
+        Number of latest steps among which the beginning of a change is looked for.
     """
 
-    name = "forecast"
+    name, speaks = "forecast", "point forecasts"
 
-    def __init__(self, level: float) -> None:
-        self._parameters = {"level": level}
+    def __init__(self, level: float, memory: int = MEMORY) -> None:
+        self._parameters = {"level": level, "memory": memory}
+        self._trace = Trace(True, memory)
         self.process = ForwardEProcess()
         self.level = level
         self.threshold = -log(level)
@@ -197,7 +246,9 @@ class PointForecasts(Running):
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Process one step; return the alarm, if it rings now."""
         process = self.process
-        process.update(step.predicted == step.truth, min(step.lower, 1.0), min(step.upper, 1.0))
+        hit = step.predicted == step.truth
+        process.update(hit, min(step.lower, 1.0), min(step.upper, 1.0))
+        self._trace.add(hit - min(step.lower, 1.0))
         if self._rung or process.log < self.threshold:
             return []
         self._rung = True
@@ -213,6 +264,15 @@ class PointForecasts(Running):
             )
         ]
 
+    def near(self, slack: float, again: bool) -> str | None:
+        """Return the process if it has not rung and is as near to that; else None."""
+        near = not again and not self._rung and self.process.log >= self.threshold - slack
+        return against("ForwardEProcess", self.name) if near else None
+
+    def change(self) -> ChangePoint:
+        """Return when a change began, if there was one."""
+        return self._trace.change(self.n)
+
     def snapshot(self) -> list[State]:
         """Return one plain mapping."""
         return [
@@ -226,7 +286,7 @@ class PointForecasts(Running):
         ]
 
     def _held(self) -> State:
-        return {"rung": self._rung, "process": self.process.state}
+        return {"rung": self._rung, "process": self.process.state, "trace": self._trace.state}
 
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
@@ -234,4 +294,5 @@ class PointForecasts(Running):
         process.restore(held["process"])
         if type(rung) is not bool or (process.log >= self.threshold and not rung):
             raise ValueError(f"state['rung'] must be True or False, and True beyond the threshold, got {rung!r}")
+        self._trace.take_over(held["trace"], process.n)
         self.process, self._rung = process, rung

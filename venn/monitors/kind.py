@@ -59,13 +59,27 @@ class Kind(ABC):
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
         """Write the columns of one step, whose scores are `numbers` and `row`, into `ring`, and add them to `sums`."""
 
-    def evidence(self, level: float) -> tuple[Evidence, ...]:
+    def evidence(self, level: float, memory: int) -> tuple[Evidence, ...]:
         """Return the evidence against the claims of these predictions where nothing is guaranteed."""
         return ()
 
     def evidence_path(self, steps: Outcomes) -> Floats:
         """Return the natural logarithm of that evidence after each of n steps; 0 where there is none."""
         return np.zeros(len(steps.truth))
+
+    # ----------------------------------------------------------------- verdicts
+
+    @abstractmethod
+    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return what was claimed and what came true on average over the steps of `span`, as text."""
+
+    @abstractmethod
+    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
+        """Return ln(2 / chance), where chance bounds the probability that means over `size` steps depart as much.
+
+        A theorem for one range of steps that is fixed beforehand, while the guarantee holds, unless the kind says
+        otherwise.
+        """
 
     # ------------------------------------------------------------------ records
 
@@ -78,7 +92,7 @@ class Kind(ABC):
         """Return a predictor's `means` so far as text."""
 
     @abstractmethod
-    def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
+    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
         """Compare the whole run with the claim of the predictor `name`, as text; None: its mean says enough."""
 
     def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
@@ -122,6 +136,10 @@ class Kind(ABC):
     @abstractmethod
     def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
         """Return a prediction's claim as short text; `tell` turns a label into text."""
+
+    def best(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the class of the largest probability, and that, as short text if it is not the label; else nothing."""
+        return ""
 
     @abstractmethod
     def right(self, prediction: Any, y: Label) -> bool:

@@ -52,9 +52,27 @@ RULES: tuple[type, ...] = (RowMean, Maximin, CategoryClass)
 OWN_RULE = len(RULES)
 MIXED = "mixed"  # shown if a predictor's guarantees differ
 LEVEL = 0.05  # significance level of the sets that are shown one by one
+NARROW = 0.02
 MOST_LABELS = 12  # most labels shown of such a set
 LEVEL_ARRAY = np.array(LEVELS)
 AT_LEVELS = tuple(f"{what}_{level}" for what in ("error", "size") for level in LEVELS)
+
+
+def shares(*values: float) -> list[str]:
+    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1.
+
+    Examples
+    --------
+    >>> shares(0.79, 0.8), shares(0.05, 0.011), shares(0.0, 1.0)
+    (['.79', '.80'], ['.050', '.011'], ['.000', '1.000'])
+    """
+    digits = 2 if all(NARROW <= value <= 1 - NARROW for value in values) else 3
+    return [f"{value:.{digits}f}".removeprefix("0") for value in values]
+
+
+def xlogy(x: float, y: float) -> float:
+    """Return x ln y, 0 for x = 0."""
+    return x * log(y) if x > 0 else 0.0
 
 
 class Recalled(NamedTuple):
@@ -85,6 +103,27 @@ class ProbabilityKind(Kind):
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_graded(numbers, step.predicted == step.truth, step.realised_class == step.truth, clip, sums, ring)
 
+    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return the mean claim and the accuracy as text; where only the realised row is calibrated, those of it."""
+        if guaranteed == REALISED_ROW:
+            claimed, hits = shares(means["realised"], means["realised_accuracy"])
+            return f"the row of the true label claims {claimed} for its best class, which is right in {hits} {span}"
+        lower, upper, hits = shares(means["lower"], means["upper"], means["accuracy"])
+        band = lower if lower == upper else f"{lower} to {upper}"
+        claims = "nothing is guaranteed, it says" if guaranteed == NOTHING else "it claims"
+        return f"{claims} {band} and is right in {hits} {span}"
+
+    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
+        """Return 2 N d^2, by Azuma and Hoeffding; d: distance of a mean of N steps from what is claimed for it.
+
+        A theorem for a guaranteed label and for the realised row; for all others it is descriptive.
+        """
+        if guaranteed == REALISED_ROW:
+            gap = abs(means["realised_accuracy"] - means["realised"])
+        else:
+            gap = max(means["lower"] - means["accuracy"], means["accuracy"] - means["upper"], 0.0)
+        return 2 * size * gap**2
+
     def curves(self, steps: Outcomes, clip: float) -> Curves:
         """Return the cumulative curves of n steps."""
         return cumulate(per_step(steps, clip), self.interval, clip)
@@ -95,7 +134,7 @@ class ProbabilityKind(Kind):
         claim = f"in [{lower:.3f}, {upper:.3f}]" if upper > lower else f"claimed {lower:.3f}"
         return f"accuracy {means['accuracy']:.3f} {claim}"
 
-    def verdict(self, name: str, curves: Any, guaranteed: str) -> str | None:
+    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
         """Return the final accuracy, and whether it was inside its band, as text.
 
         Where the predicted label is guaranteed, chance allows a sum of departures up to sqrt(N ln(2 / 0.05) / 2).
@@ -109,9 +148,9 @@ class ProbabilityKind(Kind):
         return f"{name}: the accuracy, {accuracy:.3f}, ends {end}; it was inside {share}."
 
     def plain(self, prediction: Any) -> dict[str, Any]:
-        """Return the bounds of the predicted label and the point forecast, as JSON."""
+        """Return the label and its bounds, the class of the largest probability, the point forecast, as JSON."""
         return {
-            "label": prediction.label, "lower": prediction.lower, "upper": prediction.upper,
+            "label": prediction.label, "best": prediction.best, "lower": prediction.lower, "upper": prediction.upper,
             "probabilities": dict(zip(map(str, prediction.classes), prediction.proba.tolist(), strict=True)),
             "guaranteed": prediction.guaranteed,
         }  # fmt: skip
@@ -120,6 +159,12 @@ class ProbabilityKind(Kind):
         """Return the bounds of the predicted label, or its probability where they agree."""
         lower, upper = f"{prediction.lower:.3f}", f"{prediction.upper:.3f}"
         return lower if lower == upper else f"{lower} to {upper}"
+
+    def best(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the class of the largest probability, and that, as short text if it is not the label; else nothing."""
+        if isinstance(prediction, Recalled) or prediction.best == prediction.label:
+            return ""  # a record does not know the point forecast
+        return f"{tell(prediction.best)} {prediction.proba.max():.3f}"
 
     def right(self, prediction: Any, y: Label) -> bool:
         """Whether the predicted label was the true one."""
@@ -137,16 +182,16 @@ class ForecastKind(ProbabilityKind):
     figures = ProbabilityKind.figures | {"martingales"}
     interval = False
 
-    def evidence(self, level: float) -> tuple[Evidence, ...]:
+    def evidence(self, level: float, memory: int) -> tuple[Evidence, ...]:
         """Return the evidence against the probabilities of the predicted labels."""
-        return (PointForecasts(level),)
+        return (PointForecasts(level, memory),)
 
     def evidence_path(self, steps: Outcomes) -> Floats:
         """Return the natural logarithm of that evidence after each of n steps."""
         claimed = np.minimum(steps.lower, 1.0)
         return ForwardEProcess().update_many(steps.predicted == steps.truth, claimed, claimed)
 
-    def verdict(self, name: str, curves: Any, guaranteed: str) -> None:
+    def conclusion(self, name: str, curves: Any, guaranteed: str) -> None:
         """Return None: there is no band to compare with."""
 
 
@@ -213,6 +258,18 @@ class SetKind(Kind):
         """Write the columns of one step into `ring` and add them to `sums`."""
         add_set(numbers, row, step.predicted == step.truth, LEVEL_ARRAY, sums, ring)
 
+    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return the error rate at 0.05 as text."""
+        errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
+        return f"it errs in {errors} {span} at {level}"
+
+    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
+        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Plain p-values may err less often."""
+        errors = means[f"error_{LEVEL}"]
+        if guaranteed != ERROR_RATE and errors <= LEVEL:
+            return 0.0
+        return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
+
     def curves(self, steps: Outcomes, clip: float) -> SetCurves:
         """Return the cumulative curves of n steps."""
         return set_curves(steps)
@@ -222,7 +279,7 @@ class SetKind(Kind):
         error, size = means[f"error_{LEVEL}"], means[f"size_{LEVEL}"]
         return f"accuracy {means['accuracy']:.3f}, at {LEVEL} error rate {error:.3f}, {size:.2f} labels a set"
 
-    def verdict(self, name: str, curves: Any, guaranteed: str) -> str:
+    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str:
         """Compare the number of errors with the central 95 % of the binomial distribution that the theorem gives.
 
         Sets of plain p-values may miss the true label less often.

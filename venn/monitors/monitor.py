@@ -16,6 +16,7 @@ from venn.machines.machine import grown
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
 from venn.monitors.bins import CalibrationBins
+from venn.monitors.change import MEMORY
 from venn.monitors.evidence import Evidence, Exchangeability
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -24,6 +25,7 @@ from venn.monitors.outcomes import Outcomes, outcome
 from venn.monitors.running import Running, State, close, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
+from venn.monitors.verdict import Judge, Verdict
 from venn.parameters import above_one, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.saved import saved
@@ -142,6 +144,7 @@ class Monitor(HasLabels, Running):
         self._evidence: tuple[Evidence, ...] = ()
         self._accuracy = StitchedBound(0.05, empirical=True)
         self._calibration = CalibrationBins()
+        self._judge = Judge(self.level, self.window)
         self._start(FORECAST)  # until a prediction says what it is
 
     def _start(self, kind: Kind) -> None:
@@ -222,11 +225,12 @@ class Monitor(HasLabels, Running):
         for source in sources:
             if not source.suits(kind.name, guaranteed):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
+        memory = min(self.window, MEMORY)
         if sources:
             share, apart = self.level / len(sources), self.run_length * len(sources)
-            self._evidence = tuple(Exchangeability(source, self.martingale, share, apart) for source in sources)
+            self._evidence = tuple(Exchangeability(one, self.martingale, share, apart, memory) for one in sources)
         elif self.sources is None:
-            self._evidence = kind.evidence(self.level)
+            self._evidence = kind.evidence(self.level, memory)
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
         self._start(kind)
 
@@ -234,8 +238,12 @@ class Monitor(HasLabels, Running):
         n = self.n
         tau = self._smoothing.at(n)
         rung: list[Alarm] = []
+        witness: Evidence | None = None
         for evidence in self._evidence:  # first, as a user's own sources may fail
-            rung += evidence.update(step, tau)
+            alarms = evidence.update(step, tau)
+            if alarms:
+                rung += alarms
+                witness = witness or evidence
         hit = step.predicted == step.truth
         place = n % self.window
         if place == len(self._ring):
@@ -248,13 +256,67 @@ class Monitor(HasLabels, Running):
             self._calibration.update(confidence if confidence <= 1.0 else 1.0, hit)
         self._accuracy.update(1.0 if hit else 0.0)
         self.n = n + 1
-        if not rung:
+        if witness is None:
             return ()
+        size = min(self.n, self.window)
+        departure = kind.departure(self._latest(size), size, str(self._scorer.guaranteed))
+        self._judge.ring(self.n, rung[0], witness, departure)
         self._alarms.extend(rung)
         self.count += len(rung)
         return tuple(rung)
 
     # ------------------------------------------------------------------- reading
+
+    def verdict(self) -> Verdict:
+        """Return whether the predictor does what it claims, now, with the numbers, in one sentence.
+
+        - "changed" if a detector has rung: since the estimated step of the change. It ends when no alarm has rung for
+          `window` steps and the latest `window` steps keep what is claimed, as when the predictor has learned what is
+          new: then it is "as claimed again". The next alarm begins another change.
+        - "too early to say" before step ln(2 / level) / (2 * 0.1^2), 265 at level 0.01: until then chance alone may
+          move a mean as much as 0.1.
+        - "doubtful" if a detector that has not rung is within a factor level^(-1/2), 10 at level 0.01, of ringing
+          (after a change only `ShiryaevRoberts`: others may still hold what they won by it); or if the latest `window`
+          steps depart from what is claimed as much as chance does with a probability of at most `level`: accuracies by
+          sqrt(ln(2 / level) / (2 N)), by Azuma and Hoeffding, errors by Chernoff's bound.
+        - "as claimed" otherwise.
+
+        What is certified. Only an alarm makes it "changed": while the conditions of the theorems above hold, it is ever
+        so within n steps with probability at most level + n / run_length; the second part belongs to
+        `ShiryaevRoberts`, without whose alarms it would be `level`. A doubt by a detector comes ever within n steps
+        with probability at most (level + n / run_length) / sqrt(level). A doubt by the latest steps has at each step a
+        probability of at most `level`, if the predicted label, the realised row or the sets are guaranteed; elsewhere
+        it is descriptive. All else is: "as claimed" says that nothing was found, and the step of a change is
+        estimated among the latest `window` steps, 1000 at most, before its first alarm (see `ChangePoint`).
+
+        The numbers are means over the latest `window` steps, or over those since the change if these are fewer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from venn.prediction import Forecast
+        >>> monitor, rng = Monitor(["no", "yes"]), np.random.default_rng(0)
+        >>> for step in range(1500):  # it says 0.8 for "yes", which is so in the first 900 steps
+        ...     y = "yes" if rng.random() < (0.8 if step < 900 else 0.25) else "no"
+        ...     alarms = monitor.update(Forecast(np.array([0.2, 0.8]), ["no", "yes"]), y)
+        ...     if step in (49, 899):
+        ...         print(monitor.verdict())
+        too early to say: 50 of 265 examples; nothing is guaranteed, it says .80 and is right in .76 of all 50
+        as claimed: nothing is guaranteed, it says .80 and is right in .78 of all 900
+        >>> print(monitor.verdict())
+        changed since about 901 ...
+        """
+        kind = self._scorer.kind
+        if kind is None:
+            return self._judge.nothing()
+        return self._judge.judge(self.n, kind, str(self._scorer.guaranteed), self._latest, self._evidence)
+
+    def _latest(self, size: int) -> dict[str, float]:
+        """Return the means over the latest steps, as many as there are in the window at most."""
+        held = min(self.n, self.window)
+        first = (self.n - size) % self.window
+        rows = self._ring[:held] if size == held else self._ring[(first + np.arange(size)) % self.window]
+        return dict(zip(self._names, rows.mean(axis=0).tolist(), strict=True))
 
     def snapshot(self) -> State:
         """Return everything to show now, as plain data: for a page, a log, a metrics endpoint.
@@ -262,14 +324,15 @@ class Monitor(HasLabels, Running):
         Returns
         -------
         dict
-            ``step``; ``predictions`` and ``guaranteed``, which describe the predictor; ``curves``, the means over all
-            steps; ``window``, the means over the latest steps, and their number ``size``; ``accuracy_interval``, a
-            confidence sequence of level 0.05 for the mean conditional accuracy; ``calibration``, expected calibration
-            error and bins; ``evidence``, one entry for each detector, with base 10 logarithms; ``alarms``, their
-            ``count`` and the ``last`` ones.
+            ``step``; ``verdict``, as JSON; ``predictions`` and ``guaranteed``, which describe the predictor;
+            ``curves``, the means over all steps; ``window``, the means over the latest steps, and their number
+            ``size``; ``accuracy_interval``, a confidence sequence of level 0.05 for the mean conditional accuracy;
+            ``calibration``, expected calibration error and bins; ``evidence``, one entry for each detector, with base
+            10 logarithms; ``alarms``, their ``count`` and the ``last`` ones.
         """
         shown: State = {
             "step": self.n,
+            "verdict": self.verdict().plain(),
             "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "curves": {},
@@ -310,6 +373,7 @@ class Monitor(HasLabels, Running):
             "accuracy": self._accuracy.state,
             "calibration": self._calibration.state,
             "evidence": [evidence.state for evidence in self._evidence],
+            "case": self._judge.state,
         }
 
     def take_over(self, held: State) -> None:
@@ -339,9 +403,11 @@ class Monitor(HasLabels, Running):
         self._calibration.restore(held["calibration"])
         for evidence, one in zip(self._evidence, held["evidence"], strict=True):
             evidence.restore(one)
+        self._judge.take_over(held["case"], n)
         steps = [self._accuracy.n, *(evidence.n for evidence in self._evidence)]
         steps += [self._calibration.n] if n and KINDS[kind].calibrated else []
         agree = len(self._alarms) == min(self.count, KEPT) and set(steps) == {n}
+        agree = agree and (held["case"] is None) == (self.count == 0)
         if n <= self.window:  # the ring holds all steps
             agree = agree and all(map(close, self._sums, self._ring.sum(axis=0)))
         if not agree:

@@ -15,6 +15,7 @@ from venn.prediction import (
     ERROR_RATE,
     NOTHING,
     REALISED_ROW,
+    TIE,
     CategoryClass,
     ClassIntervals,
     Floats,
@@ -51,7 +52,20 @@ class _Block:
 
 
 class _Bounded(_Block):
-    """Blocks of predictions with two probabilities of each class."""
+    """Blocks of predictions with two probabilities of each class, and point forecasts."""
+
+    @cached_property
+    def proba(self) -> Floats:
+        """(n, c) point forecasts."""
+        raise NotImplementedError
+
+    @property
+    def best(self) -> list[Label]:
+        """The classes of the largest probabilities in `proba`; ties go to the first class.
+
+        Only a rule of `ManyMultiprobabilities` may choose other `labels`: see `Multiprobability.best`.
+        """
+        return [self.classes[k] for k in self.proba.argmax(axis=1).tolist()]
 
     @property
     def bounds(self) -> Floats:
@@ -238,6 +252,13 @@ class ManyMultiprobabilities(_Bounded):
         """(n, c) means of the rows: the point forecasts."""
         mean: Floats = self.probabilities.mean(axis=1)
         return mean
+
+    @property
+    def best(self) -> list[Label]:
+        """The classes of the largest probabilities in `proba`; ties go to the first class."""
+        means = self.proba
+        largest = (means >= means.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+        return [self.classes[k] for k in largest.tolist()]
 
 
 class ManyClassIntervals(_Bounded):

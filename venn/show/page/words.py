@@ -48,6 +48,11 @@ EVIDENCE = (
     "falsely as seldom as they say, however late labels come."
 )
 
+BEST = (
+    "The label is the one that is guaranteed, and what is claimed is claimed for it; best is the class of the largest "
+    "probability in the point forecast, for which nothing is proved."
+)
+
 
 def text(value: Any, longest: int = LONGEST) -> str:
     """Return a text of the run as HTML that shows it.
@@ -234,18 +239,22 @@ def summary(run: Run) -> str:
 def latest(run: Run, name: str) -> str:
     """Return the latest questions: the prediction for each, and its outcome."""
     header = ("time", "id", "label", f"claimed, or set at {LEVEL}", "status", "true label", "right?")
-    rows = []
+    rows, others = [], False
     for seen in run.latest:
         prediction = seen.predictions[name]
         kind, answered = kind_of(prediction), seen.status == "answered"
+        best = kind.best(prediction, lambda label: text(label, 24))
+        others = others or bool(best)
         right = answered and kind.right(prediction, seen.y)
         rows.append((
-            clock(seen.time, zone=False) if seen.time else "–", text(seen.id), text(prediction.label),
+            clock(seen.time, zone=False) if seen.time else "–", text(seen.id),
+            text(prediction.label) + (f' <span class="fine">best: {best}</span>' if best else ""),
             kind.claim(prediction, lambda label: text(label, 24)),
             f'<span class="{seen.status}">{seen.status}</span>', text(seen.y) if answered else "",
             f'<b class="{"right" if right else "wrong"}">{"yes" if right else "no"}</b>' if answered else "",
         ))  # fmt: skip
-    return table(header, rows) if rows else "<p>No question yet.</p>"
+    note = f"<p class='fine'>{BEST}</p>" if others else ""
+    return table(header, rows) + note if rows else "<p>No question yet.</p>"
 
 
 def parameters(run: Run) -> str:

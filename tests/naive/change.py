@@ -1,0 +1,44 @@
+"""When a change began, by its definition: products of likelihood ratios, one candidate after the other."""
+
+from math import exp
+
+TILTS = (-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0)
+POWERS = (0.1, 0.25, 0.5, 0.75, 1.5, 3.0)
+
+
+def event_ratios(happened, claimed):
+    """Return for each tilt the probability of what happened after the change over that before it."""
+    found = []
+    for tilt in TILTS:
+        after = claimed * exp(tilt) / (claimed * exp(tilt) + 1 - claimed)
+        found.append(after / claimed if happened else (1 - after) / (1 - claimed))
+    return found
+
+
+def p_value_ratios(p):
+    """Return for each alternative the density of p after the change; before it the density is 1."""
+    return [(1 + k * max(q, 1e-12) ** (k - 1)) / 2 for q in (p, 1 - p) for k in POWERS]
+
+
+def change_point(ratios, first, mass=0.95):
+    """Return the likeliest first step after the change, and the first and last of the likeliest `mass` of steps.
+
+    `ratios[i][a]`: of step first + i by alternative a.
+    """
+    likelihoods = []
+    for start in range(len(ratios)):
+        total = 0.0
+        for a in range(len(ratios[0])):
+            product = 1.0
+            for later in ratios[start:]:
+                product *= later[a]
+            total += product
+        likelihoods.append(total)
+    places = sorted(range(len(ratios)), key=lambda place: (-likelihoods[place], place))
+    held, chosen = 0.0, []
+    for place in places:
+        if held >= mass * sum(likelihoods):
+            break
+        held += likelihoods[place]
+        chosen.append(place)
+    return first + places[0], first + min(chosen), first + max(chosen)

@@ -1,0 +1,338 @@
+"""The verdict: what a monitor says of its predictor in one sentence, by which rules, and how often it is wrong."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from naive import change as naive
+from scipy.stats import binom
+
+import venn
+from venn.monitors import ChangePoint, Verdict, worst
+from venn.monitors.change import Trace, change_point, of_events, of_p_values
+from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
+
+CLASSES = ("no", "yes")
+ENOUGH = 265
+
+
+def labelled(hits, rng, says="label"):
+    """Yield predictions of one kind and labels; hits[n] is the chance of "yes", which is predicted at step n.
+
+    Each is the frequency of labels so far: a Venn predictor with one category, valid while the chance is the same.
+    """
+    ones = n = 0
+    for chance in hits:
+        y = int(rng.random() < chance)
+        low, high = ones / (n + 1), (ones + 1) / (n + 1)
+        if says == "label":
+            prediction = Multiprobability([[1 - low, low], [1 - high, high]], CLASSES, CategoryClass(), 1)
+        elif says == "row":
+            prediction = Multiprobability([[1 - low, low], [1 - high, high]], CLASSES)
+        elif says == "classes":
+            prediction = ClassIntervals(np.array([[1 - high, 1 - low], [low, high]]), CLASSES)
+        elif says == "point":
+            prediction = Forecast([0.2, 0.8], CLASSES)
+        else:  # conformal: "yes" is never strange, "no" is strange if labels are mostly "yes"
+            tau = rng.random()
+            strange = (n - ones + 1) * tau / (n + 1)
+            usual = (n - ones + (ones + 1) * tau) / (n + 1)
+            prediction = PredictionSet([strange, usual], CLASSES, says == "smoothed")
+        yield prediction, CLASSES[y]
+        n, ones = n + 1, ones + y
+
+
+def watched(hits, seed=0, says="label", **parameters):
+    monitor = venn.Monitor(CLASSES, **parameters)
+    for prediction, y in labelled(hits, np.random.default_rng(seed), says):
+        monitor.update(prediction, y)
+    return monitor
+
+
+KINDS = ("label", "row", "classes", "point", "smoothed")
+FLIP = [0.8] * 900 + [0.25] * 1300
+
+
+# ----------------------------------------------------------------------- the states
+
+
+@pytest.mark.parametrize("says", [*KINDS, "plain"])
+def test_fifty_examples_are_too_few(says):
+    verdict = watched([0.8] * 50, says=says).verdict()
+    assert (verdict.state, verdict.since, verdict.change) == ("too early to say", None, None)
+    assert str(verdict).startswith("too early to say: 50 of 265 examples; ")
+    assert venn.Monitor(CLASSES).verdict().sentence == "too early to say: no example of 265"
+
+
+@pytest.mark.parametrize("says", [*KINDS, "plain"])
+def test_without_a_change_it_is_as_claimed(says):
+    monitor = watched([0.8] * ENOUGH, 3, says)
+    assert monitor.verdict().state == "as claimed"
+    for prediction, y in list(labelled([0.8] * 1200, np.random.default_rng(3), says))[ENOUGH:]:
+        monitor.update(prediction, y)
+    verdict = monitor.verdict()
+    assert (verdict.state, verdict.since, verdict.change, verdict.detector) == ("as claimed", None, None, "")
+    bets = {"point": "point forecasts", "smoothed": "p-values", "plain": "none"}
+    assert verdict.evidence == bets.get(says, "probabilities")
+    assert " of the last 1000" in verdict.sentence
+    assert verdict.sentence.endswith("; nothing bets against it") == (says == "plain")
+    assert ("nothing is guaranteed" in verdict.sentence) == (says == "point")
+    assert ("it errs in" in verdict.sentence) == (says in ("smoothed", "plain"))
+
+
+@pytest.mark.parametrize("says", KINDS)
+def test_flipped_labels_are_a_change_with_its_step_and_its_numbers(says):
+    """Accuracy .8, then .25, as labels that change their meaning cause it."""
+    monitor = watched(FLIP, says=says)
+    verdict = monitor.verdict()
+    assert verdict.state == "changed"
+    assert verdict.change.lower <= 901 <= verdict.change.upper
+    assert verdict.since == verdict.change.step
+    assert verdict.change.upper - verdict.change.lower < 150
+    assert verdict.sentence.startswith(f"changed since {verdict.change}: ")
+    assert verdict.sentence.endswith(f"; last alarm at {monitor.alarms[-1].step}")
+    assert verdict.detector
+    if says == "point":
+        assert "it says .80 and is right in .2" in verdict.sentence
+
+
+def test_soon_after_a_change_the_numbers_are_those_since():
+    monitor = watched(FLIP[:1000])
+    verdict = monitor.verdict()
+    since = 1000 - verdict.since + 1
+    assert f"of the {since} since then" in verdict.sentence
+    rng = np.random.default_rng(0)
+    steps = list(labelled(FLIP[:1000], rng))[-since:]
+    lower, upper, hits = (
+        np.mean([p.lower for p, _ in steps]),
+        np.mean([p.upper for p, _ in steps]),
+        np.mean([p.label == y for p, y in steps]),
+    )
+    band = f"{lower:.2f}"[1:] if f"{lower:.2f}" == f"{upper:.2f}" else f"{lower:.2f} to {upper:.2f}".replace("0.", ".")
+    assert f"it claims {band} and is right in {f'{hits:.2f}'[1:]} " in verdict.sentence
+
+
+def test_a_slow_drift_is_doubtful_before_it_is_a_change():
+    states = {}
+    monitor = venn.Monitor(CLASSES)
+    hits = np.concatenate([np.full(600, 0.9), np.linspace(0.9, 0.4, 2500)])
+    for prediction, y in labelled(hits, np.random.default_rng(1)):
+        monitor.update(prediction, y)
+        states.setdefault(monitor.verdict().state, monitor.n)
+    assert list(states) == ["too early to say", "as claimed", "doubtful", "changed"]
+    assert 600 < states["doubtful"] < states["changed"]
+    assert monitor.verdict().change.upper > 600
+
+
+def test_the_latest_steps_raise_a_doubt_where_nothing_is_bet_on():
+    steps = watched([0.8] * 600 + [0.2] * 400, sources=())
+    verdict = steps.verdict()
+    assert (verdict.state, verdict.evidence) == ("doubtful", "latest steps")
+    assert verdict.sentence.endswith(" of all 1000, which chance hardly explains")
+    means = steps.snapshot()["window"]
+    assert means["lower"] - means["accuracy"] > sqrt(log(2 / 0.01) / (2 * 1000))
+
+
+@pytest.mark.parametrize(("errors", "state"), [(72, "as claimed"), (78, "doubtful"), (30, "as claimed")])
+def test_plain_sets_are_in_doubt_only_if_they_err_more(errors, state):
+    monitor = venn.Monitor(CLASSES)
+    for n in range(1000):
+        monitor.update(PredictionSet([0.5, 0.01], CLASSES, smoothed=False), CLASSES[n < errors])
+    assert monitor.verdict().state == state
+
+
+def test_smoothed_sets_are_in_doubt_also_if_they_err_less():
+    monitor = venn.Monitor(CLASSES, sources=())
+    for n in range(1000):
+        monitor.update(PredictionSet([0.5, 0.01], CLASSES), CLASSES[n < 20])
+    assert monitor.verdict().state == "doubtful"
+
+
+def test_a_change_ends_after_a_calm_window_and_a_new_one_may_begin():
+    """As after a restart: the predictor's bag begins anew."""
+    monitor, rng = venn.Monitor(CLASSES, window=300), np.random.default_rng(5)
+    for prediction, y in labelled([0.8] * 500 + [0.2] * 150, rng):
+        monitor.update(prediction, y)
+    first, last = monitor.verdict(), monitor.alarms[-1].step
+    assert first.state == "changed"
+    calm = list(labelled([0.3] * 900, rng))
+    for prediction, y in calm:
+        monitor.update(prediction, y)
+        if monitor.n - last < 300:
+            assert monitor.verdict().state == "changed"
+            assert monitor.verdict().change == first.change
+    again = monitor.verdict()
+    assert (again.state, again.since, again.change) == ("as claimed", last, first.change)
+    assert again.sentence.startswith("as claimed again: ")
+    assert again.sentence.endswith(f"; no alarm since {last}, after a change at {first.change}")
+    for chance in [0.9] * 300:
+        monitor.update(calm[-1][0], CLASSES[rng.random() < chance])
+    second = monitor.verdict()
+    assert second.state == "changed"
+    assert abs(second.change.step - 1551) < 20
+
+
+def test_forecasts_that_were_never_true_are_not_a_change():
+    verdict = watched([0.3] * 400, says="point").verdict()
+    assert verdict.state == "changed"
+    assert verdict.sentence.startswith("changed: not as claimed from the start; nothing is guaranteed, it says .80 ")
+
+
+def test_a_change_may_be_older_than_what_is_remembered():
+    monitor = watched([0.8] * 400 + [0.65] * 1500, 2, window=30)
+    change = monitor.verdict().change
+    assert change.upper - change.lower < 30
+    assert change.lower > 400
+    assert change.earlier
+    assert str(ChangePoint(90, 60, 95, True)) == "about 90 (before 60 to 95)"
+
+
+# ------------------------------------------------------------------ what is certified
+
+
+@pytest.mark.parametrize("says", ["label", "smoothed"])
+def test_false_changes_are_as_rare_as_certified(says):
+    """P("changed" ever in n steps) <= level + n / run_length; exact binomial test at 0.001, fixed seeds."""
+    level, run_length, n, streams = 0.05, 20_000, 400, 150
+    count = 0
+    for seed in range(streams):
+        monitor = watched([0.75] * n, 100 + seed, says, level=level, run_length=run_length)
+        count += monitor.count > 0
+        assert (monitor.verdict().state == "changed") == (monitor.count > 0)  # the window is longer
+    assert binom.sf(count - 1, streams, level + n / run_length) > 1e-3
+
+
+def test_a_broken_predictor_fails_that_test():
+    count = sum(
+        watched([0.75] * 250 + [0.35] * 150, 100 + seed, level=0.05, run_length=20_000).count > 0 for seed in range(20)
+    )
+    assert binom.sf(count - 1, 20, 0.05 + 400 / 20_000) < 1e-3
+
+
+@pytest.mark.parametrize("says", ["label", "smoothed"])
+def test_the_change_lies_in_its_interval_in_most_streams(says):
+    """Of 100 streams in which it is found; that it were less than 0.9 would be refuted at 0.001."""
+    covered, rng = [], np.random.default_rng(7)
+    for seed in range(100):
+        at = int(rng.integers(300, 700))
+        monitor, found = venn.Monitor(CLASSES), None
+        for prediction, y in labelled([0.85] * at + [0.35] * 300, np.random.default_rng(1000 + seed), says):
+            if monitor.update(prediction, y):
+                found = monitor.verdict()
+                break
+        assert found is not None
+        if monitor.n > at:  # not a false alarm
+            covered.append(found.change.lower <= at + 1 <= found.change.upper)
+    assert len(covered) >= 95
+    assert sum(covered) >= binom.ppf(1e-3, len(covered), 0.9)
+
+
+# ------------------------------------------------------------------ the change point
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_change_point_of_events_is_the_naive_one(seed):
+    rng = np.random.default_rng(seed)
+    n, first = int(rng.integers(1, 50)), int(rng.integers(1, 9))
+    claimed = rng.choice([0.25, 0.5, 0.75, 0.9375], size=n)  # of which 1 - p is exact
+    happened = rng.random(n) < np.where(np.arange(n) < n // 2, claimed, 0.4)
+    ratios = [naive.event_ratios(h, p) for h, p in zip(happened.tolist(), claimed.tolist(), strict=True)]
+    np.testing.assert_allclose(np.exp(of_events(happened - claimed)), ratios, rtol=1e-12)
+    found = change_point(of_events(happened - claimed), first + n - 1)
+    assert (found.step, found.lower, found.upper) == naive.change_point(ratios, first)
+    assert found.earlier == (found.lower == first > 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_change_point_of_p_values_is_the_naive_one(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 50))
+    ps = rng.choice([0.0, 0.01, 0.25, 0.5, 0.75, 1.0], size=n)
+    ratios = [naive.p_value_ratios(p) for p in ps.tolist()]
+    np.testing.assert_allclose(np.exp(of_p_values(ps)), ratios, rtol=1e-12)
+    found = change_point(of_p_values(ps), n)
+    assert (found.step, found.lower, found.upper, found.earlier) == (*naive.change_point(ratios, 1), False)
+
+
+def test_impossible_and_certain_events_are_bounded():
+    assert np.isfinite(of_events(np.array([-1.0, 0.0, 1.0, 0.5, -0.5]))).all()
+    assert np.array_equal(of_events(np.array([0.0])), np.zeros((1, 10)))  # a certain event happened
+
+
+def test_memory_is_bounded():
+    trace = Trace(True, 5)
+    for value in np.linspace(-1, 1, 20).tolist():
+        trace.add(value)
+    assert len(trace.state) == 5
+    sizes = []
+    monitor = venn.Monitor(CLASSES, window=50)
+    for prediction, y in labelled([0.5] * 600, np.random.default_rng(0)):
+        monitor.update(prediction, y)
+        if monitor.n in (200, 400, 600):
+            sizes.append(len(pickle.dumps(monitor)))
+    assert sizes[2] - sizes[1] < 200
+
+
+# ---------------------------------------------------------------------- as plain data
+
+
+@pytest.mark.parametrize("says", KINDS)
+def test_a_verdict_is_plain_data_and_goes_on_with_the_state(says):
+    monitor = watched(FLIP[:1100], says=says)
+    verdict = monitor.verdict()
+    plain = json.loads(json.dumps(verdict.plain(), allow_nan=False))
+    assert plain == monitor.snapshot()["verdict"]
+    assert Verdict.of(plain) == verdict == pickle.loads(pickle.dumps(verdict))
+    again = venn.Monitor(CLASSES)
+    again.restore(json.loads(json.dumps(monitor.state)))
+    assert again.verdict() == verdict
+    assert again.state == monitor.state
+
+
+def test_asking_leaves_no_trace():
+    one, other = venn.Monitor(CLASSES), venn.Monitor(CLASSES)
+    for prediction, y in labelled(FLIP[:1200], np.random.default_rng(0)):
+        one.update(prediction, y)
+        one.verdict()
+        other.update(prediction, y)
+    assert one.state == other.state
+
+
+def test_damaged_cases_and_traces_are_refused():
+    monitor = watched(FLIP[:1100])
+    good, other = monitor.state, venn.Monitor(CLASSES)
+    case, evidence = good["case"], good["evidence"][0]
+    for bad in (
+        good | {"case": None},
+        good | {"case": 3},
+        good | {"case": case | {"last": 5000}},
+        good | {"case": case | {"change": None}},
+        good | {"case": case | {"change": case["change"] | {"lower": 0}}},
+        good | {"case": case | {"change": case["change"] | {"step": 1.0}}},
+        good | {"evidence": [evidence | {"trace": evidence["trace"][1:]}]},
+        good | {"evidence": [evidence | {"trace": [2.0, *evidence["trace"][1:]]}]},
+        good | {"evidence": [evidence | {"trace": "x"}]},
+    ):
+        with pytest.raises(ValueError, match=r"^state.* must"):
+            other.restore(bad)
+    other.restore(good)
+    assert other.state == good
+
+
+def test_the_worst_of_several_is_named():
+    verdicts = {
+        "a": watched([0.8] * 400, 3).verdict(),
+        "b": watched([0.8] * 20, 3).verdict(),
+        "c": watched(FLIP).verdict(),
+        "d": watched(FLIP).verdict(),
+    }
+    assert worst(verdicts).predictor == "c"
+    assert str(worst(verdicts)) == f"c: {verdicts['c']}"
+    assert worst({name: verdicts[name] for name in "ab"}).predictor == "b"
+    assert worst({"a": verdicts["a"]}).state == "as claimed"
+    with pytest.raises(ValueError, match="verdicts must hold at least one"):
+        worst({})

@@ -1,0 +1,196 @@
+"""What to think of a predictor now, in one sentence: the verdict of its monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil, log
+from typing import Any, NamedTuple
+
+from venn.monitors.alarms import Alarm
+from venn.monitors.change import ChangePoint
+from venn.monitors.evidence import Evidence, against
+from venn.monitors.kind import Kind
+from venn.monitors.running import State
+from venn.saved import saved
+
+CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
+STATES = (CLAIMED, EARLY, DOUBTFUL, CHANGED)  #: from the best to the worst
+VISIBLE = 0.1  # least departure from what is claimed that is looked for
+NO_EVIDENCE, LATEST = "none", "latest steps"
+
+
+@saved
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a predictor does what it claims: a state, the numbers behind it, and one sentence.
+
+    `Monitor.verdict` has the rules. `str` gives the sentence, after the predictor's name if that is known.
+
+    Attributes
+    ----------
+    state : str
+        "as claimed", "doubtful", "changed" or "too early to say".
+    since : int or None
+        If changed, the estimated first step after the change; if as claimed again, the step of the last alarm.
+    change : ChangePoint or None
+        The estimate of the latest change, with its uncertainty.
+    evidence : str
+        What the state rests on: "probabilities", "p-values" or "point forecasts", which were bet on; "latest steps" for
+        a doubt that arises from these; "none" if nothing was bet on.
+    detector : str
+        If changed or doubtful: the detector that rang or nearly rings, and the claim it bets against.
+    sentence : str
+        The state and the numbers.
+    predictor : str
+        Its name, if several were watched.
+
+    Examples
+    --------
+    >>> verdict = Verdict("too early to say", None, None, "none", "", "too early to say: 3 of 265 examples")
+    >>> print(verdict)
+    too early to say: 3 of 265 examples
+    >>> print(worst({"abers": verdict}))
+    abers: too early to say: 3 of 265 examples
+    """
+
+    state: str
+    since: int | None
+    change: ChangePoint | None
+    evidence: str
+    detector: str
+    sentence: str
+    predictor: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
+
+    def plain(self) -> State:
+        """Return all of it as JSON; `of` makes the verdict again."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Verdict:
+        """Return the verdict of which `plain` is the JSON."""
+        change = plain["change"]
+        return cls(**{**plain, "change": None if change is None else ChangePoint(**change)})
+
+
+def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Return the worst of the verdicts on several predictors, with the name of the first predictor that has it.
+
+    From the best to the worst: as claimed, too early to say, doubtful, changed. If each of k verdicts is falsely
+    "changed" with probability at most p, the worst of them is so with probability at most k p.
+
+    Raises
+    ------
+    ValueError
+        There is no verdict.
+    """
+    if not verdicts:
+        raise ValueError("verdicts must hold at least one, got none")
+    name = max(verdicts, key=lambda one: STATES.index(verdicts[one].state))
+    return replace(verdicts[name], predictor=name)
+
+
+def told(snapshots: Mapping[str, Mapping[str, Any]]) -> dict[str, Verdict]:
+    """Return the verdicts that snapshots of monitors hold, by name."""
+    return {name: Verdict.of(one["verdict"]) for name, one in snapshots.items() if one.get("verdict") is not None}
+
+
+class Case(NamedTuple):
+    """A change that rang: it lasts until nothing speaks for it any more."""
+
+    last: int  #: step of its latest alarm
+    change: ChangePoint
+    evidence: str
+    detector: str
+
+
+class Judge:
+    """Keeps what a verdict needs of the past, and judges.
+
+    Parameters
+    ----------
+    level : float in (0, 1)
+    window : int >= 1
+    """
+
+    def __init__(self, level: float, window: int) -> None:
+        self._window = window
+        self._slack = -log(level) / 2  # of the logarithm of evidence
+        self._bound = log(2 / level)  # the same for the latest steps
+        self._enough = ceil(self._bound / (2 * VISIBLE**2))
+        self._case: Case | None = None
+
+    def ring(self, n: int, alarm: Alarm, witness: Evidence, departure: float) -> None:
+        """Take note of an alarm at step n, after which the latest steps depart by so much."""
+        case = self._case
+        if case is None or self._calm(case, n, departure):
+            case = Case(n, witness.change(), witness.speaks, against(alarm.detector, alarm.about))
+        self._case = case._replace(last=n)
+
+    def _calm(self, case: Case, n: int, departure: float) -> bool:
+        """Whether a change is over: no alarm within a window, and the latest steps keep what is claimed."""
+        return n - case.last >= self._window and departure < self._bound
+
+    def judge(
+        self, n: int, kind: Kind, guaranteed: str, latest: Callable[[int], Mapping[str, float]],
+        evidence: Sequence[Evidence],
+    ) -> Verdict:  # fmt: skip
+        """Return the verdict after step n >= 1, where `latest` gives the means over so many latest steps."""
+        size, case = min(n, self._window), self._case
+        means, span = latest(size), f"of the last {size}" if n > size else f"of all {size}"
+        departure = kind.departure(means, size, guaranteed)
+        bets = evidence[0].speaks if evidence else NO_EVIDENCE
+        if case is not None and not self._calm(case, n, departure):
+            change, since = case.change, n - case.change.step + 1
+            if since < size:
+                means, span = latest(since), f"of the {since} since then"
+            begun = f" since {change}:" if change.lower > 1 else ": not as claimed from the start;"
+            sentence = f"{CHANGED}{begun} {kind.said(means, span, guaranteed)}; last alarm at {case.last}"
+            return Verdict(CHANGED, change.step, change, case.evidence, case.detector, sentence)
+        said = kind.said(means, span, guaranteed)
+        near = ((one.speaks, one.near(self._slack, case is not None)) for one in evidence)
+        speaks, detector = next((found for found in near if found[1] is not None), (bets, None))
+        if n < self._enough:
+            sentence = f"{EARLY}: {n} of {self._enough} examples; {said}"
+            return Verdict(EARLY, None, None, bets, "", sentence)
+        if detector is not None:
+            sentence = f"{DOUBTFUL}: {said}; {detector} is near its alarm"
+            return Verdict(DOUBTFUL, None, None, speaks, detector, sentence)
+        if departure >= self._bound:
+            sentence = f"{DOUBTFUL}: {said}, which chance hardly explains"
+            return Verdict(DOUBTFUL, None, None, LATEST, "", sentence)
+        if case is not None:
+            sentence = f"{CLAIMED} again: {said}; no alarm since {case.last}, after a change at {case.change}"
+            return Verdict(CLAIMED, case.last, case.change, bets, "", sentence)
+        return Verdict(
+            CLAIMED, None, None, bets, "", f"{CLAIMED}: {said}{'' if evidence else '; nothing bets against it'}"
+        )
+
+    def nothing(self) -> Verdict:
+        """Return the verdict before the first step."""
+        return Verdict(EARLY, None, None, NO_EVIDENCE, "", f"{EARLY}: no example of {self._enough}")
+
+    @property
+    def state(self) -> State | None:
+        """The change that rang, as plain data."""
+        return None if self._case is None else self._case._asdict() | {"change": asdict(self._case.change)}
+
+    def take_over(self, held: Any, n: int) -> None:
+        """Continue from a `state` after n steps, or raise a ValueError."""
+        if held is None:
+            return
+        fields = {"last": int, "change": dict, "evidence": str, "detector": str}
+        parts = {"step": int, "lower": int, "upper": int, "earlier": bool}
+        if not (_has(held, fields) and _has(held["change"], parts)):
+            raise ValueError(f"state['case'] must hold {sorted(fields)}, got {held!r}")
+        case = Case(**held | {"change": ChangePoint(**held["change"])})
+        if not 1 <= case.change.lower <= case.change.step <= case.change.upper <= case.last <= n:
+            raise ValueError(f"state['case'] must be a change of the first {n} steps, got {held!r}")
+        self._case = case
+
+
+def _has(held: Any, fields: Mapping[str, type]) -> bool:
+    return isinstance(held, dict) and {name: type(value) for name, value in held.items()} == fields
