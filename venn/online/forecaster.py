@@ -13,6 +13,7 @@ from venn.machines.kernels import MultiscaleRBF
 from venn.machines.mixture import Mixture
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
+from venn.monitors.verdict import EARLY, Verdict, worst
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Forecast, Label
@@ -233,30 +234,108 @@ class Forecaster(Panel):
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
         self.level = fraction("level", level)
-        self.scorer = scorer
-        self._beside = dict(beside or {})
         if scorer is not None:
             parts = given_parts(FrozenScorer(scorer, classes))
         elif classes is None:
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
         else:
             parts = own_parts(tuple(classes), self.transductive)
-        super().__init__(**parts, **self._beside)
-        self.monitors = {name: Monitor(self.classes, level=self.level / 2) for name in (INTERVALS, SETS)}
+        others = dict(beside or {})
+        for name in parts.keys() & others.keys():
+            raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
+        super().__init__(**parts, **others)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Begin to watch: at the start, and after each training, as theorems about sums hold from one to the next."""
+        late = getattr(self[INTERVALS], "late", self[INTERVALS])
+        periods, n = 1, 0
+        while (n := late.schedule.next_training(n)) is not None:
+            periods += 1
+        self.monitors = {name: Monitor(self.classes, level=self.level / (2 * periods)) for name in (INTERVALS, SETS)}
+        self._next = late.schedule.next_training(late.n)
+        self._before: Verdict | None = None
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The predictors as they are, and what was chosen."""
+        return {"predictors": dict(self), "transductive": self.transductive, "level": self.level}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What watches."""
+        return {"monitors": self.monitors, "before": self._before}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a forecaster of these predictors."""
+        checked_keys("parameters", parameters, ("predictors", "transductive", "level"))
+        made = cls.__new__(cls)
+        made.transductive = integer("transductive", parameters["transductive"], 2)
+        made.level = fraction("level", parameters["level"])
+        predictors = parameters["predictors"]
+        if not isinstance(predictors, dict) or tuple(predictors)[:3] != (FORECAST, INTERVALS, SETS):
+            raise ValueError(f"predictors must begin with {FORECAST}, {INTERVALS} and {SETS}, got {predictors!r}")
+        if not isinstance(predictors[INTERVALS], HandOver | InductiveVennAbers):
+            raise ValueError(f"{INTERVALS} must be those of a Forecaster, got {predictors[INTERVALS]!r}")
+        Panel.__init__(made, **predictors)
+        made._watch()
+        return made
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what watches."""
+        super().restore(state)
+        monitors = state["monitors"]
+        if not isinstance(monitors, dict) or monitors.keys() != self.monitors.keys():
+            raise ValueError(f"monitors must be those of {', '.join(self.monitors)}, got {monitors!r}")
+        for name, monitor in monitors.items():
+            if not isinstance(monitor, Monitor) or (monitor.space, monitor.level) != (
+                self.space, self.monitors[name].level,
+            ):  # fmt: skip
+                raise ValueError(f"monitors must be like {self.monitors[name]!r}, got {monitor!r}")
+        if not isinstance(state["before"], Verdict | None):
+            raise ValueError(f"before must be a verdict or None, got {state['before']!r}")
+        self.monitors, self._before = monitors, state["before"]
+
+    # ------------------------------------------------------------------ in use
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned."""
+        n: int = self[INTERVALS].n  # type: ignore[attr-defined]
+        return n
 
     def predict_one(self, x: Any) -> Outlook:
         """Return the outlook for one object; nothing is learned."""
         return Outlook(super().predict_one(x))
 
     def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
-        """Learn one example, and let the monitors compare it with what was said."""
-        noted = self.note(x, y) if noted is None else noted
+        """Learn one example; the monitors first compare it with what is said of it."""
+        noted, n = self.note(x, y) if noted is None else noted, self.n
         said = {name: self[name].predict_one(x) for name in self.monitors}
         try:
             super().learn_one(x, y, noted)
-        finally:  # after `note` the example counts, even if a predictor's own fit fails
-            for name, monitor in self.monitors.items():
-                monitor.update(said[name], y)
+        finally:
+            if self.n > n:  # the example counts, even if a predictor's own fit has failed
+                self._compare(said, y)
+
+    def _compare(self, said: Mapping[str, Any], y: Label) -> None:
+        for name, monitor in self.monitors.items():
+            monitor.update(said[name], y)
+        if self.n == self._next:
+            before = self.verdict()
+            self._watch()
+            self._before = before
+
+    def verdict(self) -> Verdict:
+        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
+
+        After a training, the verdict of before stands until enough is known of the new period.
+        """
+        now = worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
+        return self._before if now.state == EARLY and self._before is not None else now
 
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:

@@ -86,11 +86,6 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             if twin != name:
                 raise ValueError(f"{twin} and {name} are the same predictor object: it would learn twice")
         self._predictors = predictors
-        machines: list[Any] = []
-        for predictor in predictors.values():
-            if predictor.machine is not None and not any(predictor.machine is m for m in machines):
-                machines.append(predictor.machine)
-        self._machines = machines
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -104,8 +99,9 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
 
     @property
     def machines(self) -> tuple[Any, ...]:
-        """The distinct machines, each once."""
-        return tuple(self._machines)
+        """The distinct machines, each once: those that the predictors read now."""
+        found = {id(machine): machine for one in self._predictors.values() if (machine := one.machine) is not None}
+        return tuple(found.values())
 
     def __getitem__(self, name: str) -> Predictor:
         return self._predictors[name]
@@ -134,13 +130,13 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         All machines solve their problems, so that learning can begin.
         """
         noted = self._noted(x, y)
-        for machine in self._machines:
+        for machine in self.machines:
             machine.hypotheses(x)
         return noted
 
     def _noted(self, x: Any, y: Label) -> list[Any]:
         self.space.check(y)
-        for machine in self._machines:
+        for machine in self.machines:
             machine.check(x, y)
         return [predictor.note(x, y) for predictor in self._predictors.values()]
 
@@ -166,7 +162,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         if noted is not None and (type(noted) is not list or len(noted) != len(self)):
             raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
         if noted is None:
-            noted = self.note(x, y) if len(self._machines) > 1 else self._noted(x, y)
-        for machine in self._machines:
+            noted = self.note(x, y) if len(self.machines) > 1 else self._noted(x, y)
+        for machine in self.machines:
             machine.learn_one(x, y)
         teach_all(self._predictors.values(), x, y, noted)
