@@ -70,7 +70,8 @@ def draw_martingales(record: Drawable, path: Target = None, level: float = 0.01,
     The thresholds and alarms are those of `Ville` and `ForwardEProcess` in a `Monitor` of this level and seed.
     """
     level = fraction("level", level)
-    logs, levels = {}, {}
+    logs: dict[str, Floats] = {}
+    levels: dict[str, float] = {}
     for name in record:
         of = _by_source(record, name, seed)
         # A monitor divides its level among the sources, and for an event between this martingale and a band.
