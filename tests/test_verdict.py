@@ -16,7 +16,7 @@ from scipy.stats import binom
 import streams
 import venn
 from venn import cli
-from venn.monitors import ChangePoint, Verdict, worst
+from venn.monitors import ChangePoint, Verdict, together, worst
 from venn.monitors.change import Trace, change_point, of_events, of_p_values
 from venn.online.watch import Watch
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
@@ -419,3 +419,39 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch):
     assert ran.stderr.splitlines()[-1] == last
     news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: deleted: ")]
     assert [re.split(r"[:;] | since", line)[2] for line in news[:3]] == ["as claimed", "doubtful", "changed"]
+
+
+def test_monitors_together_divide_the_level():
+    monitors = together(["a", "b"], CLASSES, level=0.02, run_length=1000, window=50)
+    for monitor in monitors.values():
+        assert (monitor.level, monitor.run_length, monitor.window) == (0.01, 2000, 50)
+    assert list(monitors) == ["a", "b"]
+    with pytest.raises(ValueError, match="names must be different, at least one"):
+        together(["a", "a"], CLASSES)
+    with pytest.raises(ValueError, match="names must be different, at least one"):
+        together([], CLASSES)
+    with pytest.raises(TypeError, match="names must be several names"):
+        together("ab", CLASSES)
+    with pytest.raises(ValueError, match="level must be"):
+        together(["a"], CLASSES, level=2)
+
+
+def test_a_change_that_venn_abers_sees_late_rings_soon_with_conformal_p_values_beside():
+    stream = streams.change_point(
+        streams.gaussians(500, spread=0.6, seed=0), streams.gaussians(300, spread=0.6, turn=60, seed=1000), 400
+    )
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=stream.classes)
+    panel = venn.Panel(abers=venn.TransductiveVennAbers(machine), conformal=venn.Conformal(machine))
+    monitors, alone = together(panel, stream.classes), venn.Monitor(stream.classes)
+    first = {}
+    for step, (x, y) in enumerate(stream.take(600), 1):
+        predictions = panel.predict_one(x)
+        panel.learn_one(x, y)
+        if alone.update(predictions["abers"], y):
+            first.setdefault("alone", step)
+        for name, monitor in monitors.items():
+            if monitor.update(predictions[name], y):
+                first.setdefault("together", step)
+    verdict = worst({name: monitor.verdict() for name, monitor in monitors.items()})
+    assert verdict.state == "changed"
+    assert 400 < first["together"] < first.get("alone", 1000)
