@@ -110,7 +110,8 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     assert lines[2].split()[0] == "venn"
     assert lines[4].startswith("venn: the accuracy, ")
     files = "record.npz, curves.png, martingales.png, p_values.png, reliability.png"
-    assert lines[-1].endswith(f"s; wrote runs/car/: {files}")
+    assert lines[-2].endswith(f"s; wrote runs/car/: {files}")
+    assert lines[-1].startswith("verdict: venn: too early to say: 40 of 265 examples; ")
     assert (tmp_path / "runs/car/curves.png").stat().st_size > 10_000
     record = Record.load(tmp_path / "runs/car/record.npz")
     assert (len(record), record.data, record.shuffle) == (40, "car", 0)
@@ -136,7 +137,7 @@ def test_json_is_one_object_and_nothing_else(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.count("\n") == 1
     found = json.loads(result.stdout)
-    assert list(found) == ["data", "n", "classes", "shuffle", "seconds", "tuned_on", "predictors"]
+    assert list(found) == ["data", "n", "classes", "shuffle", "seconds", "tuned_on", "predictors", "verdicts"]
     assert (found["data"], found["n"], found["shuffle"]) == ("car", 25, 3)
     assert found["classes"] == ["unacc", "acc", "good", "vgood"]
     assert found["seconds"] > 0
@@ -325,7 +326,7 @@ def test_without_matplotlib_the_record_is_still_written(run, monkeypatch, tmp_pa
     result = run("replay", "car", "--steps", 5, "--predictors", "venn")
     assert result.exit_code == 0
     assert "no figures: figures need matplotlib: pip install matplotlib" in result.stderr
-    assert result.stdout.endswith("wrote runs/car/: record.npz\n")
+    assert "wrote runs/car/: record.npz\nverdict: venn: " in result.stdout
     assert [path.name for path in (tmp_path / "runs/car").iterdir()] == ["record.npz"]
 
 

@@ -53,7 +53,7 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     assert steps
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
-    assert [line.split(":")[0] for line in lines[-2:]] == ["deleted", "conformal"]
+    assert [line.split(":")[0] for line in lines[-3:]] == ["deleted", "conformal", "verdict"]
     assert "Theorem: on exchangeable data" in result.stdout
 
 
@@ -205,7 +205,7 @@ def test_ctrl_c_while_waiting_and_a_second_one(run, monkeypatch):
     monkeypatch.setattr(monitor_command, "sleep", interrupting(1))
     result = run(*arguments)
     assert result.exit_code == 130
-    assert "car: step 1 of 1728\nvenn: accuracy" in result.stdout
+    assert "car: step 1 of 1728\nvenn: too early to say: 1 of 265 examples; " in result.stdout
     monkeypatch.setattr(monitor_command, "sleep", interrupting(2))
     result = run(*arguments)
     assert result.exit_code == 1

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from page_cases import CLASSES, CREATED, HOSTILE, write
 
 from venn import cli
+from venn.monitors.verdict import STATES
 from venn.online.watch import Watch
 
 prometheus = pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
@@ -73,7 +74,14 @@ def test_the_figures_are_those_of_the_run(run):
         assert found[("venn_set_size_labels", *key)] == pytest.approx(np.mean([len(members) for members in sets]))
     for name, monitor in made.told.items():
         assert found[("venn_alarms_total", ("predictor", name))] == monitor.count
+        verdict = monitor.verdict()
+        for state in STATES:
+            key = (("predictor", name), ("state", state))
+            assert found[("venn_verdict", *key)] == (state == verdict.state)
+        since = verdict.since if verdict.state == "changed" else None
+        assert found.get(("venn_change_step", ("predictor", name))) == since
     assert made.told["venn"].count > 0, "labels that flip make alarms"
+    assert made.told["venn"].verdict().state == "changed"
 
 
 def test_evidence_of_every_detector_has_its_threshold(run):

@@ -321,7 +321,9 @@ def test_in_a_pipe_a_journal_is_followed_until_ctrl_c(tmp_path):
         rest = process.stdout.read()
     assert process.returncode == 0
     assert first.startswith("venn: At step ")
-    assert rest.splitlines()[-1].startswith("venn: accuracy 0.")
+    *_, summary, last = rest.splitlines()
+    assert summary.startswith("venn: changed since about 21 ")
+    assert last.startswith("verdict: venn: changed since about 21 ")
 
 
 # ------------------------------------------------------------------- in the browser

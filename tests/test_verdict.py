@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from math import log, sqrt
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from naive import change as naive
 from scipy.stats import binom
 
+import streams
 import venn
-from venn.monitors import ChangePoint, Verdict, worst
+from venn import cli
+from venn.monitors import ChangePoint, Verdict, together, worst
 from venn.monitors.change import Trace, change_point, of_events, of_p_values
+from venn.online.watch import Watch
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("no", "yes")
@@ -336,3 +341,117 @@ def test_the_worst_of_several_is_named():
     assert worst({"a": verdicts["a"]}).state == "as claimed"
     with pytest.raises(ValueError, match="verdicts must hold at least one"):
         worst({})
+
+
+# ------------------------------------------------------------------- the same everywhere
+
+
+def test_a_run_its_journal_and_its_viewers_say_the_same(tmp_path):
+    machine = venn.SlidingWindow(venn.LeastSquaresSVM(venn.RBF(0.5), 1, CLASSES), 100)
+    panel = venn.Panel(unwatched=venn.Conformal(machine), venn=venn.TransductiveVenn(machine))
+    monitors = {"venn": venn.Monitor(CLASSES)}
+    rng = np.random.default_rng(0)
+    with venn.Online(panel, monitors, tmp_path / "run.db") as online:
+        with online.transaction():
+            for step in range(450):
+                x = rng.normal(size=1)
+                online.ask(x)
+                online.answer(online.asked, CLASSES[int((x[0] > 0) == (step < 300))])
+        verdict = online.verdict()
+    assert verdict.state == "changed"
+    assert verdict.predictor == "venn"
+    assert verdict == worst({"venn": monitors["venn"].verdict()})
+    with Watch(tmp_path / "run.db") as watch:
+        assert watch.verdict() == verdict
+    run = CliRunner().invoke(cli.main, ["metrics", str(tmp_path / "run.db"), "--once"])
+    assert f'venn_change_step{{predictor="venn"}} {float(verdict.since)}' in run.output
+    report = CliRunner().invoke(cli.main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "run.html")])
+    assert report.output.splitlines()[-1] == f"verdict: {verdict}"
+    assert f'class="verdict changed" role="status">{verdict}</p>' in (tmp_path / "run.html").read_text("utf-8")
+
+
+class Always(venn.predictors.Predictor):
+    """Says the same at every step."""
+
+    classes = CLASSES
+
+    def predict_one(self, x):
+        return Forecast([0.5, 0.5], CLASSES)
+
+    def after_learning(self, x, y, noted=None):
+        """Learn nothing."""
+
+
+def test_without_monitors_a_run_is_judged_by_its_latest_steps():
+    online = venn.Online(Always())
+    assert online.verdict().sentence == "too early to say: no example of 265"
+    for step in range(300):
+        online.ask([0.0])
+        online.answer(online.asked, CLASSES[step % 2])
+    verdict = online.verdict()
+    assert (verdict.state, verdict.predictor) == ("as claimed", "")
+    assert str(verdict).endswith("it says .50 and is right in .50 of all 300; nothing bets against it")
+
+
+def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stream = streams.flip_labels(streams.gaussians(700, classes=2, spread=0.4, seed=1), 450)
+    rows = [f"{x[0]:.6f},{x[1]:.6f},{'no' if y else 'yes'}" for x, y in stream]
+    (tmp_path / "flipped.csv").write_text("\n".join(["p,q,answer", *rows]) + "\n")
+    fixed = ["--label", "answer", "--gamma", "0.5", "--C", "1"]
+    watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, "--out", "out"])
+    last = watched.stdout.splitlines()[-1]
+    assert re.match(r"verdict: \w+: changed since about 4[45]\d \(\d+ to \d+\): ", last)
+    snapshots = json.loads((tmp_path / "out/snapshots.json").read_text())
+    said = worst({name: Verdict.of(one["verdict"]) for name, one in snapshots.items()})
+    assert last == f"verdict: {said}"
+    again = CliRunner().invoke(cli.main, ["monitor", "out/record.npz"])
+    assert again.stdout.splitlines()[-1] == last
+    report = CliRunner().invoke(cli.main, ["report", "out/record.npz"])
+    assert report.stdout.splitlines()[-1] == last
+    names = ["--predictors", "deleted,conformal"]
+    replayed = CliRunner().invoke(cli.main, ["replay", "flipped.csv", *fixed, *names, "--shuffle", "none", "--json"])
+    assert worst({n: Verdict.of(one) for n, one in json.loads(replayed.stdout)["verdicts"].items()}) == said
+    assert replayed.stderr.splitlines()[-1] == last
+    source = ["run", "--source", "flipped.csv", *fixed, *names, "--journal", "run.db", "--out", "said.jsonl"]
+    ran = CliRunner().invoke(cli.main, [*source, "--batch", "1"])
+    assert ran.exit_code == 0, ran.output
+    assert ran.stderr.splitlines()[-1] == last
+    news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: deleted: ")]
+    assert [re.split(r"[:;] | since", line)[2] for line in news[:3]] == ["as claimed", "doubtful", "changed"]
+
+
+def test_monitors_together_divide_the_level():
+    monitors = together(["a", "b"], CLASSES, level=0.02, run_length=1000, window=50)
+    for monitor in monitors.values():
+        assert (monitor.level, monitor.run_length, monitor.window) == (0.01, 2000, 50)
+    assert list(monitors) == ["a", "b"]
+    with pytest.raises(ValueError, match="names must be different, at least one"):
+        together(["a", "a"], CLASSES)
+    with pytest.raises(ValueError, match="names must be different, at least one"):
+        together([], CLASSES)
+    with pytest.raises(TypeError, match="names must be several names"):
+        together("ab", CLASSES)
+    with pytest.raises(ValueError, match="level must be"):
+        together(["a"], CLASSES, level=2)
+
+
+def test_a_change_that_venn_abers_sees_late_rings_soon_with_conformal_p_values_beside():
+    stream = streams.change_point(
+        streams.gaussians(500, spread=0.6, seed=0), streams.gaussians(300, spread=0.6, turn=60, seed=1000), 400
+    )
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=stream.classes)
+    panel = venn.Panel(abers=venn.TransductiveVennAbers(machine), conformal=venn.Conformal(machine))
+    monitors, alone = together(panel, stream.classes), venn.Monitor(stream.classes)
+    first = {}
+    for step, (x, y) in enumerate(stream.take(600), 1):
+        predictions = panel.predict_one(x)
+        panel.learn_one(x, y)
+        if alone.update(predictions["abers"], y):
+            first.setdefault("alone", step)
+        for name, monitor in monitors.items():
+            if monitor.update(predictions[name], y):
+                first.setdefault("together", step)
+    verdict = worst({name: monitor.verdict() for name, monitor in monitors.items()})
+    assert verdict.state == "changed"
+    assert 400 < first["together"] < first.get("alone", 1000)

@@ -18,9 +18,11 @@ from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.predictors import FEW, MANY
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
 from venn.cli.setting import Learning, learning, positive, read_by, seed
+from venn.cli.words import conclusion
 from venn.monitors.monitor import Monitor
 from venn.online.record import Record
 from venn.online.replaying import advance, length
+from venn.show.snapshots import overall
 from venn.show.terminal import DRAWING, shows_progress
 
 if TYPE_CHECKING:
@@ -154,6 +156,8 @@ def monitor(
             except ImportError as error:
                 click.echo(f"no figures: {error}", err=True)
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
+        for line in conclusion(overall(snapshots)):
+            say(line)
     if interrupted:
         click.get_current_context().exit(INTERRUPTED)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import INTERRUPTED, Interrupt
 from venn.cli.predictors import USUAL
 from venn.cli.setting import Learning, learning, read_by, seed
-from venn.cli.words import plain_words
+from venn.cli.words import conclusion, plain_words, verdicts_of
 from venn.machines.tuning import Tuning
+from venn.monitors.verdict import Verdict, worst
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
@@ -80,8 +81,9 @@ def replay(
         except ImportError as error:
             click.echo(f"no figures: {error}", err=True)
 
+    verdicts = verdicts_of(record)
     if as_json:
-        click.echo(json.dumps(_summary(record, stream.name, tuning), allow_nan=False))
+        click.echo(json.dumps(_summary(record, stream.name, tuning, verdicts), allow_nan=False))
     elif sys.stdout.isatty():
         from rich.console import Console  # takes a while: only in a terminal
 
@@ -91,6 +93,8 @@ def replay(
     for line in plain_words(record):
         say(line)
     say(f"{record.seconds:.1f} s; wrote {folder}/: {', '.join(path.name for path in written)}")
+    for line in conclusion(worst(verdicts)):
+        say(line)
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
         click.get_current_context().exit(INTERRUPTED)
@@ -120,7 +124,7 @@ class Until:
             yield example
 
 
-def _summary(record: Record, data: str, tuning: Tuning | None) -> dict[str, Any]:
+def _summary(record: Record, data: str, tuning: Tuning | None, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
     return {
         "data": data,
         "n": len(record),
@@ -129,4 +133,5 @@ def _summary(record: Record, data: str, tuning: Tuning | None) -> dict[str, Any]
         "seconds": record.seconds,
         "tuned_on": tuning.n if tuning else 0,
         "predictors": record.means(),
+        "verdicts": {name: verdict.plain() for name, verdict in verdicts.items()},
     }

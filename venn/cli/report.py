@@ -10,11 +10,13 @@ import click
 
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
+from venn.cli.words import conclusion
 from venn.monitors.monitor import Monitor
+from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.watch import Counts, Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
-from venn.show.snapshots import figures_of
+from venn.show.snapshots import figures_of, overall
 
 ROUND = 1000  # approximate number of points of a record's curves
 
@@ -95,19 +97,23 @@ def report(run: str, out: Path, title: str | None) -> None:
             raise click.ClickException(f"no such file: {run}")
         if holds_journal(run):
             with Watch(run) as watch:
-                _write(watch, out, title or Path(run).stem, Path(run).name)
+                verdict = _write(watch, out, title or Path(run).stem, Path(run).name)
         else:
             record = Record.load(run)
             if not len(record):
                 raise click.ClickException(f"{run} holds no step: there is nothing to report")
-            _write(Recorded(record), out, title or record.title, Path(run).name)
+            verdict = _write(Recorded(record), out, title or record.title, Path(run).name)
     click.echo(f"wrote {out}")
+    for line in conclusion(verdict):
+        click.echo(line)
 
 
-def _write(watched: Watched, out: Path, title: str, data: str) -> None:
+def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None:
     try:
         from venn.show.page.report import write_report
     except ImportError as error:
         raise no_page(error) from error
+    read = Run(watched)
     with writing("--out", out):
-        write_report(Run(watched), out, title, data)
+        write_report(read, out, title, data)
+    return overall(read.snapshots)

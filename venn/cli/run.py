@@ -34,6 +34,7 @@ from venn.cli.predictors import (
 )
 from venn.cli.serve import holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
+from venn.cli.words import conclusion
 from venn.machines.kernels import RBF, Kernel
 from venn.monitors.monitor import Monitor
 from venn.online.journal import Journal
@@ -252,6 +253,8 @@ def serve(config: Config, voice: Voice) -> int:
             voice.say(f"goes on after {online.asked:,} questions and {online.answered:,} answers")
         service.run(ending)
         voice.say(service.farewell())
+        for line in conclusion(online.verdict()):
+            voice.say(line)
     return INTERRUPTED if ending.pressed and not ending.terminated else 0
 
 

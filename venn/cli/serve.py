@@ -13,6 +13,7 @@ import click
 
 from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
+from venn.cli.words import conclusion
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
 
@@ -83,6 +84,9 @@ def follow(run: str, as_json: bool) -> None:
                     view.show(found)
                 look = monotonic() + OFTEN
             sleep(NAP)
+        verdict = watch.verdict()
+    for line in conclusion(verdict):
+        click.echo(line)
 
 
 def _snapshots(watch: Watch) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
         snapshot = watch.snapshot(name)
         if snapshot is not None:
             monitor = snapshot["monitor"]
-            seen = {} if monitor is None else {key: monitor[key] for key in ("evidence", "alarms")}
+            seen = {} if monitor is None else {key: monitor[key] for key in ("verdict", "evidence", "alarms")}
             found[name] = snapshot["told"] | seen
     return found
 

@@ -158,6 +158,8 @@ class Service:
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
         self._telling = Telling()
+        self._judged = online.answered
+        self._states = {name: monitor.verdict().state for name, monitor in online.monitors.items()}
         self._rate = 0.0
         self._before = (monotonic(), online.asked + online.answered)
         self._start = (monotonic(), online.asked, online.answered)
@@ -234,6 +236,8 @@ class Service:
             self._output.write(lines, online.asked + online.answered + online.expired)
         for text in news:
             self._voice.say(text)
+        if online.answered > self._judged:
+            self._judge()
         if self._reached is not None:
             self.source.acknowledge(self._reached)
 
@@ -277,6 +281,15 @@ class Service:
             if isinstance(one, Restarting) and len(one.restarts) > known:
                 self._restarts[name] = len(one.restarts)
                 news.append(f"restart: {name}: the window starts anew after the answer to {id!r}, step {one.n}")
+
+    def _judge(self) -> None:
+        """Report verdicts whose state is another than before."""
+        self._judged = self.online.answered
+        for name, monitor in self.online.monitors.items():
+            verdict = monitor.verdict()
+            if verdict.state != self._states[name]:
+                self._states[name] = verdict.state
+                self._voice.say(f"verdict: {name}: {verdict}")
 
     # ---------------------------------------------------------------- patience
 

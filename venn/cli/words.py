@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 
 SHARP, PUBLISHED = "abers", "venn"
@@ -29,3 +31,13 @@ def plain_words(record: Record) -> list[str]:
     if claims:
         lines.append(f"Mean claimed probability minus accuracy: {', '.join(claims)}.")
     return lines
+
+
+def conclusion(verdict: Verdict | None) -> list[str]:
+    """Return the last line of a command: the worst verdict on its predictors; nothing without one."""
+    return [] if verdict is None else [f"verdict: {verdict}"]
+
+
+def verdicts_of(record: Record) -> Mapping[str, Verdict]:
+    """Return the verdicts of monitors that watch a record from its first step to its last."""
+    return {name: record.monitor(name).verdict() for name in record}

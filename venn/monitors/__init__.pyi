@@ -34,5 +34,6 @@ from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel
 from .sources import RealisedRow as RealisedRow
 from .sources import TrueLabel as TrueLabel
+from .together import together as together
 from .verdict import Verdict as Verdict
 from .verdict import worst as worst

@@ -59,14 +59,14 @@ AT_LEVELS = tuple(f"{what}_{level}" for what in ("error", "size") for level in L
 
 
 def shares(*values: float) -> list[str]:
-    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1.
+    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1, but not equal.
 
     Examples
     --------
     >>> shares(0.79, 0.8), shares(0.05, 0.011), shares(0.0, 1.0)
-    (['.79', '.80'], ['.050', '.011'], ['.000', '1.000'])
+    (['.79', '.80'], ['.050', '.011'], ['.00', '1.00'])
     """
-    digits = 2 if all(NARROW <= value <= 1 - NARROW for value in values) else 3
+    digits = 3 if any(0 < min(value, 1 - value) < NARROW for value in values) else 2
     return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 

@@ -93,11 +93,6 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     return replace(verdicts[name], predictor=name)
 
 
-def told(snapshots: Mapping[str, Mapping[str, Any]]) -> dict[str, Verdict]:
-    """Return the verdicts that snapshots of monitors hold, by name."""
-    return {name: Verdict.of(one["verdict"]) for name, one in snapshots.items() if one.get("verdict") is not None}
-
-
 class Case(NamedTuple):
     """A change that rang: it lasts until nothing speaks for it any more."""
 

@@ -15,7 +15,7 @@ from venn.monitors.kind import Kind
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.outcomes import LEVELS
 from venn.parameters import fraction
-from venn.prediction import PREDICTED_LABEL, Floats
+from venn.prediction import ERROR_RATE, PREDICTED_LABEL, Floats
 from venn.show import plot
 
 if TYPE_CHECKING:
@@ -65,17 +65,27 @@ def draw_errors(record: Drawable, path: Target = None) -> Figure:
 
 
 def draw_martingales(record: Drawable, path: Target = None, level: float = 0.01, seed: int = 0) -> Figure:
-    """Draw test martingales of all p-values and, for point forecasts, e-processes."""
+    """Draw test martingales of all p-values and, for point forecasts, e-processes.
+
+    The thresholds and alarms are those of `Ville` and `ForwardEProcess` in a `Monitor` of this level and seed.
+    """
     level = fraction("level", level)
-    logs = {name: CompositeJumper().update_many(p) for name, p in _all_p_values(record, seed).items()}
+    logs: dict[str, Floats] = {}
+    levels: dict[str, float] = {}
+    for name in record:
+        of = _by_source(record, name, seed)
+        # A monitor divides its level among the sources, and for an event between this martingale and a band.
+        share = level / max(1, len(of)) / (1 if record.guaranteed.get(name) == ERROR_RATE else 2)
+        logs |= {full: CompositeJumper().update_many(p) for full, p in of.items()}
+        levels |= dict.fromkeys(of, share)
     for name in _showing(record, "martingales"):
-        logs[name] = record.kind(name).evidence_path(record.outcomes(name))
+        logs[name], levels[name] = record.kind(name).evidence_path(record.outcomes(name)), level
     _drawable(record, logs, "something to bet against")
     paths = {name: values / np.log(10) for name, values in logs.items()}
-    threshold = -float(np.log10(level))
-    first = {name: (values >= threshold).argmax() for name, values in paths.items()}
-    rung = {name: [int(step) + 1] for name, step in first.items() if paths[name][step] >= threshold}
-    return plot.martingales(paths, {f"{1 / level:,.0f} to 1": threshold}, rung, title=record.title, path=path)
+    first = {name: (values >= -np.log(levels[name])).argmax() for name, values in logs.items()}
+    rung = {name: [int(step) + 1] for name, step in first.items() if logs[name][step] >= -np.log(levels[name])}
+    thresholds = {f"{1 / one:,.0f} to 1": -float(np.log10(one)) for one in sorted(set(levels.values()), reverse=True)}
+    return plot.martingales(paths, thresholds, rung, title=record.title, path=path)
 
 
 def draw_p_values(record: Drawable, path: Target = None, seed: int = 0) -> Figure:
@@ -124,10 +134,13 @@ def _showing(record: Drawable, figure: str) -> list[str]:
 
 def _all_p_values(record: Drawable, seed: int) -> dict[str, Floats]:
     """Return the p-values of all predictors, by name; where one has several sources, by name and source."""
-    found = {name: record.p_values(name, seed) for name in record}
-    return {
-        f"{name}: {source}" if len(one) > 1 else name: p for name, one in found.items() for source, p in one.items()
-    }
+    return {full: p for name in record for full, p in _by_source(record, name, seed).items()}
+
+
+def _by_source(record: Drawable, name: str, seed: int) -> dict[str, Floats]:
+    """Return the p-values of one predictor, by its name; where it has several sources, by name and source."""
+    found = record.p_values(name, seed)
+    return {f"{name}: {source}" if len(found) > 1 else name: p for source, p in found.items()}
 
 
 def _drawable(record: Drawable, found: Any, wanted: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
+from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.bulletin import Bulletin
 from venn.online.codec import copy_object, encode, encode_object
@@ -471,6 +472,15 @@ class Online:
             if self._broken is not None:
                 raise
             # Otherwise the events are committed: the next question will say what is wrong.
+
+    def verdict(self) -> Verdict:
+        """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
+
+        That of the monitors; without any, one on the predictions as they were made, on which nothing bets.
+        """
+        watching = self.monitors or self.told
+        found = {name: monitor.verdict() for name, monitor in watching.items()}
+        return next(iter(found.values())) if self.alone else worst(found)
 
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.

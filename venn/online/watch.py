@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from venn.labels import HasLabels, read_labels
+from venn.monitors.verdict import Verdict
 from venn.online.codec import decode
 from venn.online.journal_file import UNREADABLE, JournalError, read_header
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
+from venn.show.snapshots import overall
 
 PIECE = 1000  # rows that are read at a time
 RECENT = 1000  # answers over which the rate is measured
@@ -202,6 +204,12 @@ class Watch(HasLabels):
         rows = self._rows("SELECT snapshot FROM latest WHERE predictor = ?", (name,))
         with self._making():
             return json.loads(rows[0][0]) if rows else None
+
+    def verdict(self) -> Verdict | None:
+        """Return the worst verdict on the predictors, with its name, at the latest snapshot; None before the first."""
+        found = {name: self.snapshot(name) for name in self.names}
+        with self._making():
+            return overall({name: snapshot for name, snapshot in found.items() if snapshot is not None})
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`."""

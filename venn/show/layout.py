@@ -11,9 +11,10 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY
 from venn.show.chart import Layer, chart
 from venn.show.history import ERROR, LEVEL, SIZE, History, number
-from venn.show.snapshots import Snapshot
+from venn.show.snapshots import Snapshot, overall
 from venn.show.telling import Telling
 
 __all__ = ["ERROR", "LEVEL", "SIZE", "View", "closest", "printable"]
@@ -21,6 +22,7 @@ __all__ = ["ERROR", "LEVEL", "SIZE", "View", "closest", "printable"]
 # Okabe and Ito's colours that stand out on black and on white; lines also carry a letter.
 PALETTE = ("", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
 BAND, CLAIM, ALARM = "#3A8FC8", "#D55E00", "bold #D55E00"
+STYLES = {CHANGED: ALARM, DOUBTFUL: "bold #E69F00", CLAIMED: "#009E73", EARLY: "dim"}
 LETTERS = "abcdef"
 WIDEST_NAME = 16
 # If the terminal is narrow, columns are dropped in this order.
@@ -78,17 +80,24 @@ class View:
     def lines(self, title: str, note: str, width: int, height: int) -> list[Text]:
         """Return at most `height` lines of at most `width` characters."""
         head = Text.assemble((self._plain(title), "bold"), "   ", note, no_wrap=True)
+        verdict = self._verdict()
+        height -= len(verdict)
         table = self._table(width, max(2, height // 3))
         # Space for alarms is reserved, so that the charts do not jump at the first alarm.
         alarms = self._alarm_lines(width, max(2, height // 6))
         room = min(height - 1 - len(table) - len(alarms), MOST_CHARTS_HEIGHT)
-        drawn = [head, *table, *self._charts(width, room), *alarms][:height]
+        drawn = [head, *verdict, *table, *self._charts(width, room), *alarms][: height + len(verdict)]
         for line in drawn:
             line.truncate(width, overflow="crop")
         return drawn
 
     def _plain(self, text: str) -> str:
         return printable(text, self._encoding)
+
+    def _verdict(self) -> list[Text]:
+        """Return the worst verdict as a line, if there is any."""
+        verdict = overall(self._snapshots)
+        return [] if verdict is None else [Text(self._plain(str(verdict)), style=STYLES[verdict.state], no_wrap=True)]
 
     # ------------------------------------------------------------------- table
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from venn.show import layout
 from venn.show.history import History
-from venn.show.snapshots import Snapshot
+from venn.show.snapshots import Snapshot, verdicts
 from venn.show.telling import Telling
 from venn.show.terminal import FIRST_STEPS
 
@@ -199,7 +199,7 @@ def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> 
 
 def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
     curves = snapshot.get("curves", {})
-    words = []
+    words = [verdict.sentence for verdict in verdicts({"": snapshot}).values()]
     if "accuracy" in curves:
         lower, upper = curves.get("lower"), curves.get("upper")
         claim = "" if lower is None else f", claimed {lower:.3f}"

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIServer
 
+from venn.monitors.verdict import CHANGED, STATES
 from venn.show.page.feed import Watched
+from venn.show.snapshots import verdicts
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -57,10 +59,12 @@ EVIDENCE = Metric(
 )
 THRESHOLD = Metric("venn_evidence_threshold_log10", "gauge", "Base 10 logarithm at which the detector rings.", _PATH)
 ALARMS = Metric("venn_alarms_total", "counter", "Alarms of all detectors.", _EACH)
+VERDICT = Metric("venn_verdict", "gauge", "1 for the state of the verdict, 0 for others.", ("predictor", "state"))
+CHANGE = Metric("venn_change_step", "gauge", "Estimated step of the change, while the verdict is changed.", _EACH)
 
 METRICS = (
     UP, QUESTIONS, ANSWERS, EXPIRED, PENDING, RATE, LAST, CREATED, PREDICTOR, ACCURACY, WINDOW, LOWER, UPPER, LOG_LOSS,
-    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, EVIDENCE, THRESHOLD, ALARMS,
+    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, EVIDENCE, THRESHOLD, ALARMS, VERDICT, CHANGE,
 )  # fmt: skip
 
 Sample = tuple[Metric, tuple[str, ...], float]
@@ -80,6 +84,7 @@ def samples(watched: Watched) -> Iterator[Sample]:
         snapshot = watched.snapshot(name)
         if snapshot is not None:
             yield from _of_predictor(name, watched.predictors.get(name, ""), snapshot)
+            yield from _of_verdict(name, snapshot)
 
 
 def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> Iterator[Sample]:
@@ -108,6 +113,16 @@ def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> It
             labels = (name, one["detector"], one["name"])
             yield EVIDENCE, labels, one["log10"]
             yield THRESHOLD, labels, one["threshold"]
+
+
+def _of_verdict(name: str, snapshot: Mapping[str, Any]) -> Iterator[Sample]:
+    verdict = verdicts({name: snapshot}).get(name)
+    if verdict is None:
+        return
+    for state in STATES:
+        yield VERDICT, (name, state), float(state == verdict.state)
+    if verdict.state == CHANGED and verdict.since is not None:
+        yield CHANGE, (name,), float(verdict.since)
 
 
 class Collector:

@@ -73,7 +73,7 @@ def render(run: Run, title: str, data: str) -> str:
     if counts.time:
         shown.insert(2, f"last event {words.clock(counts.time)}")
     parts = {
-        "head": f"<p class='fine'>{' · '.join(shown)}</p>{words.facts(counts, None)}",
+        "head": f"{words.verdict(run)}<p class='fine'>{' · '.join(shown)}</p>{words.facts(counts, None)}",
         "summary": words.summary(run), "alarms": words.alarms(run, 100), "parameters": words.parameters(run),
         "predictors": predictors, "several": several, "style": style(), "script": (HERE / "page.js").read_text("utf-8"),
     }  # fmt: skip

@@ -18,6 +18,7 @@ from venn.prediction import (
 )
 from venn.show.page import columns
 from venn.show.page.feed import Counts, Feed, Run
+from venn.show.snapshots import overall
 from venn.show.telling import Telling
 
 LONGEST = 60  # letters of an id or a label
@@ -138,9 +139,18 @@ def tiles(shown: Mapping[str, str]) -> str:
 
 
 def head(feed: Feed) -> str:
-    """Return the state of the run and its progress."""
+    """Return the verdict, the state of the run and its progress."""
     run = feed.run
-    return state(feed) + ("" if run is None else facts(run.counts, run.rate))
+    return state(feed) if run is None else verdict(run) + state(feed) + facts(run.counts, run.rate)
+
+
+def verdict(run: Run) -> str:
+    """Return the worst verdict on the run's predictors, in the colour of its state; nothing before the first."""
+    found = overall(run.snapshots)
+    if found is None:
+        return ""
+    of = f"{text(found.predictor)}: " if len(run.names) > 1 else ""
+    return f'<p class="verdict {found.state.replace(" ", "-")}" role="status">{of}{text(found.sentence, 1000)}</p>'
 
 
 # --------------------------------------------------------------------- predictors
