@@ -501,7 +501,7 @@ def test_a_real_data_frame(name):
         subject.learn_one(frame, "a")
     subject.learn_one(frame.iloc[0], "a")  # a row is an object
     subject.learn_one(frame.to_numpy()[1], "b")
-    assert machine_in(subject).n == 2
+    assert taught(subject) == 2
 
 
 @pytest.mark.parametrize("name", present({**MACHINES, **PREDICTORS}))

@@ -80,8 +80,11 @@ def test_sparse_rows_have_the_same_bits(linear):
         assert one.tobytes() == other.tobytes()
 
 
+MAKES = (venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.machines.OneVsOneSVM, venn.KernelLogisticRegression)
+
+
 @pytest.mark.parametrize("linear", [0.0, 0.06])
-@pytest.mark.parametrize("make", [venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.KernelLogisticRegression])
+@pytest.mark.parametrize("make", MAKES)
 def test_machines_on_it_are_those_of_its_definition(make, linear):
     rng = np.random.default_rng(2)
     X = objects("grid", rng, 40)
@@ -97,11 +100,28 @@ def test_machines_on_it_are_those_of_its_definition(make, linear):
             np.testing.assert_allclose(*answers, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("make", MAKES)
+def test_machines_on_it_say_the_same_of_sparse_objects(make):
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 3, (40, 6)) * 1.0
+    y = rng.integers(0, 3, 40)
+    dense = learned(make(MultiscaleRBF(), 3.0, (0, 1, 2)), X[:35], y[:35])
+    sparse = learned(make(MultiscaleRBF(), 3.0, (0, 1, 2)), [sp.csr_array(x[None]) for x in X[:35]], y[:35])
+    slow = learned(make(ByDefinition(1 / 6, MultiscaleRBF().widths), 3.0, (0, 1, 2)), X[:35], y[:35])
+    for x in X[35:]:
+        row = sp.csr_array(x[None])
+        assert np.array_equal(sparse.scores(row), dense.scores(x))
+        np.testing.assert_allclose(sparse.scores(row), slow.scores(x), rtol=0, atol=1e-6)
+        for j in range(3):
+            answers = sparse.hypotheses(row).deleted(j), slow.hypotheses(x).deleted(j)
+            np.testing.assert_allclose(*answers, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ((0,), ValueError, "gamma must be a finite number > 0, got 0"),
-        (("a",), TypeError, "gamma must be a finite number > 0, got 'a'"),
+        (("a",), ValueError, 'gamma must be a finite number > 0, "auto" or "scale", got \'a\''),
         ((1.0, ()), TypeError, r"widths must be a sequence of numbers > 0, got \(\)"),
         ((1.0, "ab"), TypeError, "widths must be a sequence of numbers > 0, got 'ab'"),
         ((1.0, (1.0,), 1), ValueError, "linear must be below 1, got 1"),

@@ -343,6 +343,7 @@ OF_CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     "Binning": {"edges": venn.maps.EqualWidth, "bins": lambda: 4},
     "Shards": {"monitor": lambda: None, "folder": lambda: "shards"},
     "Refitted": {"estimator": LogisticRegression},
+    "Scaled": {"machine": squares, "first": lambda: 5, "ranges": lambda: None},
 }
 
 
@@ -403,6 +404,8 @@ INNER = {
     "altered",
     "calibrated",
     "compiled_values",
+    "expect_scaled",
+    "expect_training",
     "gather",
     "made_of",
     "predict_rows",

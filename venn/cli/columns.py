@@ -95,8 +95,8 @@ class Columns:
         """Return the keys that were given."""
         return [key for key in KEYS if getattr(self, key) is not None]
 
-    def open(self, data: str, shuffle: int | None) -> streams.Stream:
-        """Return the stream of a CSV file.
+    def open(self, data: str, shuffle: int | None, whole: bool = True) -> streams.Stream:
+        """Return the stream of a CSV file; `whole` standardises its columns over the whole file.
 
         Raises
         ------
@@ -118,7 +118,9 @@ class Columns:
                         raise click.ClickException(
                             f"{self.where(key)} must name a column of {data}, got {column!r}{near}"
                         )
-            return streams.from_csv(data, self.label, schema=self._schema(), shuffle=shuffle, delimiter=delimiter)
+            return streams.from_csv(
+                data, self.label, schema=self._schema(), shuffle=shuffle, delimiter=delimiter, scale=whole
+            )
         except OtherDelimiter as error:
             other = "tab" if error.delimiter == "\t" else quote(error.delimiter)
             raise click.ClickException(f"{error.what}\ntry: --delimiter {other}") from None

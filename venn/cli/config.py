@@ -273,6 +273,12 @@ class MachineTable:
     degree: int | None = declare(whole(1, 100), "For the poly kernel.  [default: 3]")
     coef0: float | None = declare(NOT_NEGATIVE, "For the poly kernel.  [default: 1]")
     C: float | None = declare(POSITIVE, "Penalty of the machines.  [default: 10]")
+    scale: bool | None = declare(
+        FLAG,
+        "Scale each column by the first 30 examples, which are not learned; --no-scale takes columns as they come, as "
+        "without either a live source does. A data set or CSV file given by name is by default standardised as a "
+        "whole when it is loaded.",
+    )
     window: int | None = declare(whole(1, 1_000_000), "Number of latest examples that a machine holds.  [default: all]")
 
 

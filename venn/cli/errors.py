@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import errno
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import click
 
@@ -18,9 +21,11 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn the errors of our own checks into one line for the terminal, exit code 1."""
+    """Turn the errors of our own checks into one line for the terminal, exit code 1; our own warning into one, too."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show, warnings.showwarning)
+            yield
     except MemoryError:
         raise click.ClickException(
             "too little memory for the kernel of all examples, 8 bytes a pair: take fewer with --steps"
@@ -28,6 +33,16 @@ def one_line_errors() -> Iterator[None]:
     except (ValueError, TypeError, OSError, RuntimeError) as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         raise click.ClickException(" ".join(f"{error}{notes}".split())) from error
+
+
+def _show(usual: Any, message: Any, category: type[Warning], *place: Any) -> None:
+    """Show our own warning without a place in our code, any other as usual."""
+    from venn.machines.store import ScaleWarning  # slow to import, and hardly ever needed
+
+    if issubclass(category, ScaleWarning):
+        click.echo(f"warning: {message}", err=True)
+    else:
+        usual(message, category, *place)
 
 
 @contextmanager

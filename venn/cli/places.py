@@ -110,13 +110,16 @@ def _data(config: Config, data: str) -> Place:
     given = config.source
     told = {key: getattr(given, key) for key in KEYS}
     columns = Columns(**told, places={key: config.where("source", key) for key in KEYS})
-    stream = open_stream(data, columns, given.shuffle)
+    scale = config.machine.scale
+    stream = open_stream(data, columns, given.shuffle, whole=scale is None)
     if given.steps is not None:
         stream = stream.take(min(given.steps, len(stream)))
     teacher: Any = streams.Delayed(given.delay) if given.delay else streams.Immediate()
     if given.missing:
         teacher = streams.Lazy(given.missing, teacher=teacher)
     source = streams.teach(stream, teacher)
+    if scale is not None:
+        source.name += ", columns as they are"  # a run goes on with the same objects only
     if given.name is not None:
         source.name = given.name
     return Place(source, False, stream.classes, len(stream.features), data, Handlers())

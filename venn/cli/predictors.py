@@ -11,6 +11,7 @@ from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
+from venn.machines.scaled import Scaled
 from venn.machines.window import SlidingWindow
 from venn.maps.beta import Beta2, BetaScaling
 from venn.maps.beta_calibration import BetaCalibration
@@ -99,6 +100,7 @@ def panel_of(
     say: Callable[[str], None],
     window: int | None = None,
     restarting: Callable[[Any], Predictor] | None = None,
+    scale: bool = False,
 ) -> Panel:
     """Return a panel of the predictors.
 
@@ -115,13 +117,18 @@ def panel_of(
         Number of latest examples that a machine holds.
     restarting : callable, optional
         Turns a predictor into one that restarts its window; each then has its own window.
+    scale : bool, default False
+        Whether the first examples fix the scale of the columns.
     """
     machines: dict[str, Any] = {}
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in predictors if PREDICTORS[name][0] == kind]
         if readers:
             solver, penalty, note = choices[kind]
-            machine = make(solver, penalty, classes)
+            machine: Any = make(solver, penalty, classes)
+            if scale:
+                machine = Scaled(machine)
+                note += f", scaled by the first {machine.first} examples"
             machines[kind] = machine if window is None else SlidingWindow(machine, window)
             latest = "" if window is None else f", the latest {window} examples"
             say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")

@@ -146,8 +146,9 @@ def made(config: Config) -> Plan:
     choices = chosen(config, place)
     notes: list[str] = []
     panel = panel_of(
-        names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None
-    )
+        names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None,
+        bool(config.machine.scale),
+    )  # fmt: skip
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     return Plan(place, panel, {name: monitor() for name in panel}, journal, notes)

@@ -99,6 +99,12 @@ LEARNING = (
         help="Number of first examples, used only to choose gamma and C; 0 means gamma = 1 / encoded "
         "features, C = 10.  [default: a fifth of them, at most 200, none below 100]",
     ),
+    click.option(
+        "--scale/--no-scale",
+        default=None,
+        help="Scale columns by the first 30 examples, which are not learned, as in venn run; --no-scale takes them as "
+        "they are in the file.  [default: standardised over the whole file when it is loaded]",
+    ),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
     of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),
@@ -122,6 +128,7 @@ class Learning:
     coef0: float | None
     C: float | None
     tuned_on: int | None
+    scale: bool | None
     steps: int | None
     columns: Columns
     no_progress: bool
@@ -142,30 +149,30 @@ class Learning:
 
     def open(self, data: str, shuffle: int | None) -> streams.Stream:
         """Return the stream that DATA names."""
-        return open_stream(data, self.columns, shuffle)
+        return open_stream(data, self.columns, shuffle, whole=self.scale is None)
 
     def panel(
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         choices, tuning = _choose(data, stream, self, say)
-        return panel_of(predictors, choices, stream.classes, say), tuning
+        return panel_of(predictors, choices, stream.classes, say, scale=bool(self.scale)), tuning
 
 
-def open_stream(data: str, columns: Columns, shuffle: int | None) -> streams.Stream:
-    """Return the stream that DATA names."""
-    stream = _open(data, columns, shuffle)
+def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
+    """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
+    stream = _open(data, columns, shuffle, whole)
     if len(stream.classes) < 2:
         raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
     return stream
 
 
-def _open(data: str, columns: Columns, shuffle: int | None) -> streams.Stream:
+def _open(data: str, columns: Columns, shuffle: int | None, whole: bool) -> streams.Stream:
     named = [info.name for info in streams.datasets()]
     if data in named:
         for key in columns.given():
             raise click.UsageError(f"{columns.where(key)} belongs to a CSV file, and {data} is a named data set")
-        return streams.load(data, shuffle=shuffle, progress=_announce_once(data))
+        return streams.load(data, shuffle=shuffle, progress=_announce_once(data), scale=whole)
     if not Path(data).exists():
         if os.sep in data or "." in data:
             raise click.ClickException(f"no such file: {data}")
@@ -175,7 +182,7 @@ def _open(data: str, columns: Columns, shuffle: int | None) -> streams.Stream:
         )
     if Path(data).is_dir():
         raise click.ClickException(f"{data} is a folder: give a CSV file or a name that `venn datasets` lists")
-    return columns.open(data, shuffle)
+    return columns.open(data, shuffle, whole)
 
 
 def _announce_once(data: str) -> Callable[[int, int], None]:
@@ -216,9 +223,14 @@ def _choose(
         return {kind: (solver, penalty, ", by default") for kind in MACHINES}, None
     if tuned_on >= len(stream):
         raise click.UsageError(f"--tune must leave one of the {len(stream)} examples, got {tuned_on}")
+    prefix: Any = stream.take(tuned_on)
+    if options.scale:  # as they will come to the machines, nearly: these are scaled by other examples
+        prefix = streams.Stream(
+            streams.Scaling.whole(prefix.X)(prefix.X), prefix.y, stream.classes, stream.features, stream.name
+        )
     with Progress(None, options.progress) as bar:
         tuning = tune(
-            stream.take(tuned_on),
+            prefix,
             kernels=None if fixed is None else [fixed],
             penalties=PENALTIES if C is None else [C],
             progress=lambda done, total: bar.count(done, total, "choosing kernel and C"),

@@ -227,8 +227,8 @@ class ObjectStore:
         """Return `x` as it would be kept here, or say what is wrong with it."""
         if not self.scaled and needs_scale(self.kernel):
             raise ValueError(
-                f"gamma='scale' needs columns of a known variance, got {self.kernel!r} in a machine that does not scale: "
-                "put the machine into Scaled(...), or take gamma='auto', which is 1 / d"
+                f"gamma='scale' needs columns of a known variance, got {self.kernel!r} in a machine that does not "
+                "scale: put the machine into Scaled(...), or take gamma='auto', which is 1 / d"
             )
         if not is_sparse(x):
             dense = clean_object(x, self.features)

@@ -50,6 +50,12 @@ class Reader(Protocol[Many]):
         """Hold the calibration examples of a `state`, or raise a ValueError if it is not one."""
 
 
+def learned_by(machine: Any) -> int:
+    """Return how many examples a machine ever learned; one of your own that only scores may count them by n alone."""
+    learned: int = machine.learned if hasattr(machine, "learned") else machine.n
+    return learned
+
+
 def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own method for many if it has one."""
     many = getattr(scorer, "score_many", None)
@@ -144,7 +150,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._restore_history(state, n)
         machine, scores = state["machine"], held_bool("scores", state["scores"])
         self._restore_machine(machine, trains)
-        possible = not scores or self._machine.learned > 0 if trains else scores
+        possible = not scores or learned_by(self._machine) > 0 if trains else scores
         if not possible:
             raise ValueError(f"scores must be whether there is a trained machine, got {scores}")
         self.n, self._features, self._rng = n, features, draws
@@ -178,9 +184,9 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         alike = not is_saved(machine) or repr(machine) == repr(self.given)
         if not trains or type(machine) is not type(self.given) or not alike:
             raise ValueError(f"machine must be one like {self.given!r}, got {machine!r}")
-        if self._history is not None and machine.learned != len(self._training_set):
+        if self._history is not None and learned_by(machine) != len(self._training_set):
             raise ValueError(
-                f"machine must have learned {len(self._training_set)} examples, got one of {machine.learned}"
+                f"machine must have learned {len(self._training_set)} examples, got one of {learned_by(machine)}"
             )
         self._machine = machine
 
@@ -431,10 +437,10 @@ def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
     learns = callable(getattr(machine, "learn_one", None))
     if learns and not callable(getattr(machine, "fresh", None)):
         raise TypeError(f"machine must have a method 'fresh', to be trained anew, got {machine!r}")
-    if learns and machine.learned != 0:
+    if learns and learned_by(machine) != 0:
         raise ValueError(
             "machine must have learned nothing, as the schedule says what it learns, got one of "
-            f"{machine.learned} examples"
+            f"{learned_by(machine)} examples"
         )
     if schedule is None:
         return PrefixRestart() if learns else NoTraining()

@@ -1,0 +1,508 @@
+"""A machine that scales its objects, by the first examples or by declared ranges; who reads it; who warns of none."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import labels, learned, objects, public
+from naive import scaled as naive
+from naive.coins import coin
+
+import venn
+from venn.machines import MultiscaleRBF, Polynomial, Scaled, ScaleWarning
+from venn.machines.kernels import fitted_to
+from venn.online import checkpoint
+
+CLASSES = ("a", "b", "c")
+UNITS = np.array([1e-3, 1e6])
+MACHINES = {
+    "squares": lambda: venn.LeastSquaresSVM(venn.RBF("auto"), 5.0, CLASSES),
+    "hinge": lambda: venn.OneVsAllSVM(venn.RBF("scale"), 1.0, CLASSES),
+    "pairs": lambda: venn.machines.OneVsOneSVM(MultiscaleRBF(), 1.0, CLASSES),
+    "logistic": lambda: venn.KernelLogisticRegression(MultiscaleRBF("scale"), 1.0, CLASSES),
+    "neighbours": lambda: venn.machines.NearestNeighbours(3, CLASSES),
+    "centroid": lambda: venn.machines.NearestCentroid(CLASSES),
+}
+FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
+READERS = {
+    "deleted": lambda m: venn.TransductiveVenn(m),
+    "conformal": lambda m: venn.Conformal(m),
+    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
+}
+
+
+def plain(name):
+    """Return the machine for objects that are scaled already: a gamma that must be told is 1 / d."""
+    made = MACHINES[name]()
+    made = eval(repr(made).replace("'scale'", "'auto'"), public())
+    return made
+
+
+def stream(seed, n, kind="grid"):
+    rng = np.random.default_rng(seed)
+    X = objects(kind, rng, n)[:, :2]
+    return X * UNITS + UNITS, np.array(CLASSES)[labels("noise", rng, X, 3)].tolist()
+
+
+def numbers(prediction):
+    for name in ("probabilities", "pairs", "p_values"):
+        if hasattr(prediction, name):
+            return getattr(prediction, name)
+    return prediction.proba
+
+
+def same(one, other, x):
+    return np.array_equal(numbers(one.predict_one(x)), numbers(other.predict_one(x)))
+
+
+# The machine ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_it_is_the_machine_on_objects_scaled_by_the_first(name):
+    X, y = stream(len(name), 26)
+    machine, alone = Scaled(MACHINES[name](), 8), plain(name)
+    for step, (x, label) in enumerate(zip(X, y, strict=True)):
+        assert (machine.n, machine.learned) == (max(0, step - 8), step)
+        if step < 8:
+            assert np.array_equal(machine.scores(x), alone.scores([0.0, 0.0]))
+            assert len(machine.hypotheses(x).labels) == 0
+        else:
+            moments = naive.fixed_by(X[:8])
+            z = naive.on_scale(x, *moments)
+            assert np.allclose((machine.center, machine.scale), moments, rtol=1e-14, atol=0)
+            assert np.allclose(machine.scores(x), alone.scores(z), atol=1e-7)
+            assert np.allclose(machine.hypotheses(x).deleted(1), alone.hypotheses(z).deleted(1), atol=1e-6)
+            alone.learn_one(z, label)
+        machine.learn_one(x, label)
+    assert machine.residual < 1e-6
+    assert np.allclose(machine.bag.scores, alone.bag.scores, atol=1e-7)
+
+
+def test_the_order_of_the_first_changes_no_bit():
+    X, y = stream(1, 30, "normal")
+    kept = [Scaled(MACHINES["squares"](), 12) for _ in range(4)]
+    for seed, machine in enumerate(kept):
+        order = np.append(np.random.default_rng(seed).permutation(12), np.arange(12, 30))
+        learned(machine, X[order], [y[i] for i in order])
+    for machine in kept[1:]:
+        assert np.array_equal(machine.center, kept[0].center)
+        assert np.array_equal(machine.scores(X[0]), kept[0].scores(X[0]))
+
+
+def test_a_constant_column_is_only_centred():
+    machine = Scaled(MACHINES["squares"](), 4)
+    learned(machine, [[0.1, 3.0], [0.1, 5.0], [0.1, 3.0], [0.1, 5.0]], "abca")
+    assert (machine.center.tolist(), machine.scale.tolist()) == ([0.1, 4.0], [1.0, 1.0])
+
+
+def test_far_columns_are_scaled_without_overflow():
+    machine = Scaled(MACHINES["squares"](), 2)
+    learned(machine, [[1e300, 1e-300], [-1e300, 2e-300]], "ab")
+    assert np.allclose(machine.scale, [1e300, 5e-301])
+    machine = learned(Scaled(MACHINES["squares"](), 2), [[1.7e308, 0.0]], "a")
+    with pytest.raises(ValueError, match="near enough to scale, got feature 0"):
+        machine.learn_one([1.6e308, 1.0], "b")
+    assert machine.learned == 1
+    machine.learn_one([-1.7e308, 1.0], "b")
+    assert machine.scale.tolist() == [1.7e308, 0.5]
+    with pytest.raises(ValueError, match=r"x must stay finite when scaled, got -1.7e\+308 at feature 0"):
+        learned(Scaled(MACHINES["squares"](), ranges=[(0, 1e-9)]), [[-1.7e308]], "a")
+
+
+def test_declared_ranges_spend_no_example():
+    X, y = stream(2, 20)
+    ranges = [(0.0, 2e-3), (-1e6, 3e6)]
+    machine, alone = Scaled(MACHINES["hinge"](), ranges=ranges), plain("hinge")
+    for x, label in zip(X, y, strict=True):
+        z = [(value - (low + high) / 2) / (high - low) * 12**0.5 for value, (low, high) in zip(x, ranges, strict=True)]
+        assert np.allclose(machine.scores(x), alone.scores(z), atol=1e-8)
+        machine.learn_one(x, label)
+        alone.learn_one(z, label)
+    assert machine.n == machine.learned == 20
+
+
+@pytest.mark.parametrize("name", ["squares", "hinge", "pairs", "logistic"])
+def test_sparse_objects_keep_their_zeros(name):
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 3, (30, 6)) * 10.0 ** np.arange(-3, 3)
+    X[:8, 5] = 0.0  # empty while the scale is fixed
+    y = np.array(CLASSES)[rng.integers(0, 3, 30)].tolist()
+    machine, alone = Scaled(MACHINES[name](), 8), plain(name)
+    scale = np.array(naive.root_mean_squares(X[:8]))
+    for step, (x, label) in enumerate(zip(X, y, strict=True)):
+        row = sp.csr_array(x[None])
+        if step >= 8:
+            assert np.allclose(machine.scores(row), alone.scores(sp.csr_array(x[None] / scale)), atol=1e-7)
+            assert np.array_equal(machine.scores(x), machine.scores(row))  # dense ones are the same objects
+            alone.learn_one(sp.csr_array(x[None] / scale), label)
+        machine.learn_one(row, label)
+        if step in (4, 20):
+            machine = checkpoint.unpack(checkpoint.pack(machine))
+    assert machine.center is None
+    assert np.allclose(machine.scale, scale, rtol=1e-14)
+
+
+def test_sparse_objects_become_dense_on_ranges():
+    machine = Scaled(MACHINES["squares"](), ranges=[(0, 1), (0, 10)])
+    machine.learn_one(sp.csr_array([[0.0, 5.0]]), "a")
+    assert np.array_equal(machine.scores([0.0, 5.0]), machine.scores(sp.csr_array([[0.0, 5.0]])))
+
+
+def test_weights_are_passed_on_and_do_not_count_for_the_scale():
+    X, y = stream(4, 12)
+    one, other = Scaled(MACHINES["squares"](), 4), Scaled(MACHINES["squares"](), 4)
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        one.learn_one(x, label, 2.0 + i)
+        other.learn_one(x, label, 1.0 if i < 4 else 2.0 + i)
+        one.learn_one(x * 3, label, 0)
+    assert np.array_equal(one.scores(X[0]), other.scores(X[0]))
+    assert one.learned == 12
+    machine = Scaled(MACHINES["neighbours"](), 4)
+    with pytest.raises(TypeError):
+        machine.learn_one(X[0], y[0], 2.0)
+    with pytest.raises(ValueError, match="weight"):
+        Scaled(MACHINES["squares"](), 4).learn_one(X[0], y[0], 1e300 * 1e300)
+    assert machine.learned == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0,), ValueError, "first must be an integer >= 2, got 0"),
+        (("30",), TypeError, "first must be an integer >= 2, got '30'"),
+        ((5, [(0, 1)]), ValueError, "first must not be given with ranges"),
+        ((None, []), ValueError, "ranges must be pairs"),
+        ((None, [(1, 1)]), ValueError, "ranges must be pairs"),
+        ((None, [(0, np.inf)]), ValueError, "ranges must be pairs"),
+        ((None, [0, 1]), TypeError, "ranges must be pairs"),
+        ((None, "ab"), TypeError, "ranges must be pairs"),
+    ],
+)
+def test_bad_parameters_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Scaled(MACHINES["squares"](), *arguments)
+
+
+def test_bad_machines_are_named():
+    with pytest.raises(TypeError, match="with what is around it outside"):
+        Scaled(venn.SlidingWindow(MACHINES["squares"](), 5))
+    with pytest.raises(TypeError, match="with what is around it outside"):
+        Scaled(Scaled(MACHINES["squares"]()))
+    with pytest.raises(ValueError, match="machine must have learned nothing, got one of 1 examples"):
+        Scaled(learned(MACHINES["squares"](), [[0.0]], "a"))
+    with pytest.raises(TypeError, match="a machine object"):
+        Scaled(None)
+
+
+# Readers -------------------------------------------------------------------------------------------------------------
+
+
+def test_until_the_scale_is_known_nothing_is_known():
+    X, y = stream(5, 6)
+    machine = Scaled(MACHINES["squares"](), 10)
+    panel = venn.Panel(
+        **{name: make(machine) for name, make in READERS.items()}, abers=venn.TransductiveVennAbers(machine)
+    )
+    for step, (x, label) in enumerate(zip(X, y, strict=True)):
+        said = panel.predict_one(x)
+        assert np.array_equal(said["deleted"].probabilities, np.eye(3))
+        assert np.array_equal(said["abers"].pairs, [[0, 1]] * 3)
+        assert np.array_equal(said["platt"].proba, np.full(3, 1 / 3))
+        assert np.array_equal(said["conformal"].p_values, np.full(3, coin(0, step, x)))  # a new number at each step
+        panel.learn_one(x, label)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("keep", [pickle.dumps, checkpoint.pack], ids=["pickle", "checkpoint"])
+def test_a_copy_goes_on_alike_from_any_step(reader, keep):
+    X, y = stream(6, 24)
+    whole, kept = (READERS[reader](Scaled(MACHINES["squares"](), 9)) for _ in range(2))
+    back = pickle.loads if keep is pickle.dumps else checkpoint.unpack
+    for x, label in zip(X, y, strict=True):
+        kept = back(keep(kept))
+        assert same(whole, kept, x)
+        whole.learn_one(x, label)
+        kept.learn_one(x, label)
+
+
+def test_a_journal_goes_on_from_any_step(tmp_path):
+    X, y = stream(7, 30)
+
+    def panel():
+        return venn.Panel(conformal=venn.Conformal(Scaled(MACHINES["squares"](), 10)))
+
+    alone = panel()
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        with venn.Online(panel(), {}, tmp_path / "run.db") as online:
+            said = online.ask(x, id=i)
+            online.answer(i, label)
+        assert np.array_equal(numbers(said["conformal"]), numbers(alone.predict_one(x)["conformal"]))
+        alone.learn_one(x, label)
+    other = venn.Panel(conformal=venn.Conformal(Scaled(MACHINES["squares"](), 11)))
+    with pytest.raises(venn.online.JournalError, match="first=10"):
+        venn.Online(other, {}, tmp_path / "run.db").__enter__()
+
+
+def test_replay_says_what_the_loop_says():
+    X, y = stream(8, 40)
+    record = venn.replay(list(zip(X, y, strict=True)), venn.Conformal(Scaled(MACHINES["squares"](), 10)))
+    assert len(record) == 40
+
+
+# Inductive predictors ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["never stopped", "saved at every step"])
+def test_training_examples_fix_the_scale_and_are_learned_too(kept):
+    X, y = stream(9, 60)
+    schedule = venn.schedules.PrefixRestart(first=6, last=30)
+    model = venn.InductiveVennAbers(Scaled(MACHINES["squares"](), 10), schedule)
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+        if kept:
+            model = checkpoint.unpack(checkpoint.pack(model))
+    scorer = model.scorer
+    moments = naive.fixed_by(X[:10])
+    alone = plain("squares")
+    for x, label in zip(X[: scorer.learned], y, strict=False):
+        alone.learn_one(naive.on_scale(x, *moments), label)
+    assert scorer.n == scorer.learned == alone.n > 10
+    for x in X[-5:]:
+        assert np.allclose(scorer.scores(x), alone.scores(naive.on_scale(x, *moments)), atol=1e-8)
+
+
+def test_a_refused_training_leaves_no_trace():
+    machine = Scaled(venn.LeastSquaresSVM(venn.RBF("auto"), 5.0, CLASSES), 2)
+    machine.expect_training()
+    machine.learn_one([0.0], "a")
+    with pytest.raises(TypeError, match="weight must not be given"):
+        machine.learn_one([1.0], "b", 2.0)
+    with pytest.raises(ValueError, match="y must be one of"):
+        machine.learn_one([1.0], "z")
+    with pytest.raises(RuntimeError, match="before the first example"):
+        machine.expect_training()
+    machine.learn_one([1.0], "b")
+    assert (machine.n, machine.learned) == (2, 2)
+
+
+# Windows -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FORGETFUL)
+def test_a_window_stands_around_it(name):
+    X, y = stream(10, 30, "normal")  # in general position: the grid may round ties apart
+    window, moments = venn.SlidingWindow(Scaled(MACHINES[name](), 5), 7), naive.fixed_by(X[:5])
+    for step, (x, label) in enumerate(zip(X, y, strict=True)):
+        assert window.learned == step
+        if step > 5:
+            alone = plain(name)
+            first = max(5, step - 7)
+            learned(alone, [naive.on_scale(z, *moments) for z in X[first:step]], y[first:step])
+            assert window.n == alone.n
+            assert np.allclose(window.scores(x), alone.scores(naive.on_scale(x, *moments)), atol=1e-6)
+        window.learn_one(x, label)
+    window.restart()
+    assert (window.n, window.learned, window.machine.scale) == (0, 30, None)
+    window.learn_one(X[0], y[0])
+    assert (window.n, window.learned) == (0, 31)
+
+
+def test_it_forgets_where_the_machine_can():
+    assert not hasattr(Scaled(Plain()), "unlearn_one")
+    with pytest.raises(TypeError, match="one that can forget"):
+        venn.SlidingWindow(Scaled(Plain()), 5)
+
+
+class Plain:
+    """A machine of one's own that cannot forget, and knows nothing of scales."""
+
+    classes, n, learned, tuning = CLASSES, 0, 0, None
+
+    def hypotheses(self, x):
+        raise NotImplementedError
+
+
+# Validity ------------------------------------------------------------------------------------------------------------
+
+
+class ScaledByThePast:
+    """Broken: scales the bag and the new object by all objects before the new one, as a pipeline in a stream does."""
+
+    def __init__(self):
+        self.X, self.y = [], []
+
+    def ask(self, x):
+        X = np.array(self.X)
+        scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        machine = venn.machines.NeighbourDistances(1, ("a", "b"))
+        learned(machine, (X - X.mean(axis=0)) / scale, self.y)
+        return machine.hypotheses((np.asarray(x) - X.mean(axis=0)) / scale)
+
+    def learn_one(self, x, label):
+        self.X.append(np.asarray(x))
+        self.y.append(label)
+
+
+def scaled_by_the_first():
+    return Scaled(venn.machines.NeighbourDistances(1, ("a", "b")), 2)
+
+
+def departures(make):
+    """Return, over all orders of some examples, how far the last p-value is from uniform, and counts from the truth."""
+    examples = [([0.0, 1e5], "a"), ([1e-3, 3e5], "b"), ([4e-3, 0.0], "a"), ([1e-3, 3e5], "a"), ([2e-3, 9e5], "b"),
+                ([9e-3, 2e5], "b")]  # fmt: skip
+    levels = np.linspace(0, 1, 81)
+    reached, missed, orders = np.zeros(levels.size), np.zeros(2), 0
+    for order in itertools.permutations(range(len(examples))):
+        machine = make()
+        for i in order[:-1]:
+            machine.learn_one(*examples[i])
+        x, label = examples[order[-1]]
+        hypotheses, j = machine.ask(x) if hasattr(machine, "ask") else machine.hypotheses(x), "ab".index(label)
+        ranks = venn.nonconformity.Margin().rank(hypotheses)
+        greater, equal, n = ranks.greater[j].sum(), ranks.equal[j].sum(), ranks.total[j].sum()
+        reached += np.clip(
+            (levels * n - greater) / equal, 0, 1
+        )  # chance, over tau, that (greater + tau equal) / n <= level
+        counts, _ = venn.Deleted(venn.Argmax()).count(hypotheses)
+        missed += (np.arange(2) == j) - counts[j] / counts[j].sum()
+        orders += 1
+    return np.abs(reached / orders - levels).max(), np.abs(missed / orders).max()
+
+
+def test_over_all_orders_predictions_are_exactly_valid():
+    uniform, calibrated = departures(scaled_by_the_first)
+    assert uniform < 1e-12
+    assert calibrated < 1e-12
+
+
+def test_scaling_by_the_past_is_not_valid():
+    uniform, calibrated = departures(ScaledByThePast)
+    assert max(uniform, calibrated) > 0.01
+
+
+# Kernels whose gamma has a name --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [venn.RBF, MultiscaleRBF, lambda gamma: Polynomial(2, gamma)])
+def test_auto_is_one_over_the_number_of_features(make):
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    rows, x = sp.csr_array(X), sp.csr_array(X[3:4])
+    store = [venn.LeastSquaresSVM(make(gamma), 2.0, CLASSES) for gamma in ("auto", 0.25)]
+    for machine in store:
+        learned(machine, X[:8], "abcabcab")
+    assert np.array_equal(store[0].scores(X[8]), store[1].scores(X[8]))
+    sparse = [learned(venn.LeastSquaresSVM(make(gamma), 2.0, CLASSES), [rows[i : i + 1] for i in range(8)], "abcabcab")
+              for gamma in ("auto", 0.25)]  # fmt: skip
+    assert np.array_equal(sparse[0].scores(x), sparse[1].scores(x))
+
+
+@pytest.mark.parametrize("machine", [venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.KernelLogisticRegression])
+def test_scale_is_refused_where_nothing_knows_the_variance(machine):
+    one = machine(venn.RBF("scale"), 1.0, CLASSES)
+    for act in (lambda: one.learn_one([1.0, 2.0], "a"), lambda: one.scores([1.0, 2.0]), lambda: one.hypotheses([1.0])):
+        with pytest.raises(ValueError, match=r"put the machine into Scaled\(...\), or take gamma='auto'"):
+            act()
+    assert one.n == 0
+
+
+def test_scale_is_computed_as_in_scikit_learn():
+    X = np.random.default_rng(1).normal(size=(30, 3)) * [1, 5, 0.1] + 2
+    expected = 1 / (3 * X.var())
+    assert fitted_to(venn.RBF("scale"), X).gamma == pytest.approx(expected, rel=1e-12)
+    assert fitted_to(MultiscaleRBF("scale"), sp.csr_array(X)).gamma == pytest.approx(expected, rel=1e-9)
+    assert fitted_to(venn.RBF("scale"), np.ones((4, 2))).gamma == 1.0
+    assert fitted_to(venn.RBF("auto"), X) == venn.RBF("auto")
+    assert venn.tune([(x, i % 2) for i, x in enumerate(X)], (0, 1), kernels=[venn.RBF("scale")]).kernel.gamma == (
+        pytest.approx(expected, rel=1e-12)
+    )
+
+
+def test_classifiers_compute_scale_when_they_are_fitted():
+    from venn.adapters import VennClassifier
+
+    X = np.random.default_rng(2).normal(size=(40, 3)) * 4
+    y = (X[:, 0] > 0).astype(int)
+    fitted = VennClassifier(venn.RBF("scale")).fit(X, y)
+    assert fitted.predictor_.machine.kernel.gamma == pytest.approx(1 / (3 * X.var()), rel=1e-12)
+    assert fitted.kernel == venn.RBF("scale")
+    around = VennClassifier(venn.RBF("scale"), svm=lambda *given: Scaled(venn.LeastSquaresSVM(*given))).fit(X, y)
+    assert around.predictor_.machine.machine.kernel == venn.RBF("scale")
+
+
+def test_bad_names_are_refused():
+    for make in (venn.RBF, MultiscaleRBF, lambda gamma: Polynomial(2, gamma)):
+        with pytest.raises(ValueError, match='gamma must be a finite number > 0, "auto" or "scale", got \'wide\''):
+            make("wide")
+
+
+# The warning ---------------------------------------------------------------------------------------------------------
+
+
+KERNELS = {"rbf": lambda: venn.RBF(1.0), "several": MultiscaleRBF, "linear": venn.Linear}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("make", [venn.LeastSquaresSVM, venn.OneVsAllSVM, venn.KernelLogisticRegression])
+def test_a_machine_warns_once_where_nothing_scales(make, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * [1.0, 1e-3, 20.0]
+    machine = make(KERNELS[kernel](), 1e-3, CLASSES)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for i, x in enumerate(X):
+            machine.learn_one(x, CLASSES[i % 3])
+            assert len(seen) == (i >= 30)
+            if i == 45:
+                machine = pickle.loads(pickle.dumps(machine))
+    assert seen[0].category is ScaleWarning
+    for word in ("column 2 has", "column 1 one", "Scaled(machine)", "--scale"):
+        assert word in str(seen[0].message)
+
+
+def test_where_warnings_are_errors_nothing_is_learned_then_and_all_later():
+    X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 1e4]
+    machine, quiet = (venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES) for _ in range(2))
+    learned(machine, X[:30], [CLASSES[i % 3] for i in range(30)])
+    with pytest.raises(ScaleWarning):
+        machine.learn_one(X[30], "a")
+    assert machine.n == 30
+    machine.learn_one(X[30], "a")
+    with pytest.warns(ScaleWarning):
+        learned(quiet, X[:31], [CLASSES[i % 3] for i in range(30)] + ["a"])
+    assert checkpoint.pack(machine) == checkpoint.pack(quiet)
+
+
+@pytest.mark.parametrize(
+    "table", ["rare indicator", "constant", "scaled", "sparse", "polynomial", "neighbours", "close"]
+)
+def test_no_warning_where_none_is_due(table):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3)) * ([1.0, 1e-3, 20.0] if table not in ("rare indicator", "close") else [1.0, 1.0, 50.0])
+    kernel = Polynomial(2) if table == "polynomial" else venn.RBF(1.0)
+    machine = venn.LeastSquaresSVM(kernel, 1e-3, CLASSES)
+    if table == "rare indicator":
+        X[:, 0], X[:, 2] = 0.0, rng.normal(size=60) * 5
+        X[7, 0] = 1.0
+    elif table == "constant":
+        X[:, 1] = 1e6
+    elif table == "scaled":
+        machine = Scaled(machine)
+    elif table == "neighbours":
+        machine = venn.machines.NearestNeighbours(1, CLASSES)
+    for i, x in enumerate(X):  # warnings are errors here
+        machine.learn_one(sp.csr_array(x[None]) if table == "sparse" else x, CLASSES[i % 3])
+    assert machine.learned == 60
+
+
+def test_an_inductive_predictor_warns_of_its_training_examples():
+    X = np.random.default_rng(0).normal(size=(40, 2)) * [1.0, 1e4]
+    model = venn.InductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES))
+    with pytest.warns(ScaleWarning):
+        model.learn_many(X, [CLASSES[i % 3] for i in range(40)])
