@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines import ScaleWarning
+
 from .tally import Tally
 
 #: Module and function of each attack, and the seconds after which a trial hangs.
