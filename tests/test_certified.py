@@ -9,6 +9,8 @@ import venn
 from venn._compiled.buffers import KEEP
 from venn.machines import hinge
 
+pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
+
 
 def objects_and_labels(n, seed=0):
     rng = np.random.default_rng(seed)

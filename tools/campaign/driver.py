@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines import ScaleWarning
+
 from .tally import Tally
 
 #: Module and function of each attack, and the seconds after which a trial hangs.
@@ -62,6 +64,7 @@ def attempt(attack: str, seed: int) -> Tally:
     # An odd value that reaches an option of numpy or a warning filter must not reach the next trial.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch, warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ScaleWarning)  # tables of any scale, on purpose
         os.chdir(scratch)
         try:
             trial(np.random.default_rng(seed), tally)
