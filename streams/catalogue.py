@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from streams.files import DataFile, Progress
+from streams.fetched import Fetched, offline
+from streams.files import DataFile, Progress, address
 from streams.schema import Kind, Nominal, Numeric, Skip
 from streams.tables import Table, read_csv
 
-Where = Literal["generated", "packaged", "local", "cached", "download"]
+Where = Literal["generated", "packaged", "local", "cached", "download", "absent"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +29,8 @@ class DatasetInfo:
     notes : str
         The task and what to beware of.
     origin, licence : str
-    where : {"generated", "packaged", "local", "cached", "download"}
-        Where `load` would take it from now.
+    where : {"generated", "packaged", "local", "cached", "download", "absent"}
+        Where `load` would take it from now; "absent": from nowhere, until $STREAMS_DATA or $STREAMS_URL is set.
     """
 
     name: str
@@ -44,7 +45,10 @@ class DatasetInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A set that is a CSV file with its original values and rows, the class in column "label"."""
+    """A set that is a CSV file with its original values and rows, the class in column "label".
+
+    Where the file is not, the same table is `fetched`, if scikit-learn knows where from.
+    """
 
     name: str
     rows: int
@@ -55,6 +59,7 @@ class Published:
     origin: str
     licence: str
     schema: Mapping[str, Kind] = field(default_factory=dict)
+    fetched: Fetched | None = None
 
     def info(self) -> DatasetInfo:
         """Return the description, without loading the set."""
@@ -66,13 +71,28 @@ class Published:
             notes=self.notes,
             origin=self.origin,
             licence=self.licence,
-            where=self.file.where(),
+            where=self.where(),
         )
 
     def read(self, base_url: str | None, progress: Progress | None) -> Table:
         """Return the encoded table of the checked file."""
-        path = self.file.find(self.origin, base_url, progress)
-        return read_csv(path, "label", self.schema, self.classes, ",")
+        return read_csv(self._find(base_url, progress), "label", self.schema, self.classes, ",")
+
+    def where(self) -> Where:
+        """Return where `read` would take the set from now."""
+        found = self.file.where()
+        if found != "download" or address(None):
+            return found
+        if self.fetched is None:
+            return "absent"
+        found = self.fetched.table.where()
+        return "absent" if found == "download" and offline() else found
+
+    def _find(self, base_url: str | None, progress: Progress | None) -> Path:
+        """Return the path of the checked file or table."""
+        if self.fetched is None or self.file.at_hand() or address(base_url):
+            return self.file.find(self.origin, base_url, progress)
+        return self.fetched.find(self.name, self.file.remedy, self.schema, progress)
 
 
 KINDS: dict[str, type[Numeric | Nominal | Skip]] = {"numeric": Numeric, "nominal": Nominal, "skip": Skip}
@@ -84,7 +104,14 @@ def _published(name: str, known: dict[str, Any]) -> Published:
         kind = KINDS[described.pop("kind")]
         schema |= dict.fromkeys(described.pop("names"), kind(**described))
     classes, file = tuple(known.pop("classes")), DataFile(**known.pop("file"))
-    return Published(name=name, classes=classes, file=file, schema=schema, **known)
+    fetched = _fetched(name, known.pop("fetched")) if "fetched" in known else None
+    return Published(name=name, classes=classes, file=file, schema=schema, fetched=fetched, **known)
+
+
+def _fetched(name: str, known: dict[str, Any]) -> Fetched:
+    table = DataFile(f"{name}.table.csv", known.pop("size"), known.pop("sha256"))
+    lists: dict[str, Any] = {key: tuple(known.pop(key)) for key in ("drop", "rows") if key in known}
+    return Fetched(table=table, names=tuple(known.pop("names").split()), **lists, **known)
 
 
 _KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

@@ -28,8 +28,9 @@ def load(
     """Return the stream of a named data set.
 
     Nominal attributes are one-hot, those with a natural order are coded 0, 1, 2, ... (Car Evaluation).
-    Published files are taken from the folder $STREAMS_DATA, else from the cache, else downloaded
-    into it; their sha256 is always checked.
+    Published files are taken from the folder $STREAMS_DATA, else from the cache, else downloaded into it: from the
+    address given, else by scikit-learn from OpenML (`fetch_openml`, `fetch_covtype`), if it has the same table and
+    $STREAMS_OFFLINE is not set. The sha256 of file or table is always checked.
 
     Parameters
     ----------
@@ -44,14 +45,15 @@ def load(
     base_url : str, optional
         Address (file, http or https) that serves the files, instead of $STREAMS_URL.
     progress : callable, optional
-        Called with (bytes received, bytes expected) during a download.
+        Called with (bytes received, bytes expected) during a download; at its begin and end only where scikit-learn
+        fetches.
 
     Raises
     ------
     ValueError
-        For an unknown name, or a file whose checksum is wrong.
+        For an unknown name, or a file or table whose checksum is wrong.
     FileNotFoundError
-        When the file is not here and no address is known; the message says what to do.
+        When the file is not here, and no address is known or can be reached; the message says what to do.
     OSError
         When a download fails.
 

@@ -64,6 +64,18 @@ class DataFile:
         OSError
             When the download fails.
         """
+        path = self.at_hand()
+        if path is not None:
+            return path
+        base_url = address(base_url)
+        if not base_url:
+            raise FileNotFoundError(
+                f"{self.name} is not on this machine: {self.remedy}. Origin: {origin}; sha256 {self.sha256}"
+            )
+        return self._download(base_url, progress)
+
+    def at_hand(self) -> Path | None:
+        """Return the path of the checked file in $STREAMS_DATA or in the cache; None if it is in neither."""
         local = self._local()
         if local is not None and not local.parent.is_dir():
             raise FileNotFoundError(f"STREAMS_DATA must be a folder, got {str(local.parent)!r}")
@@ -72,16 +84,35 @@ class DataFile:
             (self._cached(), "delete it, so that it is fetched anew"),
         ):
             if path is not None and path.exists():
-                self._check(path, _checksum(path), remedy)
+                self.check(path, _checksum(path), remedy)
                 return path
-        base_url = base_url or os.environ.get("STREAMS_URL")
-        if not base_url:
-            raise FileNotFoundError(
-                f"{self.name} is not on this machine: set the environment variable STREAMS_DATA to a folder "
-                f"with {self.name}, or STREAMS_URL to an address that serves it. Origin: {origin}; "
-                f"sha256 {self.sha256}"
-            )
-        return self._download(base_url, progress)
+        return None
+
+    @property
+    def remedy(self) -> str:
+        """What a person can do who has no file: part of a message."""
+        return (
+            f"set the environment variable STREAMS_DATA to a folder with {self.name}, "
+            "or STREAMS_URL to an address that serves it"
+        )
+
+    def keep(self, what: str, write: Callable[[IO[bytes]], str], remedy: str = "nothing was kept") -> Path:
+        """Return the path in the cache of what `write` writes, whose checksum `write` returns.
+
+        It is written under another name and renamed when complete and checked: at any time, any process finds
+        the right file in the cache, or none. The error of a wrong checksum names `what` it is of, and the `remedy`.
+        """
+        target = self._cached()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(prefix=self.name + ".", suffix=".part", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as output:
+                found = write(output)
+            self.check(what, found, remedy)
+            os.replace(part, target)
+        finally:
+            Path(part).unlink(missing_ok=True)
+        return target
 
     def _local(self) -> Path | None:
         folder = os.environ.get("STREAMS_DATA")
@@ -90,7 +121,8 @@ class DataFile:
     def _cached(self) -> Path:
         return cache_folder() / self.name
 
-    def _check(self, what: Path | str, found: str, remedy: str) -> None:
+    def check(self, what: Path | str, found: str, remedy: str) -> None:
+        """Raise ValueError unless the checksum found is that of the file."""
         if found != self.sha256:
             raise ValueError(
                 f"{what} must have sha256 {self.sha256}, got {found}: it is not the published file; {remedy}"
@@ -100,19 +132,7 @@ class DataFile:
         if urlsplit(base_url).scheme not in ("file", "http", "https"):
             raise ValueError(f"base_url must start with file://, http:// or https://, got {base_url!r}")
         url = base_url.rstrip("/") + "/" + quote(self.name)
-        target = self._cached()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Written under another name and renamed when complete and checked: at any time, any process finds
-        # the right file in the cache, or none.
-        handle, part = tempfile.mkstemp(prefix=self.name + ".", suffix=".part", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as output:
-                found = self._receive(url, output, progress)
-            self._check(url, found, "nothing was kept")
-            os.replace(part, target)
-        finally:
-            Path(part).unlink(missing_ok=True)
-        return target
+        return self.keep(url, lambda output: self._receive(url, output, progress))
 
     def _receive(self, url: str, output: IO[bytes], progress: Progress | None) -> str:
         """Write what the address serves and return its checksum."""
@@ -136,6 +156,11 @@ class DataFile:
         if received < promised and received <= self.size:
             raise OSError(f"cannot download {url}: it ended after {received} of {promised} bytes")
         return digest.hexdigest()
+
+
+def address(base_url: str | None) -> str | None:
+    """Return the address that serves files, the one given or $STREAMS_URL; None without one."""
+    return base_url or os.environ.get("STREAMS_URL")
 
 
 def cache_folder() -> Path:

@@ -25,6 +25,8 @@ from streams.datasets import CAR, car_rows
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ["STREAMS_OFFLINE"] = "1"  # a test that needs a network makes one on the loopback
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session):

@@ -34,7 +34,7 @@ def nowhere(name: str) -> bool:
     folder = os.environ.get("STREAMS_DATA")
     if os.environ.get("STREAMS_URL") or (folder and not Path(folder).is_dir()):
         return False
-    return any(info.where == "download" for info in streams.datasets() if info.name == name)
+    return any(info.where in ("download", "absent") for info in streams.datasets() if info.name == name)
 
 
 def table(name: str) -> tuple[np.ndarray, list[str]]:

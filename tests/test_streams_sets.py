@@ -302,14 +302,13 @@ def test_only_some_schemes(bare, address):
 
 def test_without_an_address_the_error_says_what_to_do(bare):
     with pytest.raises(FileNotFoundError) as caught:
-        streams.load("wine_red")
+        streams.load("colon")
     message = str(caught.value)
     assert message.startswith(
-        "wine_quality_red.csv is not on this machine: set the environment variable STREAMS_DATA to a folder "
-        "with wine_quality_red.csv, or STREAMS_URL to an address that serves it. Origin: UCI 186 Wine "
+        "colon_alon.csv is not on this machine: set the environment variable STREAMS_DATA to a folder "
+        "with colon_alon.csv, or STREAMS_URL to an address that serves it. Origin: Colon tumour microarray; "
     )
-    assert "doi 10.24432/C56S3T" in message
-    assert "sha256 cd604e5fbe301b810400d7734cb1bd8dcb0161e37aa904053ea2ef4d1533af53" in message
+    assert "sha256 1c9ca02f1948a0fc5969519886477c7bb22a312078ace5d4753d8a1d29c05aa2" in message
 
 
 def test_the_local_folder_comes_first_and_is_checked(bare, tmp_path, monkeypatch):
@@ -379,7 +378,7 @@ def test_a_real_set_from_a_server(bare, server):
 def test_datasets_lists_every_set(bare):
     infos = streams.datasets()
     assert len(infos) == 22
-    assert {info.where for info in infos} == {"generated", "packaged", "download"}
+    assert {info.where for info in infos} == {"generated", "packaged", "absent"}
     for info in infos:
         assert info.origin
         assert info.licence

@@ -112,3 +112,28 @@ class Branch(NamedTuple):
     alive: Any  # (margin room,) bool
     terms: Any  # (EVENTS, margin room)
     kappa: Any  # (EVENTS,)
+
+
+class Slots(NamedTuple):
+    """What moves with p's coefficient: the bias in slot 0, then the members at the start, then those that joined."""
+
+    rate: Any  # motion per unit of p's coefficient
+    kernel: Any  # with p; 1 for the bias
+    change: Any  # room for the motion that compensates another object
+    now: Any  # value
+    lowest: Any  # ends of its segment
+    highest: Any
+    rhs: Any  # room
+    ratio: Any  # room
+
+
+class Watched(NamedTuple):
+    """The objects whose scores are watched on a path."""
+
+    near: Any  # (room + EVENTS + 8,) int64
+    score: Any
+    rate: Any  # motion per unit of p's coefficient
+    up: Any  # levels, as in `Base`
+    down: Any
+    lift: Any  # room
+    ratio: Any  # room

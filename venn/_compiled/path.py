@@ -20,6 +20,7 @@ spent. References: Cauwenberghs & Poggio (2000); Diehl & Cauwenberghs (2003).
 
 import numpy as np
 
+from venn._compiled.buffers import Slots, Watched
 from venn._compiled.dense import add_rows, dot
 from venn._compiled.jit import compiled
 
@@ -38,6 +39,9 @@ EVENTS = 256  # most events of one path: they are kept as rank-one terms
 
 # What a path returns.
 SOLVED, FAILED = 0, 1
+
+# The events of a path: the budget is spent, p arrives at its level, a member leaves the margin, an object joins it.
+SPENT, ARRIVES, LEAVES, JOINS = 0, 1, 2, 3
 
 
 @compiled
@@ -193,6 +197,248 @@ def look_closer(count, p, score, base, slack):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def set_out(case, margin, motion, branch, slots):  # type: ignore[no-untyped-def]
+    """Give each member its slot; slot 0 is the bias."""
+    _, p, K, _, positive, total, C, _, _ = case
+    members, m, _ = margin
+    direction = motion.direction
+    rate, kernel, _, now, lowest, highest, _, _ = slots
+    kernel[0] = 1.0
+    now[0] = 0.0
+    rate[0] = direction[0]
+    # The bias has no bound; a rate of 0 keeps dead slots out of the ratio test, and so does infinity here.
+    lowest[0] = -np.inf
+    highest[0] = np.inf
+    branch.index[0] = -1
+    branch.alive[0] = True
+    for a in range(1, m + 1):
+        i = members[a - 1]
+        rate[a] = direction[a]
+        branch.index[a] = i
+        branch.alive[a] = True
+        kernel[a] = K[p, i]
+        now[a] = branch.beta[i]
+        lowest[a], highest[a] = segment(branch.state[i], positive[i], total[i] - positive[i], C)
+
+
+@compiled
+def gather(count, slack, response, branch, watched):  # type: ignore[no-untyped-def]
+    """Gather the objects that an event could reach, those with `slack` at most 0; return how many."""
+    near, score, rate, up, down, _, _ = watched
+    q = 0
+    for i in range(count):
+        if slack[i] <= 0.0:
+            near[q] = i
+            q += 1
+    for t in range(q):
+        i = near[t]
+        score[t] = branch.score[i]
+        rate[t] = response[i]
+        up[t] = branch.up[i]
+        down[t] = branch.down[i]
+    return q
+
+
+@compiled
+def next_event(goal, left, target, score, rate, flat, n, slots, q, watched):  # type: ignore[no-untyped-def]
+    """Return (step, event, who): what comes first, and when, as the move of p's coefficient.
+
+    `score` is p's, which moves at `rate` to `target`; n slots, q watched objects.
+    """
+    step, event = left, SPENT
+    if rate > flat:
+        arrival = max(0.0, goal * (target - score) / rate)
+        if arrival <= step:
+            step = arrival
+            event = ARRIVES
+    leave, who = first_event(slots.now, slots.rate, slots.lowest, slots.highest, n, goal, FLAT, slots.ratio)
+    if leave < step:
+        step = leave
+        event = LEAVES
+    join, joining = first_event(watched.score, watched.rate, watched.down, watched.up, q, goal, flat, watched.ratio)
+    if join < step:
+        step = join
+        event = JOINS
+        who = joining
+    return step, event, who
+
+
+@compiled
+def add_term(branch, events, slots, u, pivot):  # type: ignore[no-untyped-def]
+    """Make slot `slots`, whose compensation by the others is u, part of the inverse, by another rank-one term."""
+    U = branch.terms
+    row = U[events]
+    for a in range(slots):
+        row[a] = u[a]
+    row[slots] = 1.0
+    for e in range(events):
+        U[e, slots] = 0.0
+    branch.kappa[events] = pivot
+
+
+@compiled
+def own_height(sign, p, positive, total, C):  # type: ignore[no-untyped-def]
+    """Return the height of p's own step on the other side: where p starts beyond it, that part is spent there."""
+    return C * (total[p] - positive[p] if sign > 0 else positive[p])
+
+
+@compiled
+def step_off(case, who, branch, slots):  # type: ignore[no-untyped-def]
+    """Take a member, which is at an end of its segment, off its level; return the level."""
+    sign, _, _, _, positive, total, C, _, _ = case
+    state = branch.state
+    i = branch.index[who]
+    at_high = sign * slots.rate[who] > 0.0
+    slots.now[who] = slots.highest[who] if at_high else slots.lowest[who]
+    level = float(state[i])
+    if state[i] == PLUS:
+        state[i] = MIDDLE if at_high else ABOVE
+    else:
+        state[i] = BELOW if at_high else MIDDLE
+    set_levels(i, state[i], positive[i], total[i] - positive[i], branch.up, branch.down)
+    branch.alive[who] = False
+    return level
+
+
+@compiled
+def column_of(who, margin, n, branch, events, u):  # type: ignore[no-untyped-def]
+    """Set u to column `who` of the current inverse, as a term of the next; return its pivot, not positive if spoilt."""
+    _, m, B = margin
+    U, kappa, alive = branch.terms, branch.kappa, branch.alive
+    for a in range(n):
+        u[a] = B[who, a] if who <= m and a <= m else 0.0
+    for e in range(events):
+        row = U[e]
+        weight = row[who] / kappa[e]
+        for a in range(n):
+            u[a] += weight * row[a]
+    pivot = u[who]
+    for a in range(1, n):
+        if not alive[a]:
+            u[a] = 0.0
+    u[who] = pivot
+    row = U[events]
+    for a in range(n):
+        row[a] = u[a]
+    kappa[events] = -pivot
+    return pivot
+
+
+@compiled
+def watch_again(i, level, K, n, q, branch, watched, block):  # type: ignore[no-untyped-def]
+    """Watch an object that has left the margin: it is at its level and may come back."""
+    near, score, rate, up, down, _, _ = watched
+    near[q] = i
+    for a in range(1, n):
+        block[a, q] = K[i, branch.index[a]]
+    score[q] = level
+    rate[q] = 0.0
+    up[q] = branch.up[i]
+    down[q] = branch.down[i]
+
+
+@compiled
+def compensation(case, who, i, margin, n, branch, events, slots, block, shape):  # type: ignore[no-untyped-def]
+    """Set `slots.change` to the motion of the slots that compensates a unit of the coefficient of watched object i.
+
+    Returns its squared distance from the span of the members, and the sum of the sizes of the terms of that.
+    """
+    K = case.kernel
+    _, m, B = margin
+    u, rhs = slots.change, slots.rhs
+    index, alive, U, kappa = branch.index, branch.alive, branch.terms, branch.kappa
+    rhs[0] = -1.0
+    for a in range(1, n):
+        rhs[a] = -block[a, who] if alive[a] else 0.0
+    apply_inverse(u, B, m, n, rhs, U, kappa, events, alive, shape)
+    pivot, extent = distance_left(K[i, i], u, rhs, n)
+    if not pivot > DOUBTFUL * extent:
+        # Rounding in the inverse may look like a distance.
+        mend(u, K, B, m, n, rhs, U, kappa, events, index, alive, shape)
+        pivot, extent = distance_left(K[i, i], u, rhs, n)
+    return pivot, extent
+
+
+@compiled
+def step_on(case, i, level, n, branch, slots, q, near, block):  # type: ignore[no-untyped-def]
+    """Put a watched object, which has met its level, on the margin in slot n."""
+    _, p, K, _, positive, total, C, _, _ = case
+    state = branch.state
+    source = K[i]
+    into = block[n]
+    for t in range(q):
+        into[t] = source[near[t]]
+    branch.index[n] = i
+    branch.alive[n] = True
+    slots.kernel[n] = K[p, i]
+    slots.rate[n] = 0.0
+    # Its coefficient is an end of the segment that it enters (beta[i] may be out of date, if it returns).
+    entered_high = state[i] == MIDDLE if level > 0 else state[i] == BELOW
+    state[i] = PLUS if level > 0 else MINUS
+    branch.up[i] = np.inf
+    branch.down[i] = -np.inf
+    slots.lowest[n], slots.highest[n] = segment(state[i], positive[i], total[i] - positive[i], C)
+    slots.now[n] = slots.highest[n] if entered_high else slots.lowest[n]
+
+
+@compiled
+def arrive(case, n, moved, absorbing, branch, slots):  # type: ignore[no-untyped-def]
+    """Put p, which has arrived at a level, on the margin in slot n."""
+    sign, p = case.sign, case.p
+    branch.index[n] = p
+    branch.alive[n] = True
+    if absorbing:
+        branch.state[p] = MINUS if sign > 0 else PLUS
+    else:
+        branch.state[p] = PLUS if sign > 0 else MINUS
+    slots.now[n] = branch.beta[p] + moved
+
+
+@compiled
+def turn(weight, n, slots, q, watched, block, shape):  # type: ignore[no-untyped-def]
+    """Change the rates of all slots and watched objects by `weight` times the response to `slots.change`."""
+    rate, u, lift = watched.rate, slots.change, watched.lift
+    shift = u[0]
+    for t in range(q):
+        lift[t] = shift
+    add_rows(lift, q, block[1:], shape, u[1:], n - 1)
+    for t in range(q):
+        rate[t] += weight * lift[t]
+    for a in range(n):
+        slots.rate[a] += weight * u[a]
+
+
+@compiled
+def finish(case, moved, changed, n, motion, branch, slots, near):  # type: ignore[no-untyped-def]
+    """Write coefficients and scores where the path ends; `changed` says whether the margin is another one."""
+    _, p, K, count, _, _, _, _, _ = case
+    beta, score, index, now, rhs = branch.beta, branch.score, branch.index, slots.now, slots.rhs
+    if not changed:
+        for i in range(count):
+            score[i] += moved * motion.response[i]
+        for a in range(1, n):
+            beta[index[a]] = now[a]
+    else:
+        used = 0
+        for a in range(1, n):
+            i = index[a]
+            if i != p:
+                # An object that left and came back has two slots; the later one has the right value.
+                near[used] = i
+                rhs[used] = now[a] - beta[i]
+                used += 1
+                beta[i] = now[a]
+        near[used] = p
+        rhs[used] = moved
+        used += 1
+        shift = now[0]
+        for i in range(count):
+            score[i] += shift
+        add_rows(score, count, K, near, rhs, used)
+    beta[p] += moved
+
+
+@compiled
 def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-untyped-def]
     """Drive p's coefficient by up to `budget` in the direction of `case.sign`, from a nonempty margin.
 
@@ -204,129 +450,63 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
     terms.
     """
     sign, p, K, count, positive, total, C, scale, _ = case
-    members, m, B = margin
-    direction, response = motion
-    beta, score, state, up, down, index, alive, U, kappa = branch
+    m = margin.size
+    state, index = branch.state, branch.index
     shape, work, around, near, pack = scratch
     limit = index.shape[0]
-    v, z, u, now, lowest, highest, rhs, ratio = (work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
-    z[0] = 1.0
-    now[0] = 0.0
-    v[0] = direction[0]
-    # The bias has no bound; a rate of 0 keeps dead slots out of the ratio test, and so does infinity here.
-    lowest[0] = -np.inf
-    highest[0] = np.inf
-    index[0] = -1
-    alive[0] = True
-    for a in range(1, m + 1):
-        i = members[a - 1]
-        v[a] = direction[a]
-        index[a] = i
-        alive[a] = True
-        z[a] = K[p, i]
-        now[a] = beta[i]
-        lowest[a], highest[a] = segment(state[i], positive[i], total[i] - positive[i], C)
-    slots = m + 1
-    live = m
-    events = 0
-    flat = FLAT * scale
-
-    goal = float(sign)
-    f_p = score[p]
-    rate_p = response[p]
-    driven = 0.0
-    p_joined = False
-    spoilt = False
-    up[p] = np.inf
-    down[p] = -np.inf
-    # Watch the objects that an event could reach.
-    slack = around[0]
-    f_q, rate_q, up_q, down_q, lift, ratio_q = around[1], around[2], around[3], around[4], around[5], around[6]
-    q = 0
-    for i in range(count):
-        if slack[i] <= 0.0:
-            near[q] = i
-            q += 1
+    slots = Slots(work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7])
+    watched = Watched(near, around[1], around[2], around[3], around[4], around[5], around[6])
+    set_out(case, margin, motion, branch, slots)
+    n, live, events = m + 1, m, 0
+    flat, goal = FLAT * scale, float(sign)
+    f_p, rate_p, driven = branch.score[p], motion.response[p], 0.0
+    joined, spoilt, packed, outcome = False, False, False, SOLVED
+    branch.up[p] = np.inf
+    branch.down[p] = -np.inf
+    q = gather(count, around[0], motion.response, branch, watched)
     width = q + EVENTS + 4
-    for t in range(q):
-        i = near[t]
-        f_q[t] = score[i]
-        rate_q[t] = response[i]
-        up_q[t] = up[i]
-        down_q[t] = down[i]
     block = pack[: (m + EVENTS + 2) * width].reshape((m + EVENTS + 2, width))
-    packed = False
-    outcome = SOLVED
-    steps = 0
     absorbing = state[p] == BELOW if sign > 0 else state[p] == ABOVE
-
+    steps = 0
     while True:
         steps += 1
         if steps > 4 * EVENTS + count:
             outcome = FAILED
             break
-        # Which event comes first?
-        step = budget - driven
-        kind = 0  # 0 budget spent, 1 p arrives, 2 a member leaves, 3 an object joins
-        if rate_p > flat:
-            target_p = -goal if absorbing else goal
-            arrival = max(0.0, sign * (target_p - f_p) / rate_p)
-            if arrival <= step:
-                step = arrival
-                kind = 1
-        leave, who = first_event(now, v, lowest, highest, slots, goal, FLAT, ratio)
-        if leave < step:
-            step = leave
-            kind = 2
-        join, watched = first_event(f_q, rate_q, down_q, up_q, q, goal, flat, ratio_q)
-        if join < step:
-            step = join
-            kind = 3
-            who = watched
+        target = -goal if absorbing else goal
+        step, event, who = next_event(goal, budget - driven, target, f_p, rate_p, flat, n, slots, q, watched)
         if step > 0.0:
             move = goal * step
-            for a in range(slots):
-                now[a] += move * v[a]
+            for a in range(n):
+                slots.now[a] += move * slots.rate[a]
             for t in range(q):
-                f_q[t] += move * rate_q[t]
+                watched.score[t] += move * watched.rate[t]
             f_p += move * rate_p
             driven += step
 
-        if kind == 0:
+        if event == SPENT:
             break
-        if kind == 1:
+        if event == ARRIVES:
             if absorbing:
                 # p's own step at -sign comes first: it uses part of the budget and nothing else moves.
-                height = C * (total[p] - positive[p] if sign > 0 else positive[p])
+                height = own_height(sign, p, positive, total, C)
                 if budget - driven > height:
                     budget -= height
                     absorbing = False
                     state[p] = MIDDLE
                     continue
                 budget = driven
-            if events >= EVENTS or slots >= limit:
+            if events >= EVENTS or n >= limit:
                 outcome = FAILED
                 break
-            row = U[events]
-            for a in range(slots):
-                row[a] = v[a]
-            row[slots] = 1.0
-            for e in range(events):
-                U[e, slots] = 0.0
             spoilt |= rate_p < SPOILT * scale
-            kappa[events] = rate_p
+            add_term(branch, events, n, slots.rate, rate_p)
+            arrive(case, n, sign * driven, absorbing, branch, slots)
             events += 1
-            index[slots] = p
-            alive[slots] = True
-            if absorbing:
-                state[p] = MINUS if sign > 0 else PLUS
-            else:
-                state[p] = PLUS if sign > 0 else MINUS
-            now[slots] = beta[p] + sign * driven
-            slots += 1
-            p_joined = True
+            n += 1
+            joined = True
             break
-        if events >= EVENTS - 1 or slots >= limit - 2:
+        if events >= EVENTS - 1 or n >= limit - 2:
             outcome = FAILED
             break
         if not packed:
@@ -337,135 +517,44 @@ def follow(case, budget, margin, motion, branch, scratch):  # type: ignore[no-un
                 for t in range(q):
                     into[t] = source[near[t]]
             packed = True
-        if kind == 2:
-            i = index[who]
-            at_high = sign * v[who] > 0.0
-            now[who] = highest[who] if at_high else lowest[who]
-            level = float(state[i])
-            if state[i] == PLUS:
-                state[i] = MIDDLE if at_high else ABOVE
-            else:
-                state[i] = BELOW if at_high else MIDDLE
-            set_levels(i, state[i], positive[i], total[i] - positive[i], up, down)
-            alive[who] = False
+        if event == LEAVES:
+            level = step_off(case, who, branch, slots)
             live -= 1
             if live == 0:
                 break
-            # u: column `who` of the current inverse.
-            for a in range(slots):
-                u[a] = B[who, a] if who <= m and a <= m else 0.0
-            for e in range(events):
-                row = U[e]
-                weight = row[who] / kappa[e]
-                for a in range(slots):
-                    u[a] += weight * row[a]
-            pivot = u[who]
+            pivot = column_of(who, margin, n, branch, events, slots.change)
             if not pivot > 1e-14 / scale:
                 outcome = FAILED
                 break
-            for a in range(1, slots):
-                if not alive[a]:
-                    u[a] = 0.0
-            u[who] = pivot
-            row = U[events]
-            for a in range(slots):
-                row[a] = u[a]
-            kappa[events] = -pivot
-            weight = -v[who] / pivot
-            # The object is at its level and may come back: watch it.
-            near[q] = i
-            for a in range(1, slots):
-                block[a, q] = K[i, index[a]]
-            f_q[q] = level
-            rate_q[q] = 0.0
-            up_q[q] = up[i]
-            down_q[q] = down[i]
+            weight = -slots.rate[who] / pivot
+            watch_again(index[who], level, K, n, q, branch, watched, block)
             q += 1
         else:
             i = near[who]
-            rising = sign * rate_q[who] > 0.0
-            level = up_q[who] if rising else down_q[who]
-            rhs[0] = -1.0
-            for a in range(1, slots):
-                rhs[a] = -block[a, who] if alive[a] else 0.0
-            apply_inverse(u, B, m, slots, rhs, U, kappa, events, alive, shape)
-            pivot, extent = distance_left(K[i, i], u, rhs, slots)
-            if not pivot > DOUBTFUL * extent:
-                # Rounding in the inverse may look like a distance.
-                mend(u, K, B, m, slots, rhs, U, kappa, events, index, alive, shape)
-                pivot, extent = distance_left(K[i, i], u, rhs, slots)
+            pivot, extent = compensation(case, who, i, margin, n, branch, events, slots, block, shape)
             if not pivot > max(DEPENDENT * scale, NOISE * extent):
                 # It depends on the members, and stays on its level as they do: only rounding moved it.
-                rate_q[who] = 0.0
+                watched.rate[who] = 0.0
                 continue
             spoilt |= pivot < DOUBTFUL * extent
-            u[slots] = 1.0
-            row = U[events]
-            for a in range(slots + 1):
-                row[a] = u[a]
-            for e in range(events):
-                U[e, slots] = 0.0
-            kappa[events] = pivot
-            weight = -rate_q[who] / pivot
-            source = K[i]
-            into = block[slots]
-            for t in range(q):
-                into[t] = source[near[t]]
-            index[slots] = i
-            alive[slots] = True
-            z[slots] = K[p, i]
-            v[slots] = 0.0
-            # Its coefficient is an end of the segment that it enters (beta[i] may be out of date, if it returns).
-            entered_high = state[i] == MIDDLE if level > 0 else state[i] == BELOW
-            state[i] = PLUS if level > 0 else MINUS
-            up[i] = np.inf
-            down[i] = -np.inf
-            lowest[slots], highest[slots] = segment(state[i], positive[i], total[i] - positive[i], C)
-            now[slots] = highest[slots] if entered_high else lowest[slots]
-            slots += 1
+            slots.change[n] = 1.0
+            add_term(branch, events, n, slots.change, pivot)
+            weight = -watched.rate[who] / pivot
+            level = watched.up[who] if sign * watched.rate[who] > 0.0 else watched.down[who]
+            step_on(case, i, level, n, branch, slots, q, near, block)
+            n += 1
             live += 1
         events += 1
-        # All rates change by `weight` times the response to u.
-        shift = u[0]
-        for t in range(q):
-            lift[t] = shift
-        add_rows(lift, q, block[1:], shape, u[1:], slots - 1)
-        for t in range(q):
-            rate_q[t] += weight * lift[t]
-        rate_p += weight * dot(z, u, slots)
-        for a in range(slots):
-            v[a] += weight * u[a]
-        if kind == 2:
-            v[who] = 0.0
-            rate_q[q - 1] = weight
+        turn(weight, n, slots, q, watched, block, shape)
+        rate_p += weight * dot(slots.kernel, slots.change, n)
+        if event == LEAVES:
+            slots.rate[who] = 0.0
+            watched.rate[q - 1] = weight
         else:
-            rate_q[who] = 0.0
-            up_q[who] = np.inf
-            down_q[who] = -np.inf
+            watched.rate[who] = 0.0
+            watched.up[who] = np.inf
+            watched.down[who] = -np.inf
 
     if outcome == SOLVED:
-        move = sign * driven
-        if events == 0 and live == m:
-            for i in range(count):
-                score[i] += move * response[i]
-            for a in range(1, slots):
-                beta[index[a]] = now[a]
-        else:
-            used = 0
-            for a in range(1, slots):
-                i = index[a]
-                if i != p:
-                    # An object that left and came back has two slots; the later one has the right value.
-                    near[used] = i
-                    rhs[used] = now[a] - beta[i]
-                    used += 1
-                    beta[i] = now[a]
-            near[used] = p
-            rhs[used] = move
-            used += 1
-            shift = now[0]
-            for i in range(count):
-                score[i] += shift
-            add_rows(score, count, K, near, rhs, used)
-        beta[p] += move
-    return outcome, budget - driven, slots, events, p_joined, spoilt
+        finish(case, sign * driven, events > 0 or live < m, n, motion, branch, slots, near)
+    return outcome, budget - driven, n, events, joined, spoilt

@@ -192,7 +192,8 @@ def _announce_once(data: str) -> Callable[[int, int], None]:
         nonlocal told
         if not told:
             told = True
-            click.echo(f"downloading {data} ({expected / 1e6:.1f} MB)", err=True)
+            size = f"{expected / 1e6:.1f} MB" if expected >= 1e6 else f"{expected / 1e3:.0f} kB"
+            click.echo(f"downloading {data} ({size})", err=True)
 
     return announce
 

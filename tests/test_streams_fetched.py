@@ -1,0 +1,393 @@
+"""Sets that scikit-learn fetches: OpenML's answers, in its own form, are served on the loopback; the table is ours."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import os
+import re
+import threading
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import streams
+from streams.catalogue import PUBLISHED
+from streams.fetched import Decoded, Fetched
+from streams.files import DataFile
+from streams.schema import Nominal
+
+pytest.importorskip("sklearn")
+DATA = os.environ.get("STREAMS_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="STREAMS_DATA names no folder with the published files")
+OPENML = {published.name: published for published in PUBLISHED if published.fetched and published.fetched.openml}
+
+
+# Answers of OpenML ----------------------------------------------------------------------------------
+
+
+class Detour(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Leads every request to one server on the loopback."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+
+    def https_open(self, request):
+        request.host = f"127.0.0.1:{self.server.server_port}"
+        return urllib.request.HTTPHandler.http_open(self, request)
+
+    http_open = https_open
+
+
+class OpenML:
+    """Serves data sets as OpenML does: description, features and qualities in JSON, the table in ARFF."""
+
+    def __init__(self):
+        self.answers, self.asked, self.status = {}, [], 200
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                owner.asked.append(self.path)
+                body = owner.answers.get(self.path) if owner.status == 200 else None
+                self.send_response(owner.status if body or owner.status != 200 else 412)
+                self.end_headers()
+                self.wfile.write(body or b'{"error": {"code": "111", "message": "Unknown dataset"}}')
+
+            def log_message(self, *arguments):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    def close(self):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+    def serve(self, number, columns, rows, target, ignored=()):
+        """Serve a table: `columns` are pairs of name and None (numeric) or the words of the column."""
+        arff = arff_of(columns, rows).encode()
+        url = f"https://www.openml.org/data/v1/download/{number}/table.arff"
+        description = {
+            "id": str(number),
+            "name": "table",
+            "version": "1",
+            "description": "A table.",
+            "format": "ARFF",
+            "url": url,
+            "file_id": str(number),
+            "status": "active",
+            "default_target_attribute": target,
+            "md5_checksum": hashlib.md5(arff).hexdigest(),
+        }
+        features = [
+            {
+                "index": str(j),
+                "name": name,
+                "data_type": "numeric" if words is None else "nominal",
+                "is_target": str(name == target).lower(),
+                "is_ignore": str(name in ignored).lower(),
+                "is_row_identifier": "false",
+                "number_of_missing_values": "0",
+            }
+            for j, (name, words) in enumerate(columns)
+        ]
+        of_api = {
+            f"data/{number}": {"data_set_description": description},
+            f"data/features/{number}": {"data_features": {"feature": features}},
+            f"data/qualities/{number}": {
+                "data_qualities": {"quality": [{"name": "NumberOfInstances", "value": f"{len(rows)}.0"}]}
+            },
+        }
+        self.answers |= {f"/api/v1/json/{path}": json.dumps(answer).encode() for path, answer in of_api.items()}
+        self.answers[f"/data/v1/download/{number}/table.arff"] = arff
+
+
+def arff_of(columns, rows):
+    def quoted(text):
+        return text if re.fullmatch(r"[\w.+-]+|\?", text) else "'" + text.replace("'", "\\'") + "'"
+
+    lines = ["% Comments come first.", "@RELATION table", ""]
+    for name, words in columns:
+        lines.append(
+            f"@ATTRIBUTE {quoted(name)} " + ("REAL" if words is None else f"{{{','.join(map(quoted, words))}}}")
+        )
+    return "\n".join([*lines, "", "@DATA", *(",".join(map(quoted, row)) for row in rows), ""])
+
+
+@pytest.fixture
+def openml(tmp_path, monkeypatch):
+    """A fresh machine: no data, empty caches of ours and of scikit-learn; its network is a server of the test."""
+    for variable in ("STREAMS_DATA", "STREAMS_URL", "STREAMS_OFFLINE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "sklearn"))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # scikit-learn waits before it tries again
+    server = OpenML()
+    monkeypatch.setattr(urllib.request, "_opener", urllib.request.build_opener(Detour(server.http)))
+    yield server
+    server.close()
+
+
+def cached(tmp_path):
+    folder = tmp_path / "cache" / "vennstream"
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+# Published tables -----------------------------------------------------------------------------------
+
+OTHER_NAMES = {
+    "mushroom": {"bruises": "bruises%3F"},
+    "wdbc": {f"mean_{what}": f"V{j}" for j, what in enumerate(("radius", "texture", "perimeter"), 1)},
+    "german": {"savings": "savings_status", "property": "property_magnitude"},
+    "heart": {"cp": "chest", "trestbps": "resting_blood_pressure"},
+    "adult": {"education_num": "education-num"},
+}
+
+
+def published_rows(published):
+    content = (Path(DATA) / published.file.name).read_bytes()
+    if published.file.name.endswith(".gz"):
+        content = gzip.decompress(content)
+    header, *rows = csv.reader(io.StringIO(content.decode()))
+    return header, rows
+
+
+def as_on_openml(openml, published):
+    """Serve a published file as OpenML has it: other names, other words, other rows, columns that are no features."""
+    fetched, (header, rows) = published.fetched, published_rows(published)
+    theirs = {name: {our: word for word, our in words.items()} for name, words in fetched.values.items()}
+    rows = [[theirs.get(name, {}).get(text, text) for name, text in zip(header, row, strict=True)] for row in rows]
+    if fetched.rows is not None:
+        rows = rows[:1] * fetched.rows[0] + rows
+    label = "class" if fetched.label == "default-target" else fetched.label
+    names = [OTHER_NAMES.get(published.name, {}).get(name, name) for name in header[:-1]] + [label]
+    nominal = {*published.schema, "label"} - {"cp", "restecg", "thal"} | {"day"} & set(header)
+    columns = [
+        (name, sorted({row[j] for row in rows} - {"?"}) if ours in nominal else None)
+        for j, (name, ours) in enumerate(zip(names, header, strict=True))
+    ]
+    if fetched.drop:  # these come first, and so does the class
+        instances = [f"S{i}" for i in range(len(rows))]
+        columns = [columns[-1], (fetched.drop[0], instances), *columns[:-1]]
+        rows = [[row[-1], instance, *row[:-1]] for row, instance in zip(rows, instances, strict=True)]
+    ignored = (label,) if fetched.label != "default-target" else ()
+    openml.serve(fetched.openml, columns, rows, "drinks" if ignored else label, ignored)
+
+
+def same(one, other):
+    return (
+        np.array_equal(one.X, other.X)
+        and np.array_equal(one.y, other.y)
+        and (one.classes, one.features) == (other.classes, other.features)
+    )
+
+
+@needs_data
+@pytest.mark.parametrize("name", OPENML)
+def test_a_set_of_openml_is_the_published_one(name, openml, tmp_path, monkeypatch):
+    published = OPENML[name]
+    as_on_openml(openml, published)
+    assert published.where() == "download"
+    seen = []
+    stream = streams.load(name, scale=False, progress=lambda *bytes_of: seen.append(bytes_of))
+    size = published.fetched.table.size
+    assert seen == [(0, size), (size, size)]
+    assert len(openml.asked) == 4
+    assert cached(tmp_path) == [f"{name}.table.csv"]
+    assert published.where() == "cached"
+    again = streams.load(name, scale=False)  # from the cache of ours
+    (tmp_path / "cache" / "vennstream" / f"{name}.table.csv").unlink()
+    anew = streams.load(name, scale=False)  # from that of scikit-learn
+    assert len(openml.asked) == 4
+    monkeypatch.setenv("STREAMS_DATA", DATA)
+    assert published.where() == "local"
+    for other in (again, anew, streams.load(name, scale=False)):
+        assert same(stream, other)
+
+
+@needs_data
+@pytest.mark.slow
+def test_covtype_is_fetched_by_its_own_function(openml, tmp_path, monkeypatch):
+    published = next(published for published in PUBLISHED if published.name == "covtype")
+    monkeypatch.setenv("STREAMS_DATA", DATA)
+    stream = streams.load("covtype", scale=False)
+    monkeypatch.delenv("STREAMS_DATA")
+    openml.status = 503
+    with pytest.raises(FileNotFoundError, match=r"covtype .* cannot be fetched from scikit-learn's fetch_covtype: "):
+        streams.load("covtype")
+    assert openml.asked
+    # Fetching takes scikit-learn two minutes: its cache holds what it would hold.
+    covtype = pytest.importorskip("sklearn.datasets._covtype")
+    folder = tmp_path / "sklearn" / "covertype"
+    joblib.dump(stream.X, covtype._pkl_filepath(folder, "samples"))
+    joblib.dump(stream.y + 1, covtype._pkl_filepath(folder, "targets"))
+    assert published.where() == "download"
+    assert same(stream, streams.load("covtype", scale=False))
+    assert published.where() == "cached"
+
+
+# A small table --------------------------------------------------------------------------------------
+
+TABLE = b"size,colour,age,label\n1.5,red,?,yes\n2,?,30,no\n-0.1,dark blue,3,yes\n"
+COLUMNS = [
+    ("Id", ["a", "b", "c", "d"]),
+    ("Size", None),
+    ("Colour", ["r", "dark blue"]),
+    ("Age", ["3", "30"]),
+    ("c", ["0", "1"]),
+]
+ROWS = [
+    ["a", "9", "r", "3", "0"],
+    ["b", "1.50", "r", "?", "1"],
+    ["c", "2.0", "?", "30", "0"],
+    ["d", "-1e-1", "dark blue", "3", "1"],
+]
+SMALL = Fetched(
+    table=DataFile("small.table.csv", len(TABLE), hashlib.sha256(TABLE).hexdigest()),
+    names=("size", "colour", "age"),
+    openml=7,
+    drop=("Id",),
+    rows=(1, 4),
+    values={"colour": {"r": "red"}, "label": {"0": "no", "1": "yes"}},
+)
+SCHEMA = {"colour": Nominal(missing="?")}
+REMEDY = "set what there is to set"
+
+
+def find(fetched=SMALL, **more):
+    return fetched.find("small", REMEDY, SCHEMA, **more)
+
+
+def test_a_table_is_written_in_one_spelling(openml, tmp_path):
+    openml.serve(7, COLUMNS, ROWS, "c")
+    path = find()
+    assert path.read_bytes() == TABLE
+    assert cached(tmp_path) == ["small.table.csv"]
+    openml.close()
+    assert find() == path
+
+
+@pytest.mark.parametrize("numbers", [[1e16, 1e15, 0.1 + 0.2, -0.0], [5e-324, 1.7e308, -3.0, 123456789.125]])
+def test_numbers_are_written_as_short_as_they_are_exact(numbers):
+    found, output = Decoded(["x"], np.array(numbers)[:, None], {}, np.array(["a"] * len(numbers), object)), io.BytesIO()
+    checksum = replace(SMALL, names=("x",), drop=(), rows=None).write(found, {}, output)
+    assert checksum == hashlib.sha256(output.getvalue()).hexdigest()
+    texts = [line.split(",")[0] for line in output.getvalue().decode().splitlines()[1:]]
+    assert [float(text) for text in texts] == numbers
+    assert not any(text.endswith(".0") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (COLUMNS, [*ROWS[:3], ["d", "-1e-1", "dark blue", "30", "1"]]),
+        (COLUMNS, [ROWS[0], ROWS[2], ROWS[1], ROWS[3]]),
+        (COLUMNS, ROWS[:3]),
+        (COLUMNS, [[row[0], "?", *row[2:]] for row in ROWS]),
+        ([*COLUMNS[:2], ("Colour", ["r", "light blue"]), *COLUMNS[3:]], [[*row[:2], "r", *row[3:]] for row in ROWS]),
+    ],
+)
+def test_another_table_is_refused_and_not_kept(columns, rows, openml, tmp_path):
+    openml.serve(7, columns, rows, "c")
+    with pytest.raises(ValueError, match=rf"table of small from OpenML \(data set 7\) must have sha256 .*; {REMEDY}$"):
+        find()
+    assert cached(tmp_path) == []
+
+
+def test_other_columns_are_refused(openml, tmp_path):
+    openml.serve(7, COLUMNS[1:3] + COLUMNS[4:], [row[1:3] + row[4:] for row in ROWS], "c")
+    with pytest.raises(ValueError, match=r"OpenML \(data set 7\) must have the 3 features of the table, got 2"):
+        find()
+    assert cached(tmp_path) == []
+
+
+def unreachable(openml, reason):
+    with pytest.raises(FileNotFoundError) as caught:
+        find()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("small is not on this machine and cannot be fetched from OpenML (data set 7): ")
+    assert message.endswith(f"; try again with a network, or {REMEDY}")
+    assert reason in message
+
+
+def test_a_data_set_that_openml_does_not_know(openml):
+    unreachable(openml, "7 not found")
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+def test_a_server_in_trouble(status, openml):
+    openml.status = status
+    unreachable(openml, "")
+
+
+def test_answers_that_are_none(openml):
+    openml.answers["/api/v1/json/data/7"] = b"<html>a portal</html>"
+    unreachable(openml, "")
+
+
+def test_a_table_that_was_damaged_on_its_way(openml):
+    openml.serve(7, COLUMNS, ROWS, "c")
+    openml.answers["/data/v1/download/7/table.arff"] += b"d,1,r,3,0\n"
+    unreachable(openml, "md5")
+
+
+def test_no_network(openml):
+    openml.close()
+    unreachable(openml, "refused")
+
+
+def test_nothing_is_fetched_offline(openml, monkeypatch):
+    openml.serve(7, COLUMNS, ROWS, "c")
+    monkeypatch.setenv("STREAMS_OFFLINE", "1")
+    with pytest.raises(
+        FileNotFoundError, match=f"small is not on .*, and STREAMS_OFFLINE forbids to fetch it: {REMEDY}"
+    ):
+        find()
+    assert openml.asked == []
+    assert {info.where for info in streams.datasets()} == {"generated", "packaged", "absent"}
+
+
+def test_the_command_line_says_all_in_a_line(openml):
+    from venn.cli import main
+
+    openml.close()
+    done = CliRunner().invoke(main, ["replay", "banknote"])
+    assert done.exit_code == 1
+    said, *rest = done.output.splitlines()
+    assert said == "downloading banknote (45 kB)"
+    assert len(rest) == 1
+    assert "banknote is not on this machine and cannot be fetched from OpenML (data set 1462)" in rest[0]
+    assert "set the environment variable STREAMS_DATA to a folder with banknote.csv, or STREAMS_URL to" in rest[0]
+
+
+def test_an_address_comes_before_openml(openml, tmp_path):
+    with pytest.raises(OSError, match="cannot download file://"):
+        streams.load("banknote", base_url=tmp_path.as_uri())
+    assert openml.asked == []
+
+
+def test_what_can_be_fetched_is_told(openml, monkeypatch):
+    def where():
+        return {info.name: info.where for info in streams.datasets()}
+
+    fetched = {published.name for published in PUBLISHED if published.fetched}
+    assert {name for name, place in where().items() if place == "download"} == fetched
+    assert {name for name, place in where().items() if place == "absent"} == {
+        published.name for published in PUBLISHED
+    } - fetched
+    monkeypatch.setenv("STREAMS_URL", "https://127.0.0.1/data")
+    assert "absent" not in where().values()
