@@ -69,14 +69,15 @@ class Announcement(event.Listener):
         self._made = False
         self._depth = 0
         self._start = self._spent = 0.0
+        self._outer: Any = None  # the loop that is kept in the cache
 
     def on_start(self, event: Any) -> None:
         now = perf_counter()
         if self._depth == 0:
-            self._start = now
+            self._start, self._outer = now, event.data["dispatcher"]
         self._depth += 1
         # A loop's parts have events of their own, so that a long compilation is noticed before its end.
-        function = event.data["dispatcher"]
+        function = self._outer
         long = self._spent + now - self._start >= NOTICEABLE
         if long and not self._made and function.py_func.__module__.startswith("venn."):
             self._made = True
