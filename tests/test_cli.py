@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 import streams
 import venn
 from venn import cli
-from venn.cli.predictors import PREDICTORS
+from venn.cli.predictors import PREDICTORS, default_predictors
 from venn.cli.words import plain_words
 from venn.online.record import Record
 from venn.prediction import Forecast, Multiprobability, PredictionSet
@@ -104,7 +105,8 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     result = run("replay", "car", "--steps", 40, "--predictors", "venn")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    first, *lines = result.stdout.splitlines()
+    order, first, *lines = result.stdout.splitlines()
+    assert order == "car: 1728 examples in a random order, that of seed 0 (--shuffle none for the order of the data)"
     assert first == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
     assert lines[0] == "car: 40 examples, 4 classes, shuffle 0"
     assert lines[2].split()[0] == "venn"
@@ -204,7 +206,7 @@ def test_csv_files_and_kernels(run, table, options, kernel):
     )
     result = run("replay", table, *arguments, *options)
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[0] == f"venn: one-vs-all SVM with {kernel}"
+    assert result.stdout.splitlines()[1] == f"venn: one-vs-all SVM with {kernel}"
     assert "fruit: 12 examples, 2 classes" in result.stdout
     assert "wrote runs/fruit/: record.npz" in result.stdout
 
@@ -212,7 +214,7 @@ def test_csv_files_and_kernels(run, table, options, kernel):
 def test_the_sharp_predictor_stands_beside_the_published_one(run):
     result = run("replay", "car", "--steps", 60, "--predictors", "abers,deleted,venn")
     assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
+    lines = result.stdout.splitlines()[1:]
     assert lines[0] == "abers, deleted: least-squares SVM with RBF(gamma=0.5), C=10, by default: gamma, C"
     assert lines[1] == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: gamma, C"
     [beside] = [line for line in lines if line.startswith("abers beside the published venn: width 0.")]
@@ -239,13 +241,60 @@ def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path
     assert "RBF(gamma=0.25), C=10, by default" in none.stdout
 
 
-def test_shuffle_none_keeps_the_order_of_the_file(run, table, tmp_path):
-    arguments = ("--label", "fruit", "--nominal", "colour", "--predictors", "venn", "--json")
-    kept = run("replay", table, *arguments, "--shuffle", "none")
-    assert json.loads(kept.stdout)["shuffle"] is None
+def test_a_file_is_replayed_in_its_own_order_unless_a_seed_is_given(run, table, tmp_path):
+    arguments = ("replay", table, "--label", "fruit", "--nominal", "colour", "--predictors", "deleted", "--json")
+    rows = [line.rsplit(",")[-1] for line in table.read_text().splitlines()[1:]]
+    for given in ((), ("--shuffle", "none")):
+        kept = run(*arguments, *given)
+        assert json.loads(kept.stdout)["shuffle"] is None
+        record = Record.load(tmp_path / "runs/fruit/record.npz")
+        assert [record.classes[code] for code in record.truth] == rows
+        first = kept.stderr.splitlines()[0]
+        assert first == "fruit.csv: 30 rows in the order of the file (--shuffle SEED for another)"
+    other = run(*arguments, "--shuffle", 3)
+    assert json.loads(other.stdout)["shuffle"] == 3
+    first = other.stderr.splitlines()[0]
+    assert first == "fruit.csv: 30 rows in a random order, that of seed 3 (--shuffle none for the order of the data)"
     record = Record.load(tmp_path / "runs/fruit/record.npz")
-    labels = [line.rsplit(",")[-1] for line in table.read_text().splitlines()[1:]]
-    assert [record.classes[code] for code in record.truth] == labels
+    labels = [record.classes[code] for code in record.truth]
+    assert labels != rows
+    assert sorted(labels) == sorted(rows)
+
+
+def test_the_order_of_a_named_set_is_that_of_seed_0_unless_none_is_asked_for(run):
+    arguments = ("replay", "car", "--steps", 3, "--predictors", "conformal", "--json")
+    assert json.loads(run(*arguments).stdout)["shuffle"] == 0
+    kept = run(*arguments, "--shuffle", "none")
+    assert json.loads(kept.stdout)["shuffle"] is None
+    assert kept.stderr.startswith("car: 1728 examples in the order of the data (--shuffle SEED for another)\n")
+
+
+def test_default_predictors_of_a_file_all_stand_on_least_squares(run, table):
+    result = run("replay", table, "--label", "fruit", "--nominal", "colour", "--json")
+    assert result.exit_code == 0, result.output
+    assert list(json.loads(result.stdout)["predictors"]) == ["abers", "deleted", "conformal"]
+    assert "least-squares SVM" in result.stderr
+    assert "one-vs-all" not in result.stderr
+
+
+def test_a_file_sorted_by_class_is_not_tuned_on_one_class(run, tmp_path):
+    rows = [f"{k + i / 100},{'ab'[k]}" for k in (0, 1) for i in range(120)]
+    (tmp_path / "sorted.csv").write_text("\n".join(["u,y", *rows]) + "\n")
+    result = run("replay", "sorted.csv", "--label", "y", "--steps", 3)
+    assert result.exit_code == 0, result.output
+    assert "the first 48 examples are of one class: kernel and C are not chosen on them" in result.stdout
+    assert "RBF(gamma=1.0), C=10, by default" in result.stdout
+    asked = run("replay", "sorted.csv", "--label", "y", "--tune", 48)
+    assert "prefix must hold examples of at least 2 classes" in asked.stderr
+
+
+def test_default_predictors_by_data_and_length():
+    published = ("abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal")
+    few, many = ("abers", "deleted", "conformal"), ("inductive_abers", "inductive", "inductive_conformal")
+    assert {default_predictors(data, 1000) for data in ("car", "wine_red")} == {published}
+    assert {default_predictors(data, n) for data in ("own.csv", "german", None) for n in (1, 6000)} == {few}
+    assert {default_predictors(data, n) for data in ("car", "own.csv", None) for n in (6001, None)} == {many}
+    assert {PREDICTORS[name][0] for name in (*few, *many)} == {"squares"}
 
 
 @pytest.mark.parametrize(
@@ -398,3 +447,45 @@ def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     first = run("replay", "car", *options, "--steps", 1, "--out", "one")
     assert (first.exit_code, json.loads(first.stdout)["n"]) == (0, 1)
+
+
+SLOW = """
+import sys, time
+from venn import cli
+from venn.online.record import Record
+update = Record.update
+def slow(record, predictions, y):
+    update(record, predictions, y)
+    if len(record) == 30:
+        print("thirty", file=sys.stderr, flush=True)
+    if len(record) >= 30:
+        time.sleep(0.05)
+Record.update = slow
+cli.main(prog_name="venn")
+"""
+
+
+@pytest.mark.parametrize("command", ["replay", "monitor"])
+def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path, command):
+    words = [command, "car", "--predictors", "deleted,conformal", "--out", "here", "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if line == "thirty\n":
+                break
+        process.send_signal(signal.SIGTERM)
+        said, complaints = process.communicate(timeout=60)
+    assert process.returncode == 143, complaints
+    record = Record.load(tmp_path / "here/record.npz")
+    assert 30 <= len(record) < 1728
+    assert f"interrupted at step {len(record)} of 1728" in complaints
+    found = json.loads(said)
+    if command == "replay":
+        assert found["n"] == len(record)
+        assert found["predictors"]["deleted"] == record.means()["deleted"]
+    else:
+        assert found["deleted"]["step"] == len(record)
+        assert (tmp_path / "here/snapshots.json").exists()
+    if importlib.util.find_spec("matplotlib"):
+        assert (tmp_path / "here/curves.png").exists()

@@ -20,6 +20,7 @@ import streams
 from venn import cli
 from venn.cli import monitor as monitor_command
 from venn.cli.interrupt import Interrupt
+from venn.cli.predictors import MOST_TRANSDUCTIVE
 from venn.online.record import Record
 from venn.prediction import Forecast
 
@@ -48,12 +49,12 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     result = run("monitor", flipped, *FIXED)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "deleted, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
-    steps = [int(step) for step in re.findall(r"^(?:deleted|conformal): At step (\d+)", result.stdout, flags=re.M)]
+    assert lines[0] == "abers, deleted, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
+    steps = [int(step) for step in re.findall(r"^(?:abers|deleted|conformal): At step (\d+)", result.stdout, flags=re.M)]
     assert steps
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
-    assert [line.split(":")[0] for line in lines[-3:]] == ["deleted", "conformal", "verdict"]
+    assert [line.split(":")[0] for line in lines[-4:]] == ["abers", "deleted", "conformal", "verdict"]
     assert "Theorem: on exchangeable data" in result.stdout
 
 
@@ -87,15 +88,19 @@ def test_what_is_written_and_a_record_watched_again(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "predictors"), [(0, ["deleted", "conformal"]), (1, ["inductive", "inductive_conformal"])]
+    ("more", "predictors"),
+    [(0, ["abers", "deleted", "conformal"]), (1, ["inductive_abers", "inductive", "inductive_conformal"])],
 )
-def test_a_long_stream_gets_inductive_predictors(run, tmp_path, more, predictors):
-    X, y = np.random.default_rng(0).integers(0, 9, (2, monitor_command.MOST_TRANSDUCTIVE + more))
+@pytest.mark.parametrize("command", ["monitor", "replay"])
+def test_a_long_stream_gets_inductive_predictors(run, tmp_path, command, more, predictors):
+    X, y = np.random.default_rng(0).integers(0, 9, (2, MOST_TRANSDUCTIVE + more))
     lines = [f"{value},{label % 2}" for value, label in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "long.csv").write_text("\n".join(["value,answer", *lines]) + "\n")
-    result = run("monitor", "long.csv", "--label", "answer", "--steps", 60, "--gamma", "0.1", "--C", "1", "--json")
+    result = run(command, "long.csv", "--label", "answer", "--steps", 60, "--gamma", "0.1", "--C", "1", "--json")
     assert result.exit_code == 0, result.output
-    assert list(json.loads(result.stdout)) == predictors
+    found = json.loads(result.stdout)
+    assert list(found if command == "monitor" else found["predictors"]) == predictors
+    assert ("more than 6000 examples: by default the inductive predictors" in result.stderr) == bool(more)
 
 
 def test_the_speed_is_kept(run):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from venn._compiled import dense, smo
+from venn._compiled import dense, jit, smo
 
 STEPS = """
 import numba, numpy as np
@@ -49,3 +49,38 @@ def test_a_loop_says_the_same_called_from_python_and_as_a_part():
         dense.add_rows(own, n, K, np.arange(n), beta, n)
         assert np.allclose(score, own, rtol=1e-13, atol=1e-13)
         assert np.allclose(score, K.T @ beta, rtol=1e-12, atol=1e-12)
+
+
+class Loop:
+    """What numba says of a loop when it compiles it."""
+
+    def __init__(self, module):
+        self.data = {"dispatcher": self}
+        self.py_func, self.stats = self, self
+        self.cache_path = "cache"
+        self.__module__ = module
+
+
+def test_that_loops_are_compiled_is_said_once_and_only_if_it_takes_a_while(monkeypatch, caplog):
+    now = 0.0
+    monkeypatch.setattr(jit, "perf_counter", lambda: now)
+    one, other = Loop("venn._compiled.path"), Loop("somebody")
+    said = jit.Announcement()
+    for k in range(9):  # 0.9 s in all
+        said.on_start(one)
+        now += 0.1
+        said.on_end(one)
+        now += 100.0  # not of compiling
+        assert not caplog.messages, k
+    for loop in (other, one, other):  # a loop of somebody else's, with parts
+        said.on_start(loop)
+        now += 0.1
+    for loop in (other, one, other):
+        said.on_end(loop)
+    assert not caplog.messages
+    for loop in (one, other, other):
+        said.on_start(loop)
+    for loop in (other, other, one):
+        said.on_end(loop)
+        said.on_start(one)
+    assert caplog.messages == ["compiling loops that are used for the first time: seconds to a minute; kept in cache"]

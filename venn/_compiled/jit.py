@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import numba
@@ -11,6 +12,7 @@ from numba.core import event, types
 
 Part: Any = None
 Whole: Any = None
+NOTICEABLE = 1.0  # seconds of compiling in a process, after which it says so
 TRIED = (0, 60), (0, 68)  # tested numba versions, from and to; others make the same loops, but compile twice as long
 if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
@@ -55,23 +57,40 @@ compiled = loops(error_model="numpy", fastmath={"contract"}, nogil=True)
 in_lanes = loops(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)
 
 
-class _Announcement(event.Listener):
-    """Says once in a process that loops are being compiled; loops from the cache raise no event."""
+class Announcement(event.Listener):
+    """Says at most once in a process that loops are being compiled, when that has taken a noticeable time.
+
+    Loops from the cache raise no event. Loops are compiled when they are first used: another command, machine or
+    predictor may need further ones, so a new process may have something to compile again. What takes less than a
+    second is not worth a line.
+    """
 
     def __init__(self) -> None:
         self._made = False
+        self._depth = 0
+        self._start = self._spent = 0.0
+        self._outer: Any = None  # the loop that is kept in the cache
 
     def on_start(self, event: Any) -> None:
-        function = event.data["dispatcher"]
-        if not self._made and function.py_func.__module__.startswith("venn."):
+        now = perf_counter()
+        if self._depth == 0:
+            self._start, self._outer = now, event.data["dispatcher"]
+        self._depth += 1
+        # A loop's parts have events of their own, so that a long compilation is noticed before its end.
+        function = self._outer
+        long = self._spent + now - self._start >= NOTICEABLE
+        if long and not self._made and function.py_func.__module__.startswith("venn."):
             self._made = True
             # A warning, since lower levels are not shown unless logging is set up.
             logging.getLogger("venn").warning(
-                "compiling loops for this processor: seconds to a minute, once; kept in %s", function.stats.cache_path
+                "compiling loops that are used for the first time: seconds to a minute; kept in %s",
+                function.stats.cache_path,
             )
 
     def on_end(self, event: Any) -> None:
-        pass
+        self._depth -= 1
+        if self._depth == 0:
+            self._spent += perf_counter() - self._start
 
 
-event.register("numba:compile", _Announcement())
+event.register("numba:compile", Announcement())

@@ -15,8 +15,8 @@ import click
 import streams
 from venn import __version__
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.predictors import USUAL
-from venn.cli.setting import Learning, learning, read_by
+from venn.cli.predictors import DEFAULTS
+from venn.cli.setting import Learning, chosen_predictors, learning, read_by
 from venn.online.panel import Panel
 from venn.show import terminal
 
@@ -33,7 +33,7 @@ RESULTS = Path("runs", "compare")
     metavar="INTEGER",
     help="Orders of each data set: seeds 0, 1, ...  [default: 3]",
 )
-@read_by(USUAL, USUAL)
+@read_by(DEFAULTS)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -52,7 +52,7 @@ RESULTS = Path("runs", "compare")
 def compare(
     data: tuple[str, ...],
     shuffles: int,
-    predictors: list[str],
+    predictors: list[str] | None,
     out: Path,
     workers: int | None,
     cluster: str | None,
@@ -118,7 +118,7 @@ def opened(
     data: str,
     shuffle: int,
     *,
-    predictors: list[str],
+    predictors: list[str] | None,
     chosen: Learning,
     content: str | None,
     version: str,
@@ -132,7 +132,7 @@ def opened(
     if version != __version__:
         raise ValueError(f"vennstream must have the same version everywhere, {version}, and is {__version__} here")
     stream = chosen.open(data, shuffle)
-    panel, tuning = chosen.panel(data, stream, predictors, _unsaid)
+    panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, data, stream, _unsaid), _unsaid)
     return stream if tuning is None else stream.drop(tuning.n), panel
 
 

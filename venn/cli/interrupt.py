@@ -1,4 +1,4 @@
-"""Ctrl-C as a request that is honoured between two steps."""
+"""Ctrl-C and SIGTERM as requests that are honoured between two steps."""
 
 from __future__ import annotations
 
@@ -8,49 +8,15 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-INTERRUPTED = 130  # exit code of every program ended by SIGINT
+INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
 
 
 class Interrupt:
-    """While it is entered, the first Ctrl-C only sets `pressed`; the next one raises KeyboardInterrupt.
+    """While it is entered, the first Ctrl-C or SIGTERM only sets `pressed`; the next one ends the program.
 
     So no step is left half done, and no Ctrl-C is lost in compiled code, where Python may swallow the exception.
     Signals reach the main thread only: in other threads nothing changes. If Ctrl-C is ignored, as in a background job
     of a script, it remains ignored.
-
-    Examples
-    --------
-    >>> with Interrupt() as interrupt:
-    ...     interrupt.pressed
-    False
-    """
-
-    def __init__(self) -> None:
-        self.pressed = False
-        self._before: Any = None
-
-    def __enter__(self) -> Interrupt:
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            self._before = signal.signal(signal.SIGINT, self._take)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.pressed:
-            raise KeyboardInterrupt
-        self.pressed = True
-
-
-class Ending(Interrupt):
-    """The same for Ctrl-C and SIGTERM; a second Ctrl-C ends the process immediately, like a kill.
-
-    For programs that can be killed at any moment without harm.
 
     Attributes
     ----------
@@ -61,28 +27,55 @@ class Ending(Interrupt):
 
     Examples
     --------
-    >>> with Ending() as ending:
-    ...     ending.pressed, ending.terminated
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.pressed, interrupt.terminated
     (False, False)
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.terminated = False
-        self._term: Any = None
+        self.pressed = self.terminated = False
+        self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Ending:
-        super().__enter__()
+    @property
+    def status(self) -> int:
+        """The exit code of a program that ended because of it; 0 if neither came."""
+        return TERMINATED if self.terminated else INTERRUPTED if self.pressed else 0
+
+    def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            self._term = signal.signal(signal.SIGTERM, self._terminate)
+            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._take)
+            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._terminate)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._term is not None:
-            signal.signal(signal.SIGTERM, self._term)
-        super().__exit__(kind, error, trace)
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            raise KeyboardInterrupt
+        self.pressed = True
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            raise SystemExit(TERMINATED)
+        self.pressed = self.terminated = True
+
+
+class Ending(Interrupt):
+    """The same, but a second Ctrl-C ends the process immediately, like a kill, and a second SIGTERM does nothing.
+
+    For programs that can be killed at any moment without harm.
+
+    Examples
+    --------
+    >>> with Ending() as ending:
+    ...     ending.pressed, ending.terminated
+    (False, False)
+    """
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         self.pressed = self.terminated = True

@@ -14,10 +14,10 @@ import click
 from click.core import ParameterSource
 
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.interrupt import INTERRUPTED, Interrupt
-from venn.cli.predictors import FEW, MANY
+from venn.cli.interrupt import Interrupt
+from venn.cli.predictors import WATCHED
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
-from venn.cli.setting import Learning, learning, positive, read_by, seed
+from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
 from venn.cli.words import conclusion
 from venn.monitors.monitor import Monitor
 from venn.online.record import Record
@@ -28,7 +28,6 @@ from venn.show.terminal import DRAWING, shows_progress
 if TYPE_CHECKING:
     from venn.show.live import Live
 
-MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
@@ -52,7 +51,7 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     metavar="SEED",
     help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
 )
-@read_by(None, f"{','.join(FEW)}; beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}")
+@read_by(WATCHED)
 @click.option("--speed", type=positive, metavar="NUMBER", help="Examples a second.  [default: as fast as possible]")
 @click.option(
     "--level", type=float, default=0.01, callback=_level, metavar="NUMBER",
@@ -95,8 +94,8 @@ def monitor(
 
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
     a CSV file, which needs --label. --serve shows a journal in the browser. In a terminal the view is live; elsewhere
-    each alarm is one line, and a summary comes last. Ctrl-C ends the watch: what was seen until then is shown, and
-    written with --out.
+    each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what was seen until then is
+    shown, and written with --out.
     """
     chosen = Learning.typed(options)
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
@@ -127,8 +126,7 @@ def monitor(
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            found = predictors or list(FEW if len(stream) <= MOST_TRANSDUCTIVE else MANY)
-            panel, tuning = chosen.panel(data, stream, found, say)
+            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None, stream, say), say)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
             record = Record(stream.classes, tuple(panel), data=stream.name, shuffle=shuffle)
@@ -138,8 +136,8 @@ def monitor(
         if out is not None:
             with writing("--out", out):
                 out.mkdir(parents=True, exist_ok=True)  # better an error now than after an hour
-        interrupted = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
-        if interrupted:
+        status = _watch(steps, monitors, Pace(speed), None if as_json else (title, total))
+        if status:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
         if as_json:
@@ -158,8 +156,8 @@ def monitor(
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
         for line in conclusion(overall(snapshots)):
             say(line)
-    if interrupted:
-        click.get_current_context().exit(INTERRUPTED)
+    if status:
+        click.get_current_context().exit(status)
 
 
 def _holds_record(data: str) -> bool:
@@ -193,8 +191,8 @@ def _given() -> list[click.Parameter]:
 
 def _watch(
     steps: Iterator[None], monitors: dict[str, Monitor], pace: Pace, shown: tuple[str, int | None] | None
-) -> bool:
-    """Go through the steps, with a view if a title and a total are given; return whether Ctrl-C ended that."""
+) -> int:
+    """Go through the steps, with a view if a title and a total are given; return the exit code: 0 at their end."""
 
     def snapshots() -> dict[str, Any]:
         return {name: one.snapshot() for name, one in monitors.items()}
@@ -214,7 +212,7 @@ def _watch(
                 break
         if view is not None:
             view.show(snapshots())
-    return interrupt.pressed
+    return interrupt.status
 
 
 def _live(steps: Iterator[Any], record: Record, monitors: dict[str, Monitor]) -> Iterator[None]:

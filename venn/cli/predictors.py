@@ -21,6 +21,7 @@ from venn.maps.steps import Binning, Isotonic
 from venn.online.panel import Panel
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
 from venn.predictors.scaling import Scaler
@@ -54,15 +55,20 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
         "squares",
         lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
     ),
+    "inductive_abers": (
+        "squares",
+        lambda machine: InductiveVennAbers(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
+    ),
     "inductive_conformal": (
         "squares",
         lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
     ),
 }
-# Shown by default: one of each kind.
-USUAL = "abers,deleted,venn,platt,binning,isotonic,conformal"
-# Watch a stream by default: when all examples are kept, and when there are too many for that.
-FEW, MANY = ("deleted", "conformal"), ("inductive", "inductive_conformal")
+# By default: beside the published study, where all examples are kept, and where there are too many for that.
+PUBLISHED = ("abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal")
+FEW = ("abers", "deleted", "conformal")
+MANY = ("inductive_abers", "inductive", "inductive_conformal")
+MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but
 # print no value: these are ours.
@@ -71,10 +77,40 @@ SETTINGS = {
     "hinge": {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)},
 }
 DEFAULT_C = 10.0
+DEFAULTS = (
+    f"{','.join(FEW)}; on {' and '.join(SETTINGS['hinge'])} those of the published study, too; "
+    f"beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}"
+)
+WATCHED = f"{','.join(FEW)}; beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}"
 DEFAULT_DEGREE = 3
 KERNELS = ("rbf", "linear", "poly")
 #: For each parameter of kernels, the kernels that have it.
 OF_KERNELS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
+
+
+def is_long(n: int | None) -> bool:
+    """Whether n examples, or an unknown number, are too many to keep them all."""
+    return n is None or n > MOST_TRANSDUCTIVE
+
+
+def default_predictors(data: str | None, n: int | None) -> tuple[str, ...]:
+    """Return the names of the predictors that stand on a stream if none are named.
+
+    Parameters
+    ----------
+    data : str or None
+        Name of the data set or path of the file; None where no comparison with the published study is wanted.
+    n : int or None
+        Number of examples; None where nobody knows it.
+
+    Examples
+    --------
+    >>> default_predictors("own.csv", 1000)
+    ('abers', 'deleted', 'conformal')
+    """
+    if is_long(n):
+        return MANY
+    return PUBLISHED if data in SETTINGS["hinge"] else FEW
 
 
 def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], str]) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import streams
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.interrupt import INTERRUPTED, Interrupt
-from venn.cli.predictors import USUAL
-from venn.cli.setting import Learning, learning, read_by, seed
+from venn.cli.interrupt import Interrupt
+from venn.cli.predictors import DEFAULTS
+from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
 from venn.cli.words import conclusion, plain_words, verdicts_of
 from venn.machines.tuning import Tuning
 from venn.monitors.verdict import Verdict, worst
@@ -30,11 +31,10 @@ from venn.show.terminal import DRAWING, shows_progress
 @click.option(
     "--shuffle",
     type=seed,
-    default="0",
     metavar="SEED",
-    help="Seed of the order; none keeps the file's order.  [default: 0]",
+    help="Seed of another order; none keeps the order of the data.  [default: 0 for a named data set, none for a file]",
 )
-@read_by(USUAL, USUAL)
+@read_by(DEFAULTS)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -43,15 +43,15 @@ from venn.show.terminal import DRAWING, shows_progress
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; everything else goes to stderr.")
 def replay(
-    data: str, shuffle: int | None, predictors: list[str], out: Path | None, as_json: bool, **options: Any
+    data: str, shuffle: int | None, predictors: list[str] | None, out: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
     `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), and adds the sharp
     predictors: abers (Venn-Abers by class on deleted scores), deleted (Venn on deleted scores, the predicted label
-    guaranteed) and conformal (sets of labels, their errors guaranteed). Ctrl-C ends the replay after the current
-    step: the results until then are printed and written.
+    guaranteed) and conformal (sets of labels, their errors guaranteed). A file is replayed in its own order. Ctrl-C or
+    SIGTERM ends the replay after the current step: the results until then are printed and written.
     """
     chosen = Learning.typed(options)
 
@@ -59,8 +59,14 @@ def replay(
         click.echo(text, err=as_json)
 
     with one_line_errors():
+        if click.get_current_context().get_parameter_source("shuffle") is ParameterSource.DEFAULT:
+            shuffle = 0 if is_named(data) else None
         stream = chosen.open(data, shuffle)
-        panel, tuning = chosen.panel(data, stream, predictors, say)
+        notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
+        names = chosen_predictors(predictors, data, stream, notes.append)
+        panel, tuning = chosen.panel(data, stream, names, notes.append)
+        for note in notes:
+            say(note)
         if tuning is not None:
             stream = stream.drop(tuning.n)
         if out is not None:
@@ -69,11 +75,11 @@ def replay(
         with Interrupt() as interrupt:
             until = Until(stream, interrupt)
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
-        record.shuffle = shuffle
-        folder = Path("runs", stream.name) if out is None else out
-        written = [folder / "record.npz"]
-        with writing("--out", folder):
-            record.save(folder / "record.npz")
+            record.shuffle = shuffle
+            folder = Path("runs", stream.name) if out is None else out
+            written = [folder / "record.npz"]
+            with writing("--out", folder):
+                record.save(folder / "record.npz")
         if shows_progress(chosen.progress):
             click.echo(DRAWING, err=True)
         try:
@@ -97,11 +103,19 @@ def replay(
         say(line)
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
-        click.get_current_context().exit(INTERRUPTED)
+        click.get_current_context().exit(interrupt.status)
+
+
+def _order(data: str, n: int, shuffle: int | None) -> str:
+    """Say in which order the examples come, and how to have another."""
+    what = f"{data}: {n} examples" if is_named(data) else f"{Path(data).name}: {n} rows"
+    if shuffle is not None:
+        return f"{what} in a random order, that of seed {shuffle} (--shuffle none for the order of the data)"
+    return f"{what} in the order of the {'data' if is_named(data) else 'file'} (--shuffle SEED for another)"
 
 
 class Until:
-    """A stream that ends before its next example once Ctrl-C was pressed, but never before its first.
+    """A stream that ends before its next example once its end is requested, but never before its first.
 
     Attributes
     ----------

@@ -22,13 +22,13 @@ from venn.cli.output import Output
 from venn.cli.places import Place, open_place
 from venn.cli.predictors import (
     DEFAULT_C,
-    FEW,
     MACHINES,
     MANY,
     OF_KERNELS,
     PREDICTORS,
     SETTINGS,
     check_kernel,
+    default_predictors,
     make_kernel,
     panel_of,
 )
@@ -73,8 +73,8 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     both in one.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
-    By default the predictors are deleted and conformal, or, for a live source without --window, inductive and
-    inductive_conformal, whose memory is bounded.
+    By default the predictors are abers, deleted and conformal, or, for a live source without --window,
+    inductive_abers, inductive and inductive_conformal, whose memory is bounded.
     """
     context = click.get_current_context()
     given = {
@@ -119,7 +119,8 @@ def made(config: Config) -> Plan:
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     place = open_place(config)
-    names = config.predictor.names or (MANY if place.live and config.machine.window is None else FEW)
+    endless = place.live and config.machine.window is None
+    names = config.predictor.names or default_predictors(None, None if endless else 0)
     window, watch = config.machine.window, config.monitor
     inductive = [name for name in names if name in MANY]
     if window is not None and inductive:

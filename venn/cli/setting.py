@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,11 +17,15 @@ from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
     DEFAULT_C,
     KERNELS,
+    LAST_TRAINING,
     MACHINES,
+    MOST_TRANSDUCTIVE,
     OF_KERNELS,
     PREDICTORS,
     SETTINGS,
     check_kernel,
+    default_predictors,
+    is_long,
     make_kernel,
     panel_of,
 )
@@ -68,10 +72,10 @@ def names(text: str) -> list[str]:
     return found
 
 
-def read_by(default: str | None, shown: str) -> Callable[[Command], Command]:
+def read_by(shown: str) -> Callable[[Command], Command]:
     """Return the option that names predictors; `shown` is the default that its help shows."""
     text = f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {shown}]"
-    return click.option("--predictors", type=names, default=default, metavar="NAMES", help=text)
+    return click.option("--predictors", type=names, default=None, metavar="NAMES", help=text)
 
 
 LEARNING = (
@@ -109,6 +113,20 @@ LEARNING = (
     of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),
 )
+
+
+def chosen_predictors(
+    names: Sequence[str] | None, data: str | None, stream: streams.Stream, say: Callable[[str], None]
+) -> list[str]:
+    """Return the predictors that were named, or those of default, and say why where the stream is long."""
+    if names is not None:
+        return list(names)
+    if is_long(len(stream)):
+        say(
+            f"more than {MOST_TRANSDUCTIVE} examples: by default the inductive predictors, which train on the first "
+            f"{LAST_TRAINING} at most"
+        )
+    return list(default_predictors(data, len(stream)))
 
 
 def learning(command: Command) -> Command:
@@ -167,6 +185,11 @@ def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = 
     return stream
 
 
+def is_named(data: str) -> bool:
+    """Whether DATA is a named data set."""
+    return data in (info.name for info in streams.datasets())
+
+
 def _open(data: str, columns: Columns, shuffle: int | None, whole: bool) -> streams.Stream:
     named = [info.name for info in streams.datasets()]
     if data in named:
@@ -218,6 +241,9 @@ def _choose(
     if tuned_on is None:
         tuned_on = min(MOST_TO_TUNE, len(stream) // SHARE_TO_TUNE)
         if tuned_on < FEWEST_TO_TUNE:
+            tuned_on = 0
+        elif len(set(stream.take(tuned_on).y.tolist())) < 2:  # as of a file sorted by class
+            say(f"the first {tuned_on} examples are of one class: kernel and C are not chosen on them")
             tuned_on = 0
     if tuned_on == 0:
         solver, penalty = fixed or RBF(1 / len(stream.features)), C or DEFAULT_C

@@ -14,11 +14,22 @@ from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
 from venn.machines.checks import clean_object
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
-from venn.parameters import class_codes
+from venn.parameters import class_codes, flag
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, saved
 
 METHODS = ("decision_function", "predict_proba")
+# Estimators that treat each row by itself, in an order of operations that does not depend on the others: a row has the
+# same scores, to the last bit, in a block as alone (tests/test_given_scorers.py). By package and name.
+ROW_BY_ROW = {
+    "sklearn": {
+        "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier", "ExtraTreesClassifier",
+        "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler", "MaxAbsScaler",
+        "RobustScaler",
+    },
+    "lightgbm": {"LGBMClassifier"},
+    "xgboost": {"XGBClassifier"},
+}  # fmt: skip
 ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
@@ -96,6 +107,10 @@ class FrozenScorer(Saved):
     classes : sequence of distinct labels, optional
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
+    row_by_row : bool, optional
+        Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are scored
+        in one call, see `expect`. By default it is so where it is known: trees and forests of trees (`ROW_BY_ROW`),
+        alone or in a pipeline after scalers of columns.
 
     Attributes
     ----------
@@ -116,7 +131,9 @@ class FrozenScorer(Saved):
     -----
     The scores of scikit-learn's own linear classifiers are computed from their coefficients by compiled code: one
     example costs microseconds, and a row has exactly the same score in a block as alone. Other estimators compute their
-    scores themselves; a row may then have other last bits in a block than alone.
+    scores themselves. Those made of trees treat each row by itself, too. Those with products of matrices (networks,
+    linear classifiers in a pipeline, logistic regression by `predict_proba`) may give a row other last bits in a block
+    than alone: then `predict_many` and `predict_one` may differ, and nothing is scored ahead of its turn.
 
     Examples
     --------
@@ -134,7 +151,12 @@ class FrozenScorer(Saved):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes."""
-        return {"estimator": self._estimator, "classes": self.classes}
+        return {"estimator": self._estimator, "classes": self.classes, "row_by_row": self._told}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> FrozenScorer:
+        """Return a scorer; files written before there was `row_by_row` are without it."""
+        return super().made_of({"row_by_row": None} | parameters)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -147,7 +169,9 @@ class FrozenScorer(Saved):
         if state != self.state:
             raise ValueError("models must be the fitted estimators that were in use, got one with other coefficients")
 
-    def __init__(self, estimator: Any, classes: Sequence[Label] | None = None) -> None:
+    def __init__(
+        self, estimator: Any, classes: Sequence[Label] | None = None, *, row_by_row: bool | None = None
+    ) -> None:
         self._method = "" if isinstance(estimator, type) else next((m for m in METHODS if _has(estimator, m)), "")
         found = getattr(estimator, "classes_", None)
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
@@ -173,9 +197,13 @@ class FrozenScorer(Saved):
         self.feature_names: tuple[str, ...] | None = None if names is None else tuple(np.asarray(names).tolist())
         self.features: int | None = getattr(estimator, "n_features_in_", None)
         self._linear = self._linear_map()
+        self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
+        self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
+        self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     def __repr__(self) -> str:
-        return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r})"
+        told = "" if self._told is None else f", row_by_row={self._told}"
+        return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r}{told})"
 
     def _linear_map(self) -> tuple[Floats, Floats] | None:
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
@@ -206,7 +234,7 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             x is not as described, has other names than the estimator's, or a score is not finite.
         """
-        row: Floats = self._score(clean_row(x, self.features, self.feature_names))[0]
+        row: Floats = self.score_rows(clean_row(x, self.features, self.feature_names))[0]
         return row
 
     def score_many(self, X: Any) -> Floats:
@@ -222,7 +250,63 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             X is not as described, or a score is not finite.
         """
-        return self._score(clean_rows(X, self.features, self.feature_names))
+        return self.score_rows(clean_rows(X, self.features, self.feature_names))
+
+    def score_rows(self, rows: ObjectRows) -> Floats:
+        """Return the (n, c) scores of rows that `clean_rows` has checked."""
+        if self._ahead and len(rows) == 1 and not isinstance(rows, SparseRows):
+            known = self._ahead.get(rows.tobytes())
+            if known is not None:
+                return known.copy()
+        return self._score(rows)
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Score objects that have arrived in one call, for when their turn comes; that changes no score.
+
+        Nothing happens where a row might have other last bits in a block than alone, and for linear classifiers, whose
+        rows cost as little alone. What is wrong with an object is said when its turn comes. The scores of the objects
+        expected before are dropped.
+
+        Parameters
+        ----------
+        objects : sequence of objects
+            As for `scores`, a sensible number of them: some hundreds.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> scorer = FrozenScorer(DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0]], ["no", "yes"]))
+        >>> scorer.expect([[0.1], [0.9]])  # one call of the tree
+        >>> scorer.scores([0.9])  # none
+        array([0., 1.])
+        """
+        if self._linear is not None or not self.row_by_row:
+            return
+        known, self._ahead = self._ahead, {}
+        rows = self._arrived(objects)
+        keys = [row.tobytes() for row in rows]
+        ahead = {key: known[key] for key in keys if key in known}
+        new = [i for i, key in enumerate(keys) if key not in ahead]
+        if new:
+            try:
+                scores = self._score(np.concatenate([rows[i] for i in new]))
+            except Exception:  # of one row or of all: each will say it in its turn
+                scores = np.empty((0, len(self.classes)))
+            ahead.update(zip([keys[i] for i in new], scores[:, None], strict=False))
+        self._ahead = ahead
+
+    def _arrived(self, objects: Sequence[Any]) -> list[Floats]:
+        """Return dense objects as clean rows (1, d), those that can be scored."""
+        rows = []
+        for x in objects:
+            try:
+                row = clean_row(x, self.features, self.feature_names)
+            except (TypeError, ValueError):
+                continue
+            if not isinstance(row, SparseRows):
+                rows.append(row)
+        d = self.features or (rows[0].shape[1] if rows else 0)
+        return [row for row in rows if row.shape[1] == d]
 
     def _score(self, rows: ObjectRows) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))
@@ -262,6 +346,20 @@ class FrozenScorer(Saved):
 
 def _has(estimator: Any, method: str) -> bool:
     return callable(getattr(estimator, method, None))
+
+
+def _row_by_row(estimator: Any) -> bool:
+    """Whether a row is known to have the same scores in a block as alone, to the last bit."""
+    package = type(estimator).__module__.partition(".")[0]
+    name = type(estimator).__name__
+    if package == "sklearn" and name == "Pipeline":
+        return all(step in (None, "passthrough") or _row_by_row(step) for _, step in estimator.steps)
+    if name not in ROW_BY_ROW.get(package, ()):
+        return False
+    if name in ("RandomForestClassifier", "ExtraTreesClassifier"):
+        # On several threads trees are added up in the order in which these end.
+        return estimator.n_jobs in (None, 1)
+    return name != "GradientBoostingClassifier" or estimator.init in (None, "zero")
 
 
 def _innermost(estimator: Any) -> Any:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from venn.monitors.kinds import ALL
+from venn.show.remaining import Remaining, clock
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -105,25 +106,27 @@ class Progress:
     def __init__(self, total: int | None, show: bool | None, interval: float = 0.1) -> None:
         self._bar: RichProgress | None = None
         self._interval = interval
+        self._remaining = None if total is None else Remaining(total)
         if not shows_progress(show):  # importing rich takes a while: not for a silent run
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self._bar = Progress(
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
             TextColumn("{task.description}", markup=False),
             console=Console(stderr=True),
             auto_refresh=False,  # no second thread beside the compiled loops
         )
-        self._task = self._bar.add_task(FIRST_STEPS, total=total)
+        self._task = self._bar.add_task(FIRST_STEPS, total=total, left=clock(None))
 
     def __enter__(self) -> Progress:
         if self._bar is not None:
             self._bar.start()
-        self._next = perf_counter() + self._interval
+        self._start = perf_counter()
+        self._next = self._start + self._interval
         return self
 
     def __exit__(
@@ -139,10 +142,23 @@ class Progress:
     def count(self, done: int, total: int, what: str) -> None:
         """Draw that `done` of `total` parts are done."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, description=what, refresh=True)
+            if self._remaining is None or self._remaining.total != total:
+                self._remaining, self._start = Remaining(total), perf_counter()
+            self._draw(done, what, total)
 
     def update(self, step: int, state: str) -> None:
         """Draw the state after `step` steps, in words."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=step, description=state, refresh=True)
+            self._draw(step, state)
             self._next = perf_counter() + self._interval
+
+    def _draw(self, done: int, state: str, total: int | None = None) -> None:
+        if self._bar is None:
+            return
+        left = None
+        if self._remaining is not None:
+            self._remaining.saw(done, perf_counter() - self._start)
+            left = self._remaining.seconds()
+        self._bar.update(
+            self._task, completed=done, total=total, description=state, left=clock(left), refresh=True
+        )
