@@ -285,7 +285,7 @@ def own_height(sign, p, positive, total, C):  # type: ignore[no-untyped-def]
 @compiled
 def step_off(case, who, branch, slots):  # type: ignore[no-untyped-def]
     """Take a member, which is at an end of its segment, off its level; return the level."""
-    sign, _, _, _, positive, total, C, _, _ = case
+    sign, positive, total = case.sign, case.positive, case.total
     state = branch.state
     i = branch.index[who]
     at_high = sign * slots.rate[who] > 0.0

@@ -19,6 +19,7 @@ from venn._compiled.path import (
     copy_levels,
     follow,
     look_closer,
+    own_height,
     screen,
     segment,
     set_levels,
@@ -195,7 +196,7 @@ def walk(case, budget, watch, margin, motion, base, branch, scratch):  # type: i
             slots, events = 1, 0
             if who == p:
                 if absorbing:
-                    height = C * (total[p] - positive[p] if sign > 0 else positive[p])
+                    height = own_height(sign, p, positive, total, C)
                     if left > height:
                         left -= height
                         state[p] = MIDDLE
