@@ -51,7 +51,9 @@ class BankHypotheses(BaseHypotheses):
     def member_tables(self, deleted: bool) -> tuple[ScoreTable, Floats, Floats]:
         """Return the first member's table, and the (M, c, > n) negative and positive scores by all members."""
         self.check_current()
-        (first, _), *_ = [member.tables(deleted)[0] for member in self.members]
+        for member in self.members:
+            member.fill(deleted)
+        (first, _), *_ = self.members[0].tables(deleted)
         return first, self._room[:, 2 * deleted], self._room[:, 2 * deleted + 1]
 
     def tables(self, deleted: bool) -> Tables:
@@ -126,11 +128,12 @@ class Bank(KeptMachine, Storing):
         penalties: Sequence[float] = (0.3, 3.0, 30.0),
     ) -> None:
         several = isinstance(kernel, Sequence) and not isinstance(kernel, str)
-        kernels = tuple(checked_kernel(one) for one in kernel) if several else (checked_kernel(kernel),)
+        given: Any = kernel if several else [kernel]
+        kernels = tuple(checked_kernel(one) for one in given)
+        if not kernels:
+            raise ValueError(f"kernel must be one or several, got {kernel!r}")
         self.kernel: Any = kernels if several else kernels[0]
         self.penalties = checked_penalties(penalties)
-        if not kernels:
-            raise ValueError(f"kernel must be a kernel or several, got {kernel!r}")
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
         self.n = 0
@@ -139,7 +142,7 @@ class Bank(KeptMachine, Storing):
         self.systems = tuple(
             RidgeSystem(rows, len(self.classes), -1.0) for rows in self._shared.readers for _ in self.penalties
         )
-        self._ridges = [1 / C for _ in kernels for C in self.penalties]
+        self._ridges = [(1 / C,) for _ in kernels for C in self.penalties]
         self._labels = np.zeros(0, np.int64)
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
@@ -262,14 +265,16 @@ class Bank(KeptMachine, Storing):
         self._shared.begin()
         n = self.n
         self._make_room(n + 1)
-        bordered = [system.border(x, [ridge]) for system, ridge in zip(self.systems, self._ridges, strict=True)]
+        # Every second time from the last member to the first: the factors read last may still be in the cache.
+        count = len(self.systems)
+        bordered = {i: self.systems[i].border(x, self._ridges[i]) for i in range(count)[:: 1 if n % 2 else -1]}
         self._labels[n] = 0
         labels, columns = self._labels[: n + 1], self._store.columns[:, : n + 1]
         members = [
             LeastSquaresHypotheses(
-                key, system.new_scores(), 1.0, Supposed(self._group, labels, columns, system, new, room[None])
+                key, system.new_scores(), 1.0, Supposed(self._group, labels, columns, system, bordered[i], room[None])
             )
-            for system, new, room in zip(self.systems, bordered, self._tables, strict=True)
+            for i, (system, room) in enumerate(zip(self.systems, self._tables, strict=True))
         ]
         answer = self._asked = BankHypotheses(members, self._tables)
         return answer
@@ -380,7 +385,7 @@ class Bank(KeptMachine, Storing):
             put_arrays(system.solution, SOLUTION, one)
             system.solution.certified = held_int("certified", one["certified"])
             system.solution.total = held_float("total", one["total"])
-            system.targets[:, :n], system.ridge[:n] = targets, ridge
+            system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
             system.n, system.probe, system.before = n, probe, kept
         self.n = n
 

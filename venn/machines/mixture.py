@@ -9,7 +9,6 @@ import numpy as np
 from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
 from venn.machines.bank import Bank, BankHypotheses
 from venn.machines.base import BaseHypotheses
-from venn.machines.frozen import clean_rows
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
 from venn.machines.views import View
 from venn.machines.window import inside
