@@ -25,7 +25,7 @@ def violation(machine, X, y):
     squares = ((distinct[:, None].astype(np.longdouble) - distinct) ** 2).sum(axis=2)
     kernel = machine.kernel
     K = -squares / 2 if isinstance(kernel, venn.Linear) else np.expm1(-np.longdouble(kernel.gamma) * squares)
-    near = 1e-9 * min(C, 1e6 / max(float(np.abs(K).max()), 1e-300))
+    near = 1e-8 * C  # conditions hold at the nearest point of the staircase (coefficient / C, score)
     worst = 0.0
     for k, duals in enumerate(machine.duals.T):
         if not 0 < (y == k).sum() < len(y):

@@ -23,9 +23,9 @@ METHODS = ("decision_function", "predict_proba")
 # same scores, to the last bit, in a block as alone (tests/test_given_scorers.py). By package and name.
 ROW_BY_ROW = {
     "sklearn": {
-        "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier", "ExtraTreesClassifier",
-        "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler", "MaxAbsScaler",
-        "RobustScaler",
+        "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier",
+        "ExtraTreesClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler",
+        "MaxAbsScaler", "RobustScaler",
     },
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
@@ -108,9 +108,9 @@ class FrozenScorer(Saved):
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
     row_by_row : bool, optional
-        Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are scored
-        in one call, see `expect`. By default it is so where it is known: trees and forests of trees (`ROW_BY_ROW`),
-        alone or in a pipeline after scalers of columns.
+        Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are
+        scored in one call, see `expect`. By default it is so where it is known: trees and forests of trees
+        (`ROW_BY_ROW`), alone or in a pipeline after scalers of columns.
 
     Attributes
     ----------

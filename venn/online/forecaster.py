@@ -25,11 +25,11 @@ from venn.predictors.learning import Predictor, checked_predictor
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
 from venn.predictors.transductive_abers import TransductiveVennAbers
-from venn.saved import checked_keys, held_int, saved
+from venn.saved import checked_keys, saved
 from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
-LINEAR = 0.25  # of a kernel of one width: the part of a linear kernel
+LINEAR = 0.06  # share of a linear kernel beside four widths
 SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
 
 
@@ -244,9 +244,9 @@ class Forecaster(Panel):
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
         super().__init__(**parts, **others)
-        self._watch()
+        self.watch()
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Begin to watch: at the start, and after each training, as theorems about sums hold from one to the next."""
         late = getattr(self[INTERVALS], "late", self[INTERVALS])
         periods, n = 1, 0
@@ -281,7 +281,7 @@ class Forecaster(Panel):
         if not isinstance(predictors[INTERVALS], HandOver | InductiveVennAbers):
             raise ValueError(f"{INTERVALS} must be those of a Forecaster, got {predictors[INTERVALS]!r}")
         Panel.__init__(made, **predictors)
-        made._watch()
+        made.watch()
         return made
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -326,7 +326,7 @@ class Forecaster(Panel):
             monitor.update(said[name], y)
         if self.n == self._next:
             before = self.verdict()
-            self._watch()
+            self.watch()
             self._before = before
 
     def verdict(self) -> Verdict:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from venn.labels import HasLabels, label_space
+from venn.machines.views import taught
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import Predictor, checked_predictor, teach_all
@@ -17,7 +18,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
-    and the label is learned once.
+    and the label is learned once. The same holds of predictors on members and mixtures of one `Bank`.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     @property
     def machines(self) -> tuple[Any, ...]:
         """The distinct machines, each once: those that the predictors read now."""
-        found = {id(machine): machine for one in self._predictors.values() if (machine := one.machine) is not None}
+        machines = (taught(predictor.machine) for predictor in self._predictors.values())
+        found = {id(machine): machine for machine in machines if machine is not None}
         return tuple(found.values())
 
     def __getitem__(self, name: str) -> Predictor:
