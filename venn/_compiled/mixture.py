@@ -92,8 +92,22 @@ def fit_rising(f, positives, ones, target, start, fitted):  # type: ignore[no-un
 
 
 @in_lanes
-def mapped(f, positives, fitted, out):  # type: ignore[no-untyped-def]
-    """Set `out` to the sigmoid of the scores, and return the sum of its log losses on the labels."""
+def mapped(f, fitted, out, sums):  # type: ignore[no-untyped-def]
+    """Set `out` to the sigmoid of the scores, and `sums` to 1 + exp(-|logit|)."""
+    slope, offset, centre = fitted[0], fitted[1], fitted[2]
+    for i in range(f.shape[0]):
+        u = slope * (f[i] - centre) + offset
+        e = falling_exp(-abs(u))
+        sums[i] = 1.0 + e
+        out[i] = (e if u >= 0.0 else 1.0) / (1.0 + e)
+
+
+@in_lanes
+def log_loss(f, positives, fitted, sums):  # type: ignore[no-untyped-def]
+    """Return the sum of the log losses of the sigmoid on the labels; `sums` as `mapped` has set them.
+
+    It writes nothing: a loop that adds up and also writes may add in another order, as its arrays lie in memory.
+    """
     m = f.shape[0]
     slope, offset, centre = fitted[0], fitted[1], fitted[2]
     loss = 0.0
@@ -102,9 +116,7 @@ def mapped(f, positives, fitted, out):  # type: ignore[no-untyped-def]
         product = 1.0
         for i in range(first, last):
             u = slope * (f[i] - centre) + offset
-            e = falling_exp(-abs(u))
-            out[i] = (e if u >= 0.0 else 1.0) / (1.0 + e)
-            product *= 1.0 + e
+            product *= sums[i]
             loss += max(u, 0.0) - (1.0 - positives[i]) * u
         loss += np.log(product)
     return loss
@@ -159,7 +171,8 @@ def mixture_tables(negative, positive, labels, rate, below, above):  # type: ign
                 on_grid(positive[j, k] if side == 1 else negative[j, k], m, f)
                 if not fit_rising(f, positives, ones, target, fitted[j], fitted[j]):
                     return j
-                losses[j] = mapped(f, positives, fitted[j], p[j])
+                mapped(f, fitted[j], p[j], target)
+                losses[j] = log_loss(f, positives, fitted[j], target)
             weigh(losses, rate, weights)
             out = above[k] if side == 1 else below[k]
             mix(weights, p, out)
@@ -210,7 +223,8 @@ def fit_mixture(scores, labels, rate, maps, weights):  # type: ignore[no-untyped
             on_grid(scores[j, k], m, f)
             if not fit_rising(f, positives, ones, target, maps[j, k], maps[j, k]):
                 return j
-            losses[j] = mapped(f, positives, maps[j, k], p)
+            mapped(f, maps[j, k], p, target)
+            losses[j] = log_loss(f, positives, maps[j, k], target)
         weigh(losses, rate, weights[k])
     return -1
 

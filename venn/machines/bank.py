@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.machines.around import inside
 from venn.machines.base import BaseHypotheses
 from venn.machines.checks import checked_place, code_of
 from venn.machines.frozen import clean_rows
@@ -19,7 +20,6 @@ from venn.machines.ridge import RidgeSystem
 from venn.machines.shared_store import SharedStore
 from venn.machines.store import NONE, Storing
 from venn.machines.views import View
-from venn.machines.around import inside
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import checked_keys, held_float, held_int, saved

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
+from venn.machines.around import inside
 from venn.machines.bank import Bank, BankHypotheses
 from venn.machines.base import BaseHypotheses
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
 from venn.machines.views import View
-from venn.machines.around import inside
 from venn.parameters import positive
 from venn.prediction import Floats, Integers
 from venn.saved import saved

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from venn.machines.machine import Tuned
 from venn.machines.around import inside
+from venn.machines.machine import Tuned
 from venn.parameters import has_methods
 from venn.prediction import Label
 from venn.saved import Saved
