@@ -119,6 +119,14 @@ PREDICTORS = {
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
     "Panel": panel,
+    "Forecaster": lambda: venn.Forecaster(CLASSES),
+    "HandOver": lambda: venn.predictors.HandOver(
+        venn.Conformal(squares()),
+        venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here
+    ),
+    "PointForecast": lambda: venn.predictors.PointForecast(
+        venn.TransductiveVennAbers(squares()), venn.Scaler(squares(), venn.maps.Platt())
+    ),
 }
 # These own their scorer and train it anew at set times, in the order of arrival.
 INDUCTIVE = {
@@ -151,6 +159,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Verdict", "ChangePoint"), "what a monitor says, test_verdict.py"),
+    "Outlook": "what a forecaster says, test_forecaster.py",
     "Online": "a predictor at work, test_late_labels.py and test_journal.py",
     "Journal": "what it writes, test_journal.py",
     "Watch": "what others read, test_journal.py",
@@ -293,7 +302,7 @@ def test_repr_shows_the_parameters_and_can_be_typed(name):
     subject = made(name)
     shown = repr(subject)
     assert shown.startswith(f"{name}(")
-    if name != "Panel":
+    if name not in ("Panel", "Forecaster"):
         assert "RBF(gamma=0.5)" in shown or name.startswith(("Nearest", "Neighbour"))
         assert "['a', 'b', 'c']" in shown
     again = eval(shown, public())
@@ -374,7 +383,7 @@ def test_predicting_is_pure(name):
 
 @pytest.mark.parametrize("name", present(PREDICTORS))
 def test_learning_is_the_machine_then_the_predictor(name):
-    if name == "Panel" or name in INDUCTIVE:
+    if name in ("Panel", "Forecaster") or name in INDUCTIVE:
         pytest.skip("it teaches its machines itself")
     X, y = small_stream(2)
     whole, parts = made(name), made(name)

@@ -2,6 +2,8 @@
 
 from .checkpoint import load as load
 from .checkpoint import save as save
+from .forecaster import Forecaster as Forecaster
+from .forecaster import Outlook as Outlook
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online

@@ -16,12 +16,13 @@ from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import EARLY, Verdict, worst
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
-from venn.prediction import Floats, Forecast, Label
+from venn.prediction import Floats, Label
 from venn.predictors.conformal import Conformal
 from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor, checked_predictor
+from venn.predictors.learning import Predictor
+from venn.predictors.point import PointForecast
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
 from venn.predictors.transductive_abers import TransductiveVennAbers
@@ -34,13 +35,13 @@ SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
 
 
 class Outlook(dict[str, Any]):
-    """What a `Forecaster` says of one object, or of many: each of its predictors' predictions by name, and all in one.
+    """What a `Forecaster` says of one object: each of its predictors' predictions by name, and all of them in one.
 
     Attributes
     ----------
     proba : (c,) float64
-        Probabilities in class order, for decisions and log loss. No theorem speaks of them; they are better on average
-        than anything guaranteed.
+        Probabilities in class order, to decide by. They guarantee nothing and come from another method than the
+        intervals, so one may lie outside its interval.
     intervals : (c, 2) float64
         Lower and upper probability of each class.
     label : label
@@ -59,21 +60,25 @@ class Outlook(dict[str, Any]):
 
     @property
     def proba(self) -> Floats:
-        """Probabilities in class order; (c,) of one object, (n, c) of many."""
+        """(c,) probabilities in class order."""
         proba: Floats = self[FORECAST].proba
         return proba
 
     @property
     def intervals(self) -> Floats:
-        """Lower and upper probability of each class; (c, 2) of one object, (n, c, 2) of many."""
+        """(c, 2) lower and upper probability of each class."""
         return np.moveaxis(self[INTERVALS].bounds, 0, -1)
 
     @property
     def label(self) -> Label:
-        """The most probable class; an array of them for many objects."""
-        return self[FORECAST].label
+        """The most probable class."""
+        label: Label = self[FORECAST].label
+        return label
 
-    best = label
+    @property
+    def best(self) -> Label:
+        """The most probable class: here it is also the label."""
+        return self.label
 
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels that cannot be excluded at this chance of an error, in class order."""
@@ -89,88 +94,6 @@ class Outlook(dict[str, Any]):
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
         shown = ", ".join(f"{label!r}: {p:.3f} in [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         return f"Outlook({shown})"
-
-
-@saved
-class PointForecast(Predictor):
-    """Point forecasts from another predictor of probabilities, averaged with a second one's while there is one.
-
-    It only reads the first, which a `Panel` teaches beside it, and drops the second when the first hands over.
-
-    Parameters
-    ----------
-    first : Predictor
-        Of probabilities; taught by the panel.
-    second : Predictor, optional
-        Of probabilities, of the same classes; taught through this one.
-
-    Examples
-    --------
-    >>> import venn
-    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> abers = venn.TransductiveVennAbers(machine)
-    >>> PointForecast(abers, venn.Scaler(machine, venn.maps.Platt())).predict_one([0.0])
-    Forecast('no': 0.500)
-    """
-
-    def __init__(self, first: Predictor, second: Predictor | None = None) -> None:
-        self.first = checked_predictor(first, "first")
-        self.second = second if second is None else checked_predictor(second, "second")
-        if second is not None and tuple(second.classes) != tuple(first.classes):
-            raise ValueError(f"first and second must have the same classes, got {first.classes!r}, {second.classes!r}")
-        self._described = f"PointForecast({first!r}, {second!r})"  # the same before and after
-
-    def __repr__(self) -> str:
-        return self._described
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The two predictors, the second one only while it counts."""
-        return {"first": self.first, "second": self.second}
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """How it was described when it was made."""
-        return {"described": self._described}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the description."""
-        super().restore(state)
-        if not isinstance(state["described"], str):
-            raise ValueError(f"described must be text, got {state['described']!r}")
-        self._described = state["described"]
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return tuple(self.first.classes)
-
-    @property
-    def _beside(self) -> Any:
-        return None if getattr(self.first, "over", False) else self.second
-
-    @property
-    def machine(self) -> Any:
-        """The machine of the second predictor, if it has one."""
-        return None if self._beside is None else self._beside.machine
-
-    def predict_one(self, x: Any) -> Forecast:
-        """Return the mean of the forecasts; leaves no trace."""
-        proba = self.first.predict_one(x).proba
-        if self._beside is not None:
-            proba = (proba + self._beside.predict_one(x).proba) / 2
-        return Forecast(proba, self.classes)
-
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what the second one notes, or raise what it would raise."""
-        return None if self._beside is None else self._beside.note(x, y)
-
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Let the second one learn."""
-        if self._beside is None:
-            self.second = None
-        else:
-            self._beside.after_learning(x, y, noted)
 
 
 @saved
@@ -221,6 +144,8 @@ class Forecaster(Panel):
     >>> for x, y in stream:
     ...     outlook = model.predict_one(x)
     ...     model.learn_one(x, y)
+    >>> outlook.label == y, outlook.set(0.1)
+    >>> print(model.verdict())
     """
 
     def __init__(
@@ -247,14 +172,24 @@ class Forecaster(Panel):
         self.watch()
 
     def watch(self) -> None:
-        """Begin to watch: at the start, and after each training, as theorems about sums hold from one to the next."""
-        late = getattr(self[INTERVALS], "late", self[INTERVALS])
+        """Begin to watch: at the start and after each training, as theorems about sums hold from one to the next."""
+        intervals = self[INTERVALS]
+        late: Any = intervals.late if isinstance(intervals, HandOver) else intervals
         periods, n = 1, 0
         while (n := late.schedule.next_training(n)) is not None:
             periods += 1
         self.monitors = {name: Monitor(self.classes, level=self.level / (2 * periods)) for name in (INTERVALS, SETS)}
         self._next = late.schedule.next_training(late.n)
         self._before: Verdict | None = None
+
+    def __repr__(self) -> str:
+        intervals: Any = self[INTERVALS]
+        scorer = "" if isinstance(intervals, HandOver) else f", scorer={intervals.given!r}"
+        others = {name: one for name, one in self.items() if name not in (FORECAST, INTERVALS, SETS)}
+        beside = f", beside={others!r}" if others else ""
+        return (
+            f"Forecaster({list(self.classes)!r}{scorer}, transductive={self.transductive}, level={self.level}{beside})"
+        )
 
     # -------------------------------------------------------------------- state
 
@@ -304,8 +239,8 @@ class Forecaster(Panel):
     @property
     def n(self) -> int:
         """Number of examples learned."""
-        n: int = self[INTERVALS].n  # type: ignore[attr-defined]
-        return n
+        intervals: Any = self[INTERVALS]
+        return int(intervals.n)
 
     def predict_one(self, x: Any) -> Outlook:
         """Return the outlook for one object; nothing is learned."""

@@ -7,11 +7,13 @@ from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
 from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
+from .hand_over import HandOver as HandOver
 from .inductive import InductiveVenn as InductiveVenn
 from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
+from .point import PointForecast as PointForecast
 from .protected import BrierLoss as BrierLoss
 from .protected import LogLoss as LogLoss
 from .protected import Protected as Protected

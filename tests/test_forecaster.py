@@ -1,0 +1,192 @@
+"""The forecaster: what it is made of, what it says, and what is left of it when it is saved, stopped or goes on."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import venn
+from venn.machines import Bank, Mixture, MultiscaleRBF
+from venn.online import Forecaster
+from venn.predictors import HandOver, PointForecast
+from venn.schedules import Prefix, PrefixRestart
+
+CLASSES = ("no", "yes")
+
+
+def stream(n, seed=0, flip=None):
+    """Two overlapping clouds; from `flip` on the labels are exchanged."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 2)) + 1.5 * y[:, None]
+    if flip is not None:
+        y[flip:] = 1 - y[flip:]
+    return X, [CLASSES[code] for code in y]
+
+
+def taught(model, X, y):
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+    return model
+
+
+def same_answer(one, other):
+    numbers = [np.asarray(getattr(p, "p_values", getattr(p, "pairs", getattr(p, "proba", None)))) for p in (one, other)]
+    return type(one) is type(other) and np.array_equal(*numbers)
+
+
+def same_outlook(one, other):
+    return one.keys() == other.keys() and all(same_answer(one[name], other[name]) for name in one)
+
+
+def test_an_outlook_says_all_in_one():
+    X, y = stream(60)
+    model = taught(Forecaster(CLASSES), X, y)
+    outlook = model.predict_one([1.5, 1.5])
+    assert outlook.classes == CLASSES
+    assert outlook.proba.sum() == pytest.approx(1)
+    assert outlook.label == outlook.best == "yes"
+    assert outlook.intervals.shape == (2, 2)
+    assert (outlook.intervals[:, 0] <= outlook.intervals[:, 1]).all()
+    assert outlook.set(0.01) == outlook["sets"].set(0.01)
+    assert outlook.guaranteed == {"forecast": "nothing", "intervals": "each class", "sets": "error rate"}
+    assert list(outlook) == ["forecast", "intervals", "sets"]
+    assert repr(outlook).startswith("Outlook('no': 0.")
+
+
+def test_its_parts_are_those_of_a_panel_built_by_hand():
+    X, y = stream(80)
+    bank = Bank(MultiscaleRBF(linear=0.06), CLASSES)
+    mixture, middle = Mixture(bank), bank.members[1]
+    intervals = venn.TransductiveVennAbers(mixture)
+    beta = venn.Scaler(middle, venn.maps.BetaCalibration(), venn.predictors.DeletedScores())
+    panel = venn.Panel(intervals=intervals, beta=beta, sets=venn.Conformal(middle))
+    model = Forecaster(CLASSES)
+    for x, label in zip(X, y, strict=True):
+        outlook, parts = model.predict_one(x), panel.predict_one(x)
+        assert same_answer(outlook["intervals"], parts["intervals"])
+        assert same_answer(outlook["sets"], parts["sets"])
+        assert np.array_equal(outlook.proba, (parts["intervals"].proba + parts["beta"].proba) / 2)
+        model.learn_one(x, label)
+        panel.learn_one(x, label)
+
+
+def test_it_hands_over_at_the_number_that_was_fixed_and_forgets_the_bank():
+    X, y = stream(90)
+    model = Forecaster(CLASSES, transductive=40)
+    late = venn.InductiveVennAbers(
+        Mixture(Bank(MultiscaleRBF(linear=0.06), CLASSES)), schedule=Prefix(0.5, first=40, last=80)
+    )
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        outlook = model.predict_one(x)
+        if i >= 40:
+            assert model.machines == ()
+            assert same_answer(outlook["intervals"], late.predict_one(x))
+            assert np.array_equal(outlook.proba, outlook["intervals"].proba)
+        else:
+            assert len(model.machines) == 1
+        model.learn_one(x, label)
+        late.learn_one(x, label)
+    assert model.n == 90
+
+
+@pytest.mark.parametrize("n", [10, 40, 55])
+def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
+    X, y = stream(100)
+    model = taught(Forecaster(CLASSES, transductive=40), X[:n], y[:n])
+    venn.save(tmp_path / "model", model)
+    others = [pickle.loads(pickle.dumps(model)), venn.load(tmp_path / "model")]
+    for x, label in zip(X[n:], y[n:], strict=True):
+        outlook = model.predict_one(x)
+        for other in others:
+            assert same_outlook(outlook, other.predict_one(x))
+        for one in (model, *others):
+            one.learn_one(x, label)
+    assert [repr(other) for other in others] == [repr(model)] * 2
+    assert [other.verdict() for other in others] == [model.verdict()] * 2
+
+
+def test_a_run_with_a_journal_goes_on_over_the_hand_over(tmp_path):
+    X, y = stream(70)
+    silent = Forecaster(CLASSES, transductive=40)
+    for begin, end in ((0, 30), (30, 50), (50, 70)):
+        with venn.Online(Forecaster(CLASSES, transductive=40), journal=tmp_path / "run.db") as online:
+            for x, label in zip(X[begin:end], y[begin:end], strict=True):
+                assert same_outlook(silent.predict_one(x), online.ask(x))
+                online.answer(online.asked, label)
+                silent.learn_one(x, label)
+            record = online.record()
+    assert record.names == ("forecast", "intervals", "sets")
+
+
+def test_a_given_scorer_is_calibrated_and_its_classes_are_known():
+    X, y = stream(150)
+    scorer = LogisticRegression().fit(X[:50], y[:50])
+    model = taught(Forecaster(scorer=scorer), X[50:100], y[50:100])
+    assert model.classes == CLASSES
+    by_hand = taught(venn.InductiveVennAbers(venn.FrozenScorer(scorer)), X[50:100], y[50:100])
+    assert same_answer(model.predict_one(X[120])["intervals"], by_hand.predict_one(X[120]))
+    assert model.machines == ()
+
+
+def test_a_refused_example_leaves_everything_as_it_was():
+    X, y = stream(30)
+    model = taught(Forecaster(CLASSES), X, y)
+    before = pickle.dumps(model)
+    for x, label in ((X[0], "maybe"), ([np.nan, 0.0], "no"), ([1.0], "yes")):
+        with pytest.raises(ValueError, match="must"):
+            model.learn_one(x, label)
+    assert pickle.dumps(model) == before
+
+
+def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():
+    X, y = stream(420, flip=200)
+    model = taught(Forecaster(CLASSES, transductive=400), X[:200], y[:200])
+    assert model.verdict().state in ("too early to say", "as claimed")
+    taught(model, X[200:400], y[200:400])  # the last of these hands over
+    assert model.verdict().state == "changed"
+    assert 170 < model.verdict().since < 230
+    taught(model, X[400:], y[400:])  # the new period knows too little to say anything yet
+    assert model.verdict().state == "changed"
+
+
+def test_others_may_stand_beside_it():
+    X, y = stream(30)
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES)
+    model = Forecaster(CLASSES, beside={"venn": venn.TransductiveVenn(machine)})
+    record = venn.replay(list(zip(X, y, strict=True)), model, progress=False)
+    assert record.names == ("forecast", "intervals", "sets", "venn")
+    with pytest.raises(ValueError, match=r"beside must have other names than .*, got 'sets'"):
+        Forecaster(CLASSES, beside={"sets": venn.TransductiveVenn(machine)})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({}, TypeError, "Forecaster needs classes, .* or a fitted scorer, got neither"),
+        ({"classes": ["a"]}, ValueError, "classes must hold at least 2"),
+        ({"classes": CLASSES, "transductive": 1}, ValueError, "transductive must be an integer >= 2, got 1"),
+        ({"classes": CLASSES, "level": 0}, ValueError, "level must .*, got 0"),
+        ({"scorer": LogisticRegression()}, ValueError, "fitted"),
+    ],
+)
+def test_bad_parameters_are_named(given, error, message):
+    with pytest.raises(error, match=message):
+        Forecaster(**given)
+
+
+def test_a_hand_over_needs_two_of_a_kind():
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES)
+    early, late = venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=PrefixRestart())
+    with pytest.raises(TypeError, match="late must be an inductive predictor"):
+        HandOver(early, early)
+    given = venn.InductiveConformal(venn.FrozenScorer(LogisticRegression().fit([[0.0], [1.0]], CLASSES)))
+    with pytest.raises(ValueError, match="late must have a schedule that trains"):
+        HandOver(early, given)
+    other = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, ("a", "b"))
+    with pytest.raises(ValueError, match="early and late must have the same classes"):
+        HandOver(early, venn.InductiveConformal(other, schedule=PrefixRestart()))
+    with pytest.raises(ValueError, match="first and second must have the same classes"):
+        PointForecast(early, venn.Conformal(other))
+    assert HandOver(early, late).over is False
