@@ -155,7 +155,7 @@ def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monke
     from venn.cli import compare
 
     monkeypatch.chdir(tmp_path)
-    chosen = Learning("rbf", None, None, None, None, 0, None, Columns(label="fruit"), True)
+    chosen = Learning("rbf", None, None, None, None, 0, None, None, Columns(label="fruit"), True)
     with pytest.raises(ValueError, match=r"vennstream must have the same version everywhere, 0\.0, and is"):
         compare.opened("car", 0, predictors=["venn"], chosen=chosen, content=None, version="0.0")
     with pytest.raises(ValueError, match=r"fruit\.csv must be the same file everywhere"):

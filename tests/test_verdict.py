@@ -399,7 +399,8 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch):
     rows = [f"{x[0]:.6f},{x[1]:.6f},{'no' if y else 'yes'}" for x, y in stream]
     (tmp_path / "flipped.csv").write_text("\n".join(["p,q,answer", *rows]) + "\n")
     fixed = ["--label", "answer", "--gamma", "0.5", "--C", "1"]
-    watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, "--out", "out"])
+    names = ["--predictors", "deleted,conformal"]
+    watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, *names, "--out", "out"])
     last = watched.stdout.splitlines()[-1]
     assert re.match(r"verdict: \w+: changed since about 4[45]\d \(\d+ to \d+\): ", last)
     snapshots = json.loads((tmp_path / "out/snapshots.json").read_text())
@@ -409,7 +410,6 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch):
     assert again.stdout.splitlines()[-1] == last
     report = CliRunner().invoke(cli.main, ["report", "out/record.npz"])
     assert report.stdout.splitlines()[-1] == last
-    names = ["--predictors", "deleted,conformal"]
     replayed = CliRunner().invoke(cli.main, ["replay", "flipped.csv", *fixed, *names, "--shuffle", "none", "--json"])
     assert worst({n: Verdict.of(one) for n, one in json.loads(replayed.stdout)["verdicts"].items()}) == said
     assert replayed.stderr.splitlines()[-1] == last

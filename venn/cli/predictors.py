@@ -18,6 +18,7 @@ from venn.maps.beta_calibration import BetaCalibration
 from venn.maps.classes import Temperature
 from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
 from venn.maps.steps import Binning, Isotonic
+from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
@@ -37,6 +38,7 @@ MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
 
 # The machine that a predictor reads, and how to make it.
 PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
+    "forecaster": ("bank", lambda machine: machine),  # three predictors at once, see `panel_of`
     "abers": ("squares", TransductiveVennAbers),
     "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
     "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
@@ -64,6 +66,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
         lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
     ),
 }
+FORECASTER = "forecaster"
 # By default: beside the published study, where all examples are kept, and where there are too many for that.
 PUBLISHED = ("abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal")
 FEW = ("abers", "deleted", "conformal")
@@ -157,6 +160,11 @@ def panel_of(
         Whether the first examples fix the scale of the columns.
     """
     machines: dict[str, Any] = {}
+    others = [name for name in predictors if name != FORECASTER]
+    if len(others) < len(predictors):
+        if window is not None or scale:
+            raise click.UsageError(f"{FORECASTER} goes without {'--scale' if window is None else '--window'}")
+        say(f"{FORECASTER}: forecast, intervals and sets by a bank of least-squares SVMs, with nothing to choose")
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in predictors if PREDICTORS[name][0] == kind]
         if readers:
@@ -173,4 +181,5 @@ def panel_of(
         kind, make = PREDICTORS[name]
         return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
 
-    return Panel(**{name: one(name) for name in predictors})
+    beside = {name: one(name) for name in others}
+    return Panel(**beside) if len(others) == len(predictors) else Forecaster(classes, beside=beside)

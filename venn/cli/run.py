@@ -22,6 +22,7 @@ from venn.cli.output import Output
 from venn.cli.places import Place, open_place
 from venn.cli.predictors import (
     DEFAULT_C,
+    FORECASTER,
     MACHINES,
     MANY,
     OF_KERNELS,
@@ -144,7 +145,7 @@ def made(config: Config) -> Plan:
     def restarting(predictor: Any) -> Restarting:
         return Restarting(predictor, monitor(), watch.keep or 0)
 
-    choices = chosen(config, place)
+    choices = {} if list(names) == [FORECASTER] else chosen(config, place)
     notes: list[str] = []
     panel = panel_of(
         names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None,

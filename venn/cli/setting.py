@@ -16,6 +16,7 @@ from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
     DEFAULT_C,
+    FORECASTER,
     KERNELS,
     LAST_TRAINING,
     MACHINES,
@@ -173,6 +174,12 @@ class Learning:
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
+        if predictors == [FORECASTER]:
+            for key in ("gamma", "degree", "coef0", "C", "tuned_on"):
+                if getattr(self, key) is not None:
+                    name = "tune" if key == "tuned_on" else key
+                    raise click.UsageError(f"--{name} chooses nothing of a {FORECASTER}: leave it out")
+            return panel_of(predictors, {}, stream.classes, say, scale=bool(self.scale)), None
         choices, tuning = _choose(data, stream, self, say)
         return panel_of(predictors, choices, stream.classes, say, scale=bool(self.scale)), tuning
 

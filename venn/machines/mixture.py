@@ -65,7 +65,7 @@ class Mixture(View):
     >>> for i in range(40):
     ...     model.learn_one([i / 40], "yes" if i > 20 else "no")
     >>> model.predict_one([0.2])
-    ClassIntervals('no': [0.955, 1.000])
+    ClassIntervals('no': [0.952, 1.000])
     >>> Mixture(bank).scores([0.2]).round(2)
     array([0.93, 0.07])
     """

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from venn.machines.around import inside
 from venn.machines.machine import Tuned
+from venn.machines.scaled import scales
 from venn.parameters import has_methods
 from venn.prediction import Label
 from venn.saved import Saved
@@ -24,6 +25,8 @@ class View(Saved):
     def __init__(self, bank: Any) -> None:
         if not has_methods(inside(bank), "member_scores"):
             raise TypeError(f"bank must be a Bank, or a SlidingWindow on one, got {bank!r}")
+        if scales(bank):  # members would read the bank inside, whose objects are scaled
+            raise TypeError(f"bank must not be scaled, got {bank!r}: scale its objects beforehand")
         self.bank: Any = bank
 
     @property
