@@ -2,10 +2,10 @@
 
     python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--sets car pima ...]
 
-Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine with
-RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). One JSON
-line: for each set the mean ratio of the forecaster's log loss to that of Venn-Abers, and to that of the scaling that is best
-on this set; then their means. Sets in the order of time or of classes are shuffled.
+Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine
+with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). One
+JSON line: for each set the ratio of the forecaster's log loss to that of Venn-Abers, and to that of the scaling that is
+best on this set; then the means of these. All sets are shuffled.
 """
 
 from __future__ import annotations

@@ -289,12 +289,13 @@ def test_a_file_sorted_by_class_is_not_tuned_on_one_class(run, tmp_path):
 
 
 def test_a_forecaster_needs_no_choice_and_tunes_nothing(run, table):
-    alone = run("replay", str(table), "--label", "fruit", "--predictors", "forecaster", "--out", "here")
+    asked = ["replay", str(table), "--label", "fruit", "--nominal", "colour", "--predictors", "forecaster"]
+    alone = run(*asked, "--out", "here")
     assert alone.exit_code == 0, alone.output
     assert "chose" not in alone.stdout
     assert [row.split()[0] for row in alone.stdout.splitlines() if row.startswith(("forecast ", "intervals ", "sets "))]
     for option in (["--gamma", "1"], ["--scale"]):
-        refused = run("replay", str(table), "--label", "fruit", "--predictors", "forecaster", *option)
+        refused = run(*asked, *option)
         assert refused.exit_code == 2
         assert option[0] in refused.stderr
 
