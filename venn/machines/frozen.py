@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
 from venn.machines.checks import clean_object
@@ -23,9 +24,9 @@ METHODS = ("decision_function", "predict_proba")
 # same scores, to the last bit, in a block as alone (tests/test_given_scorers.py). By package and name.
 ROW_BY_ROW = {
     "sklearn": {
-        "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier", "ExtraTreesClassifier",
-        "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler", "MaxAbsScaler",
-        "RobustScaler",
+        "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier",
+        "ExtraTreesClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler",
+        "MaxAbsScaler", "RobustScaler",
     },
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
@@ -108,8 +109,8 @@ class FrozenScorer(Saved):
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
     row_by_row : bool, optional
-        Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are scored
-        in one call, see `expect`. By default it is so where it is known: trees and forests of trees (`ROW_BY_ROW`),
+        Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are
+        scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
         alone or in a pipeline after scalers of columns.
 
     Attributes
@@ -327,7 +328,7 @@ class FrozenScorer(Saved):
                 proba = self._method == "predict_proba"
                 scores[:] = 0.0 if proba else values.min(axis=1, keepdims=True)
             scores[:, self._columns] = values
-        if not np.isfinite(scores).all():
+        if not all_finite(scores.ravel()):
             i, k = np.argwhere(~np.isfinite(scores))[0].tolist()
             raise ValueError(f"scores must be finite, got {scores[i, k]} for class {self.classes[k]!r} at row {i}")
         return scores

@@ -159,6 +159,4 @@ class Progress:
         if self._remaining is not None:
             self._remaining.saw(done, perf_counter() - self._start)
             left = self._remaining.seconds()
-        self._bar.update(
-            self._task, completed=done, total=total, description=state, left=clock(left), refresh=True
-        )
+        self._bar.update(self._task, completed=done, total=total, description=state, left=clock(left), refresh=True)
