@@ -2,8 +2,8 @@
 
     python benchmarks/given_scorers.py
 
-Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay` and
-in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way twice:
+Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
+and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way twice:
 with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear classifier one by
 one, `predict_one` then `learn_one`, and in blocks by `replay_many`. Seconds of the clock, the fastest of some runs,
 compilation excluded. Prints one JSON line.
@@ -89,9 +89,7 @@ def main():
     line["trees_replay_alone"] = rate(
         len(few), lambda: venn.replay(iter(few), InductiveVennAbers(trees), progress=False)
     )
-    line["trees_replay"] = rate(
-        len(stream), lambda: venn.replay(stream, InductiveVennAbers(trees), progress=False), 3
-    )
+    line["trees_replay"] = rate(len(stream), lambda: venn.replay(stream, InductiveVennAbers(trees), progress=False), 3)
     line["trees_run_alone"] = rate(len(few), lambda: served(trees, few, batch, ahead=False))
     line["trees_run"] = rate(len(examples), lambda: served(trees, examples, batch, ahead=True), 2)
     line["linear_run"] = rate(len(examples), lambda: served(linear, examples, batch, ahead=True), 2)

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Self
 
 INTERRUPTED, TERMINATED = 130, 143  # exit codes of programs ended by SIGINT and by SIGTERM
 
@@ -41,7 +41,7 @@ class Interrupt:
         """The exit code of a program that ended because of it; 0 if neither came."""
         return TERMINATED if self.terminated else INTERRUPTED if self.pressed else 0
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
                 self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._take)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
@@ -31,6 +32,7 @@ ROW_BY_ROW = {
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
 }  # fmt: skip
+FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
@@ -200,6 +202,7 @@ class FrozenScorer(Saved):
         self._linear = self._linear_map()
         self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
         self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
+        self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     def __repr__(self) -> str:
@@ -335,6 +338,15 @@ class FrozenScorer(Saved):
 
     def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
+        if not self.row_by_row or len(block) > FEW:
+            return self._values(block)
+        # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
+        if self._threads is None:
+            self._threads = ThreadpoolController()
+        with self._threads.limit(limits=1, user_api="openmp"):
+            return self._values(block)
+
+    def _values(self, block: ObjectRows) -> Floats:
         ask = getattr(self._estimator, self._method)
         rows = block.tocsr() if isinstance(block, SparseRows) else block
         if self.feature_names is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import on_grid_within
 from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
@@ -17,7 +18,6 @@ from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
 from venn.saved import checked_keys, saved
 from venn.schedules import Schedule
-from venn.taxonomies.scores import GRID, OFFSET
 
 LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
 
