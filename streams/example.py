@@ -139,6 +139,11 @@ class Stream:
     scaling : Scaling, optional
         The scaling applied to X; apply it to later objects too.
 
+    Attributes
+    ----------
+    arrived : bool
+        True: all examples are at hand, and reading them ahead waits for nothing.
+
     Examples
     --------
     >>> stream = Stream(np.array([[0.5], [1.5]]), np.array([1, 0]), ("no", "yes"), ("width",), "toy")
@@ -149,6 +154,8 @@ class Stream:
     >>> stream.shuffle(seed=0).take(1)
     <Stream 'toy'.shuffle(0).take(1): 1 example, 1 feature, 2 classes>
     """
+
+    arrived = True
 
     def __init__(
         self,

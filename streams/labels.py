@@ -211,6 +211,11 @@ class Lessons(Reader):
         self.stream = stream
         self.teacher = teacher
 
+    @property
+    def arrived(self) -> bool:
+        """Whether all events are at hand, and reading them ahead waits for nothing."""
+        return isinstance(self.stream, list | tuple) or getattr(self.stream, "arrived", False) is True
+
     def __repr__(self) -> str:
         return f"teach({self.stream!r}, {self.teacher!r})"
 

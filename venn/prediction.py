@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -409,6 +409,14 @@ class ClassIntervals(_Bounded):
             raise ValueError(f"pairs must be probabilities in [0, 1], got {pairs!r}")
         clean.setflags(write=False)
         self.pairs = clean
+
+    @classmethod
+    def of_probabilities(cls, pairs: Floats, classes: tuple[Label, ...]) -> Self:
+        """Return intervals from (c, 2) probabilities that nobody else changes: nothing is checked or copied."""
+        new = cls.__new__(cls)
+        new.classes, new.pairs = classes, pairs
+        pairs.setflags(write=False)
+        return new
 
     @cached_property
     def proba(self) -> Floats:

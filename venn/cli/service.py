@@ -218,6 +218,7 @@ class Service:
         lines: list[str] = []
         news: list[str] = []
         online = self.online
+        online.expect(held)
         with online.transaction():
             try:
                 for id in overdue:

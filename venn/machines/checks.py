@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from venn._compiled.grid import all_finite
 from venn.machines.sparse import is_sparse
 from venn.prediction import Floats, Label
 
@@ -76,6 +77,20 @@ def shown_class_weights(weights: Floats) -> str:
 
 def clean_object(x: Any, features: int | None) -> Floats:
     """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
+    # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
+    clean = x + 0.0 if type(x) is np.ndarray and x.dtype.char == "d" else _converted(x)
+    if clean.ndim != 1 or clean.size == 0:
+        raise ValueError(f"x must have one dimension and at least one feature, got shape {clean.shape}")
+    if features is not None and clean.size != features:
+        raise ValueError(f"x must have {features} features as the first object had, got {clean.size}")
+    if not all_finite(clean):
+        where = int(np.flatnonzero(~np.isfinite(clean))[0])
+        raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
+    return clean
+
+
+def _converted(x: Any) -> Floats:
+    """Return a copy of `x` as float64, of any shape, or say what is wrong with it."""
     if not isinstance(x, np.ndarray) and hasattr(x, "columns"):
         raise TypeError(
             f"x must be one object, a sequence of numbers, got a {type(x).__name__}: "
@@ -92,15 +107,7 @@ def clean_object(x: Any, features: int | None) -> Floats:
         clean = np.asarray(x)
         if clean.dtype.kind not in "fiub":
             raise TypeError
-        # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
-        clean = clean.astype(np.float64) + 0.0
+        converted: Floats = clean.astype(np.float64) + 0.0
     except (TypeError, ValueError):
         raise TypeError(f"x must be a sequence of numbers, got {x!r}") from None
-    if clean.ndim != 1 or clean.size == 0:
-        raise ValueError(f"x must have one dimension and at least one feature, got shape {clean.shape}")
-    if features is not None and clean.size != features:
-        raise ValueError(f"x must have {features} features as the first object had, got {clean.size}")
-    if not np.isfinite(clean).all():
-        where = int(np.flatnonzero(~np.isfinite(clean))[0])
-        raise ValueError(f"x must be finite, got {clean[where]} at feature {where}")
-    return clean
+    return converted

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
+from venn._compiled.grid import all_finite
 from venn._compiled.sparse import sparse_linear_scores
 from venn._compiled.tally import linear_scores
 from venn.machines.checks import clean_object
@@ -30,6 +32,7 @@ ROW_BY_ROW = {
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
 }  # fmt: skip
+FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows  #: n objects: rows (n, d)
 
 
@@ -109,8 +112,8 @@ class FrozenScorer(Saved):
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
     row_by_row : bool, optional
         Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are
-        scored in one call, see `expect`. By default it is so where it is known: trees and forests of trees
-        (`ROW_BY_ROW`), alone or in a pipeline after scalers of columns.
+        scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
+        alone or in a pipeline after scalers of columns.
 
     Attributes
     ----------
@@ -199,6 +202,7 @@ class FrozenScorer(Saved):
         self._linear = self._linear_map()
         self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
         self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
+        self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
     def __repr__(self) -> str:
@@ -327,13 +331,22 @@ class FrozenScorer(Saved):
                 proba = self._method == "predict_proba"
                 scores[:] = 0.0 if proba else values.min(axis=1, keepdims=True)
             scores[:, self._columns] = values
-        if not np.isfinite(scores).all():
+        if not all_finite(scores.ravel()):
             i, k = np.argwhere(~np.isfinite(scores))[0].tolist()
             raise ValueError(f"scores must be finite, got {scores[i, k]} for class {self.classes[k]!r} at row {i}")
         return scores
 
     def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
+        if not self.row_by_row or len(block) > FEW:
+            return self._values(block)
+        # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
+        if self._threads is None:
+            self._threads = ThreadpoolController()
+        with self._threads.limit(limits=1, user_api="openmp"):
+            return self._values(block)
+
+    def _values(self, block: ObjectRows) -> Floats:
         ask = getattr(self._estimator, self._method)
         rows = block.tocsr() if isinstance(block, SparseRows) else block
         if self.feature_names is None:

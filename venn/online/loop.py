@@ -17,6 +17,7 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
+from venn.online.ahead import ahead
 from venn.online.bulletin import Bulletin
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.journal import Journal, JournalError, Question, checked_id
@@ -178,6 +179,26 @@ class Online:
 
     # ------------------------------------------------------------------- asking
 
+    def expect(self, events: Iterable[Any]) -> None:
+        """Let predictors take notice of events that have arrived: given scorers score their objects in one call.
+
+        No answer depends on it, and nothing is asked, answered or refused.
+
+        Parameters
+        ----------
+        events : iterable of questions, which have an x, and answers, which have an id and a y
+            Some hundreds. Objects of answers are those of the questions that wait.
+        """
+        objects: list[Any] = []
+        waiting = self._run.waiting
+        for event in events:
+            x, id = getattr(event, "x", None), getattr(event, "id", None)
+            if x is not None:
+                objects.append(x)
+            elif isinstance(id, int | str) and id in waiting:
+                objects.append(waiting[id].x)
+        self.panel.expect(objects)
+
     def ask(self, x: Any, id: int | str | None = None) -> Any:
         """Predict the label of an object; the question waits for its answer.
 
@@ -322,6 +343,9 @@ class Online:
     def follow(self, events: Iterable[Any], *, again: bool = False) -> Iterator[Any]:
         """Ask and answer what comes; yield each prediction when it is made.
 
+        Where all events are at hand (a list, or what `streams.teach` makes of a stream), given scorers score the
+        objects of some hundred of them in one call; no answer depends on that.
+
         Parameters
         ----------
         events : iterable of questions, which have an id and an x, and answers, which have an id and a y
@@ -355,7 +379,7 @@ class Online:
         """
         if not isinstance(again, bool):
             raise TypeError(f"again must be True or False, got {again!r}")
-        for event in events:
+        for event in ahead(events, self.expect):
             question = hasattr(event, "x") and hasattr(event, "id")
             if not question and not (hasattr(event, "y") and hasattr(event, "id")):
                 raise TypeError(f"events must be questions (id, x) and answers (id, y), got {event!r}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from venn.labels import HasLabels, label_space
 from venn.machines.views import taught
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
-from venn.predictors.learning import Predictor, checked_predictor, teach_all
+from venn.predictors.learning import Predictor, checked_predictor, expect_all, teach_all
 from venn.saved import Saved, saved
 
 
@@ -125,6 +125,13 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
         return {name: predictor.predict_one(x) for name, predictor in self._predictors.items()}
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Let predictors take notice of objects that have arrived: given scorers score them in one call.
+
+        No answer depends on it, and nothing is refused: what is wrong with an object is said in its turn.
+        """
+        expect_all(self._predictors.values(), objects)
 
     def note(self, x: Any, y: Label) -> list[Any]:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.

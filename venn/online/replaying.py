@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from venn.monitors.monitor import Monitor
+from venn.online.ahead import ahead
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
@@ -32,7 +33,8 @@ def replay(
     Parameters
     ----------
     stream : iterable of (x, y)
-        If it has a `name` (str) or a length, the record and the progress bar use them.
+        If it has a `name` (str) or a length, the record and the progress bar use them. If all of it is at hand (a
+        stream of `streams`, a list), given scorers score some hundred objects in one call; no answer depends on that.
     predictor : Predictor or Panel
         It continues from what it has learned, and the record's title says after how many examples. If the same examples
         are replayed twice, they are twice in a bag, and no guarantee holds. A single predictor appears in the record
@@ -155,7 +157,11 @@ def advance(
     _check(stream, steps)
     # For each machine's tuning, how many of the first examples it was made on.
     met: dict[Any, int] = {tuning: 0 for predictor in panel.values() if (tuning := _tuning(predictor))}
-    for n, example in enumerate(stream, 1):
+
+    def expect(examples: list[Any]) -> None:
+        panel.expect([example[0] for example in examples if _is_pair(example)])
+
+    for n, example in enumerate(ahead(stream, expect), 1):
         x, y = _pair(example, n)
         try:
             predictions = panel.predict_one(x)
@@ -214,7 +220,11 @@ def _refuse_tables(stream: object) -> None:
         raise TypeError(f"stream must iterate (x, y) pairs, got {stream!r}")
 
 
+def _is_pair(example: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(example, tuple | list) and len(example) == 2
+
+
 def _pair(example: object, step: int) -> tuple[Any, Any]:
-    if isinstance(example, tuple | list) and len(example) == 2:
+    if _is_pair(example):
         return example[0], example[1]
     raise TypeError(f"step {step}: the stream must give pairs (x, y), got {example!r}")

@@ -12,7 +12,7 @@ from venn.machines.sparse import is_sparse
 from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Predictor
+from venn.predictors.learning import Predictor, expect_all
 from venn.priors import PriorShift
 from venn.saved import held_int, saved
 from venn.smoothing import Smoothing
@@ -147,6 +147,10 @@ class Balanced(HasLabels, Predictor):
         """
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Pass objects that have arrived on to the predictor."""
+        expect_all([self.predictor], objects)
 
     def note(self, x: Any, y: Label) -> Any:
         """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from venn._compiled.counting import GRID, OFFSET
+from venn._compiled.grid import on_grid_within
 from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
@@ -16,14 +18,15 @@ from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
 from venn.saved import checked_keys, saved
 from venn.schedules import Schedule
-from venn.taxonomies.scores import on_grid
 
 LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
 
 
 def steps(scores: Floats) -> Floats:
     """Return the scores in whole steps of the grid of 1e-6, the same grid as for taxonomies."""
-    return on_grid(np.clip(scores, -LARGEST, LARGEST))
+    grid = np.empty(scores.shape)
+    on_grid_within(scores.ravel(), LARGEST, GRID, OFFSET, grid.ravel())
+    return grid
 
 
 class ClasswiseAbers(Mergeable):
@@ -68,8 +71,18 @@ class ClasswiseAbers(Mergeable):
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         grid = steps(scores)
+        if len(grid) == 1:
+            for k, (calibrator, score) in enumerate(zip(self._calibrators, grid[0].tolist(), strict=True)):
+                calibrator.insert(score, 1 if codes[0] == k else 0)
+            return
         for k, calibrator in enumerate(self._calibrators):
             calibrator.insert_many(grid[:, k], codes == k)
+
+    def predict_one(self, scores: Floats) -> ClassIntervals:
+        """Return the prediction for one object of (1, c) scores; leaves no trace."""
+        grid = steps(scores)[0].tolist()
+        pairs = [calibrator.query(score) for calibrator, score in zip(self._calibrators, grid, strict=True)]
+        return ClassIntervals.of_probabilities(np.array(pairs), self.classes)
 
     def predict(self, scores: Floats) -> ManyClassIntervals:
         """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
@@ -220,7 +233,8 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
 
     def __init__(self, machine: Any, schedule: Schedule | None = None) -> None:
         schedule = schedule_for(machine, schedule)
-        super().__init__(machine, ClasswiseAbers(tuple(machine.classes)), schedule)
+        self._abers = ClasswiseAbers(tuple(machine.classes))
+        super().__init__(machine, self._abers, schedule)
 
     def __repr__(self) -> str:
         return f"InductiveVennAbers({self.given!r}, schedule={self.schedule!r})"
@@ -232,7 +246,8 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         ----------
         x : (d,) finite numbers
         """
-        return self.predict_block(x)[0]
+        scores = self.scores_of(self._row(x))
+        return self._abers.nothing(1)[0] if self.scorer is None else self._abers.predict_one(scores)
 
 
 @saved

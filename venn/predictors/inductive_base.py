@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -58,7 +58,7 @@ def learned_by(machine: Any) -> int:
 
 def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own method for many if it has one."""
-    many = getattr(scorer, "score_many", None)
+    many = getattr(scorer, "score_rows", None) or getattr(scorer, "score_many", None)
     if many is not None:
         scores: Floats = many(rows)
         return scores
@@ -210,6 +210,11 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     # --------------------------------------------------------------- predicting
 
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Let a given scorer score objects that have arrived in one call; no answer depends on it."""
+        if self._history is None and has_methods(self._machine, "expect"):
+            self._machine.expect(objects)
+
     def predict_block(self, x: Any) -> Many:
         """Return the prediction for one object, as a block of one; leaves no trace.
 
@@ -308,7 +313,14 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
         rows, codes = noted or self.note(x, y)
-        self._advance(rows, codes, predict=False)
+        if self._history is not None:
+            self._advance(rows, codes, predict=False)
+            return
+        scores, calibrates = self.scores_of(rows), self.schedule.calibrates(self.n, 1, self._rng)
+        if self.scorer is not None and calibrates[0]:
+            self._reader.add(scores, codes)
+        self._features = rows.shape[1]
+        self.n += 1
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from venn.parameters import has_methods
@@ -29,6 +29,13 @@ class Predictor(Saved):
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
         raise NotImplementedError
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Take notice of objects that have arrived: their turns come, if nothing prevents it. No answer depends on it.
+
+        A predictor with a given scorer scores them in one call. Nothing is refused here: what is wrong with an object
+        is said in its turn.
+        """
 
     def note(self, x: Any, y: Label) -> Any:
         """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
@@ -83,3 +90,10 @@ def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> N
             failure = failure or error
     if failure is not None:
         raise failure
+
+
+def expect_all(predictors: Iterable[Any], objects: Sequence[Any]) -> None:
+    """Let each predictor take notice of objects that have arrived; a user's own may have no method for that."""
+    for predictor in predictors:
+        if has_methods(predictor, "expect"):
+            predictor.expect(objects)

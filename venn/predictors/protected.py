@@ -22,7 +22,7 @@ from venn.labels import Classes, HasLabels
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
-from venn.predictors.learning import Predictor, checked_predictor
+from venn.predictors.learning import Predictor, checked_predictor, expect_all
 from venn.saved import held_array, held_float, saved
 
 POWERS = (1.0, 0.5, 2.0)
@@ -269,6 +269,10 @@ class Protected(HasLabels, Predictor):
             The base's prediction has no `.proba`.
         """
         return Forecast(self._ask(x).merged, self.classes)
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Pass objects that have arrived on to the predictor."""
+        expect_all([self.predictor], objects)
 
     def note(self, x: Any, y: Label) -> tuple[Answer, Any]:
         """Return the answer about `x` before anything learns, and what the base notes; or raise what it would raise."""

@@ -11,7 +11,7 @@ import numpy as np
 from venn.labels import Classes, HasLabels
 from venn.parameters import has_methods, integer
 from venn.prediction import Label, Prediction
-from venn.predictors.learning import Predictor, checked_predictor
+from venn.predictors.learning import Predictor, checked_predictor, expect_all
 from venn.saved import held_int, saved
 
 SEEDS = 1 << 64  # distance of the seeds of two starts: users' seeds are never this large
@@ -168,6 +168,10 @@ class Restarting(HasLabels, Predictor):
         """
         prediction: Prediction = self.predictor.predict_one(x)
         return prediction
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Pass objects that have arrived on to the predictor."""
+        expect_all([self.predictor], objects)
 
     def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
         """Return the prediction for `x` before anything learns, and what the predictor notes; or refuse the example."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -180,6 +181,11 @@ class Scaler(Predictor):
             p = fitted(test_scores)
             total = p.sum()
         return Forecast(p / total if total > 0 else np.full(c, 1.0 / c), self.classes)
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Pass objects that have arrived on to the predictors that score them."""
+        for part in self._feed.parts:
+            part.expect(objects)
 
     def note(self, x: Any, y: Label) -> Any:
         """Return what machines of the source's own note, or raise what they would raise."""

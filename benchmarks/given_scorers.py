@@ -1,0 +1,106 @@
+"""How many rows a second pass through a fitted classifier in a stream, predicted and learned one after the other?
+
+    python benchmarks/given_scorers.py
+
+Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
+and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way twice:
+with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear classifier one by
+one, `predict_one` then `learn_one`, and in blocks by `replay_many`. Seconds of the clock, the fastest of some runs,
+compilation excluded. Prints one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+import streams
+import venn
+from venn.cli.config import RunTable
+from venn.machines.frozen import FrozenScorer
+from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveVennAbers
+
+CLASSES = ("no", "yes")
+FITTED = 5000
+
+
+def rate(n, work, runs=1):
+    """Rows a second, the largest of some runs."""
+    best = np.inf
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return round(n / best)
+
+
+def served(scorer, examples, batch, ahead):
+    """The loop of `venn run`: questions with their labels, so many messages in a transaction."""
+    with tempfile.TemporaryDirectory() as folder:
+        monitor = venn.Monitor(CLASSES)
+        with venn.Online(InductiveVennAbers(scorer), monitor, Path(folder, "run.db")) as online:
+            for start in range(0, len(examples), batch // 2):
+                part = examples[start : start + batch // 2]
+                questions = [streams.labels.Question(start + i, x) for i, (x, _) in enumerate(part)]
+                if ahead:
+                    online.expect(questions)
+                with online.transaction():
+                    for question, (_, y) in zip(questions, part, strict=True):
+                        online.ask(question.x, question.id)
+                        online.answer(question.id, y)
+
+
+def one_by_one(model, examples):
+    """Predict, then learn."""
+    for x, y in examples:
+        model.predict_one(x)
+        model.learn_one(x, y)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=40_000, help="rows of the fast ways")
+    parser.add_argument("--alone", type=int, default=300, help="rows of boosted trees called row by row")
+    args = parser.parse_args()
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(FITTED + args.rows, 20))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0).astype(int)
+    labels = np.array(CLASSES)[y]
+    stream = streams.from_arrays(X[FITTED:], labels[FITTED:], classes=CLASSES)
+    examples = list(stream)
+    few = examples[: args.alone]
+    trees = FrozenScorer(HistGradientBoostingClassifier(random_state=0).fit(X[:FITTED], labels[:FITTED]))
+    linear = FrozenScorer(LogisticRegression().fit(X[:FITTED], labels[:FITTED]))
+    batch = RunTable().batch
+    for scorer in (trees, linear):  # compilation
+        venn.replay(few[:50], InductiveVennAbers(scorer), progress=False)
+        served(scorer, few[:50], batch, ahead=True)
+        InductiveVennAbers(scorer).replay_many(X[:50], labels[:50])
+        one_by_one(InductiveVenn(scorer), few[:50])
+    line = {"benchmark": "given scorers", "rows": args.rows, "batch": batch}
+    line["trees_replay_alone"] = rate(
+        len(few), lambda: venn.replay(iter(few), InductiveVennAbers(trees), progress=False)
+    )
+    line["trees_replay"] = rate(len(stream), lambda: venn.replay(stream, InductiveVennAbers(trees), progress=False), 3)
+    line["trees_run_alone"] = rate(len(few), lambda: served(trees, few, batch, ahead=False))
+    line["trees_run"] = rate(len(examples), lambda: served(trees, examples, batch, ahead=True), 2)
+    line["linear_run"] = rate(len(examples), lambda: served(linear, examples, batch, ahead=True), 2)
+    for name, scorer in (("trees", trees), ("linear", linear)):
+        line[f"{name}_blocks"] = rate(
+            args.rows, lambda scorer=scorer: InductiveVennAbers(scorer).replay_many(stream.X, labels[FITTED:]), 3
+        )
+    line["linear_one_by_one"] = rate(args.rows, lambda: one_by_one(InductiveVennAbers(linear), examples), 3)
+    line["linear_one_by_one_venn"] = rate(args.rows, lambda: one_by_one(InductiveVenn(linear), examples), 3)
+    print(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""Given scorers score what has arrived in one call; every answer is as if they had not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import streams
+import venn
+from venn.machines.frozen import FrozenScorer
+from venn.maps import Platt
+from venn.online.ahead import AT_A_TIME
+from venn.online.replaying import advance
+from venn.predictors.balanced import Balanced
+from venn.predictors.inductive import InductiveVenn
+from venn.predictors.inductive_abers import InductiveOneVsOneAbers, InductiveVennAbers
+from venn.predictors.inductive_conformal import InductiveConformal
+from venn.predictors.scaling import Scaler
+from venn.predictors.score_sources import HeldOutScores
+
+CLASSES = ("a", "b", "c")
+
+
+def boosted():
+    return HistGradientBoostingClassifier(max_iter=15, random_state=0)
+
+
+def foreign(package, name, **options):
+    return getattr(pytest.importorskip(package), name)(n_estimators=20, **options)
+
+
+ROW_BY_ROW = {
+    "hist": boosted,
+    "gradient": lambda: GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "forest": lambda: RandomForestClassifier(25, random_state=0),
+    "extra": lambda: ExtraTreesClassifier(25, random_state=0),
+    "tree": lambda: DecisionTreeClassifier(random_state=0),
+    "scaled": lambda: make_pipeline(StandardScaler(), MinMaxScaler(), boosted()),
+    "lightgbm": lambda: foreign("lightgbm", "LGBMClassifier", verbose=-1),
+    "xgboost": lambda: foreign("xgboost", "XGBClassifier"),
+}
+NOT_KNOWN = {
+    "threads": lambda: RandomForestClassifier(5, n_jobs=2),
+    "network": lambda: MLPClassifier((5,), max_iter=5),
+    "linear after scaling": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "started by another": lambda: GradientBoostingClassifier(n_estimators=5, init=LogisticRegression()),
+}
+
+
+def table(n=900, c=3, seed=0):
+    """Objects with ties and duplicates, and their class codes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)).round(1)
+    X[n // 2 :: 3] = X[: len(X[n // 2 :: 3])]
+    return X, np.clip(np.abs(X[:, :2]).sum(axis=1) + rng.normal(size=n) / 3, 0, c - 0.01).astype(int)
+
+
+def fitted(estimator, c=3):
+    X, y = table(400, c, seed=1)
+    if type(estimator).__name__ == "XGBClassifier":
+        return estimator.fit(X, y)  # takes no words
+    return estimator.fit(X, np.array(CLASSES)[y])
+
+
+def scorer_of(estimator, **options):
+    return FrozenScorer(fitted(estimator), **options)
+
+
+@pytest.mark.parametrize("c", [2, 3])
+@pytest.mark.parametrize("name", ROW_BY_ROW)
+def test_a_row_has_the_same_scores_in_a_block_as_alone(name, c):
+    """What reading ahead rests on: of scikit-learn, not of this project."""
+    scorer = FrozenScorer(fitted(ROW_BY_ROW[name](), c))
+    assert scorer.row_by_row
+    X, _ = table(300, c)
+    whole = scorer.score_many(X)
+    for size in (1, 7, 100):
+        parts = [scorer.score_many(X[start : start + size]) for start in range(0, 70 if size < 8 else 300, size)]
+        found = np.concatenate(parts)
+        assert found.tobytes() == whole[: len(found)].tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", NOT_KNOWN)
+def test_what_is_not_known_to_go_row_by_row_is_not_scored_ahead(name):
+    scorer = scorer_of(NOT_KNOWN[name]())
+    assert not scorer.row_by_row
+    scorer, asked = counted(NOT_KNOWN[name](), None)
+    X, _ = table()
+    scorer.expect(list(X[:50]))
+    assert asked == []
+    scorer.scores(X[0])
+    assert asked == [1]
+
+
+def test_the_users_word_counts():
+    with pytest.raises(TypeError, match="row_by_row must be True or False, got 1"):
+        scorer_of(boosted(), row_by_row=1)
+    scorer = scorer_of(RandomForestClassifier(5, n_jobs=2), row_by_row=True)
+    assert scorer.row_by_row
+    assert repr(scorer).endswith("row_by_row=True)")
+    no = scorer_of(boosted(), row_by_row=False)
+    assert not no.row_by_row
+    again = FrozenScorer.made_of({key: no.parameters[key] for key in ("estimator", "classes")})  # an older file's
+    assert again.row_by_row
+
+
+class Counting:
+    """A fitted estimator that notes the number of rows of every call."""
+
+    def __init__(self, estimator):
+        self.inner, self.classes_, self.asked = estimator, estimator.classes_, []
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def predict_proba(self, X):
+        self.asked.append(len(X))
+        return self.inner.predict_proba(X)
+
+
+def counted(estimator, row_by_row=True):
+    """Return a scorer, and the list of the numbers of rows of its calls."""
+    counting = Counting(fitted(estimator))
+    return FrozenScorer(counting, row_by_row=row_by_row), counting.asked
+
+
+def test_what_has_arrived_is_scored_in_one_call_and_bad_objects_wait_for_their_turn():
+    scorer, asked = counted(ROW_BY_ROW["tree"]())
+    X, _ = table()
+    alone = [scorer.scores(x).tobytes() for x in X[:40]]
+    asked.clear()
+    strange = [np.array([1.0, 2.0]), np.full(5, np.nan), "word", None, [1, "x"]]
+    scorer.expect([*X[:20], *strange, *X[20:40], *X[:3]])
+    assert asked == [43]
+    scorer.expect(list(X[:40]))  # another predictor on the same scorer
+    assert [scorer.scores(x).tobytes() for x in X[:40]] == alone
+    assert asked == [43]
+    with pytest.raises(ValueError, match="x must be finite"):
+        scorer.scores(strange[1])
+    scorer.scores(X[0])[:] = 7  # a caller's own array
+    assert scorer.scores(X[0]).tobytes() == alone[0]
+    scorer.expect([])
+    scorer.scores(X[0])
+    assert asked == [43, 1]
+
+
+class Fragile:
+    """A classifier that fails at some objects, even in a block."""
+
+    classes_ = np.array(CLASSES)
+
+    def predict_proba(self, X):
+        if (X[:, 0] > 1).any():
+            raise ArithmeticError("too large")
+        return np.tile([0.2, 0.3, 0.5], (len(X), 1))
+
+
+def test_an_error_of_the_estimator_comes_in_its_turn():
+    scorer = FrozenScorer(Fragile(), row_by_row=True)
+    model = InductiveVenn(scorer)
+    stream = [([0.0], "a"), ([0.5], "b"), ([2.0], "c"), ([0.0], "a")]
+    with pytest.raises(ArithmeticError, match="too large") as failure:
+        venn.replay(stream, model)
+    assert failure.value.__notes__ == ["at step 3 of the replay"]
+    assert model.n == 2
+
+
+def panel(scorer):
+    return venn.Panel(
+        venn=InductiveVenn(scorer),
+        abers=InductiveVennAbers(scorer),
+        pairs=InductiveOneVsOneAbers(scorer),
+        sets=InductiveConformal(scorer),
+        platt=Scaler(scorer, Platt(), HeldOutScores()),
+        few=Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
+    )
+
+
+def outcome(prediction):
+    for name in ("pairs", "p_values", "probabilities", "proba"):
+        if hasattr(prediction, name):
+            return getattr(prediction, name).tobytes()
+    raise AssertionError(prediction)
+
+
+@pytest.mark.parametrize("length", [7, AT_A_TIME, AT_A_TIME + 1])
+def test_a_replay_says_the_same_to_the_last_bit(length):
+    X, y = table(length)
+    stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
+    pairs = list(stream)
+    found = []
+    for events, calls in ((stream, -(-length // AT_A_TIME)), (pairs, -(-length // AT_A_TIME)), (iter(pairs), None)):
+        scorer, asked = counted(ROW_BY_ROW["tree"]())
+        one, answers = panel(scorer), []
+        for _, predictions, _ in advance(events, one):
+            answers.append({name: outcome(prediction) for name, prediction in predictions.items()})
+        found.append(answers)
+        if calls is not None:
+            assert len(asked) == calls
+        else:
+            assert set(asked) == {1}
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("delay", [0, 3, 700])
+def test_following_says_the_same_to_the_last_bit_and_scores_late_answers_with_the_rest(delay, tmp_path):
+    X, y = table(800)
+    stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
+    lessons = streams.teach(stream, streams.Delayed(delay))
+    found = []
+    for number, events in enumerate((lessons, iter(lessons))):
+        scorer, asked = counted(ROW_BY_ROW["tree"]())
+        monitors = {"abers": venn.Monitor(CLASSES), "sets": venn.Monitor(CLASSES)}
+        with venn.Online(panel(scorer), monitors, tmp_path / f"{number}.db") as online, online.transaction():
+            answers = [
+                {name: outcome(one) for name, one in predictions.items()} for predictions in online.follow(events)
+            ]
+            snapshots = {name: monitor.snapshot() for name, monitor in online.monitors.items()}
+        found.append((answers, snapshots))
+        assert len(asked) <= 4 if number == 0 else set(asked) == {1}
+    assert found[0] == found[1]
+
+
+def test_what_comes_before_an_error_of_the_events_counts():
+    X, y = table(20)
+
+    class Breaking:
+        arrived = True
+
+        def __iter__(self):
+            yield from zip(X, [CLASSES[k] for k in y], strict=True)
+            raise OSError("the disk is gone")
+
+    model = InductiveVennAbers(scorer_of(boosted()))
+    with pytest.raises(OSError, match="the disk is gone"):
+        venn.replay(Breaking(), model)
+    assert model.n == 20
+
+
+def test_a_trained_machine_is_not_asked_ahead():
+    model = InductiveVenn(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=CLASSES))
+    X, y = table(60)
+    model.expect(list(X))
+    for x, k in zip(X, y, strict=True):
+        model.learn_one(x, CLASSES[k])
+    model.expect(list(X))
+    assert model.n == 60
