@@ -7,12 +7,15 @@ score moves by that times the squared distance of the object from the affine spa
 those whose score is a level at which their coefficient may move. beta_i is unique where that distance is not 0.
 """
 
+from itertools import combinations
+
 import numpy as np
 
-from naive import svm
+from naive import svm, weights
 
 NEAR = 1e-7  # a coefficient this near an end, in units of C, is at the end
 LEVEL = 1e-8  # a score this near a level is at it
+TIED = 1e-9  # distances this near are equal; under a flat kernel those of different objects may differ by 1e-7
 
 
 def squared_span(K, i, others):
@@ -45,10 +48,15 @@ def has_to_go(sign, beta, P, N, C):
 
 def deleted(K, where, t, C):
     """Return the (n,) deleted scores of examples with signs t at the objects `where` of the kernel matrix K."""
+    return scores_and_deleted(K, where, t, C)[1]
+
+
+def scores_and_deleted(K, where, t, C):
+    """Return the (m,) scores of all objects of the kernel matrix K, and the deleted scores of the examples there."""
     where, t = np.asarray(where), np.asarray(t, float)
     n, m = len(t), len(K)
     if (t > 0).all() or (t < 0).all():
-        return t.copy()
+        return np.full(m, t[0] if n else 0.0), t.copy()
     Kn = K[np.ix_(where, where)]
     alpha = svm.coefficients(Kn, t, C)
     least, most = svm.bias_interval(Kn, t, alpha, C)
@@ -72,7 +80,7 @@ def deleted(K, where, t, C):
         else:
             distance, square = first_met(sign, i, K, f, beta, P, N, C)
             out[e] = f[i] - sign * (distance + part * square)
-    return out
+    return f, out
 
 
 def first_met(sign, i, K, f, beta, P, N, C):
@@ -90,10 +98,22 @@ def first_met(sign, i, K, f, beta, P, N, C):
         elif q and b < C * p - NEAR * C:
             met.append((score + 1, j))
     distance = min(d for d, _ in met)
-    return distance, min(K[i, i] + K[j, j] - 2 * K[i, j] for d, j in met if d <= distance + 1e-7)
+    return distance, min(K[i, i] + K[j, j] - 2 * K[i, j] for d, j in met if d <= distance + TIED)
 
 
 def one_vs_all(K, where, labels, c, C):
     """Return the (n, c) deleted scores by c machines."""
     labels = np.asarray(labels)
     return np.column_stack([deleted(K, where, np.where(labels == k, 1.0, -1.0), C) for k in range(c)])
+
+
+def one_vs_one(K, where, labels, c, C):
+    """Return the (n, c) votes and parts of margins: to a machine of two classes no other example belongs."""
+    where, labels = np.asarray(where), np.asarray(labels)
+    decisions = []
+    for a, b in combinations(range(c), 2):
+        own = (labels == a) | (labels == b)
+        f, out = scores_and_deleted(K, where[own], np.where(labels[own] == a, 1.0, -1.0), C)
+        decisions.append(f[where])
+        decisions[-1][own] = out
+    return weights.voted(decisions, c)

@@ -42,9 +42,14 @@ def one_vs_all(K, labels, weights, c, C):
 
 def one_vs_one(K, labels, weights, c, C):
     """Return the (n, c) votes and parts of margins of the machines of all pairs."""
-    votes, margins = np.zeros((2, len(labels), c))
-    for a, b in combinations(range(c), 2):
-        f = machine(K, (labels == a).astype(int) - (labels == b), weights, C)
+    pairs = combinations(range(c), 2)
+    return voted([machine(K, (labels == a).astype(int) - (labels == b), weights, C) for a, b in pairs], c)
+
+
+def voted(decisions, c):
+    """Return the (n, c) votes and parts of margins, from the (n,) scores of the machine of each pair."""
+    votes, margins = np.zeros((2, len(decisions[0]), c))
+    for (a, b), f in zip(combinations(range(c), 2), decisions, strict=True):
         for i, score in enumerate(f):
             if score > 5e-7:
                 votes[i, a] += 1

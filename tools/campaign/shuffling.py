@@ -118,15 +118,16 @@ def defined(case: Case, j: int, deleted: bool, found: np.ndarray) -> np.ndarray 
         return distances.mean_distances(X, y, c, case.k, deleted)
     w = np.append(case.w, 1.0) * case.class_weights[codes]
     K = case.gram()
+    if case.name in ("hinge", "pairs") and deleted:
+        if not case.plain:
+            return None
+        distinct, where = np.unique(bag, axis=0, return_inverse=True)
+        define = span.one_vs_all if case.name == "hinge" else span.one_vs_one
+        return define(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
     if case.name == "hinge":
-        if deleted:
-            if not case.plain:
-                return None
-            distinct, where = np.unique(bag, axis=0, return_inverse=True)
-            return span.one_vs_all(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
         return svm.one_vs_all(K, codes, c, C) if case.plain else weighted.one_vs_all(K, codes, w, c, C) if n else None
     if case.name == "pairs":
-        return None if deleted else weighted.one_vs_one(K, codes, w, c, C)
+        return weighted.one_vs_one(K, codes, w, c, C)
     if case.name == "squares":
         if not deleted:
             return weighted.least_squares(K, codes, w, c, C)

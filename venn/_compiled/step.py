@@ -432,7 +432,8 @@ def solve_step(p, new, count, scale, tolerance, C, supposed, objects, solved, br
                 for i in range(count):
                     betas[side, k, i] = 0.0
                     scores[side, k, i] = sign
-                    states[side, k, i] = beyond
+                    # An object without examples of the machine has no steps: it would else be met as one that has.
+                    states[side, k, i] = beyond if total[i] > 0.0 or i == p else MIDDLE
                 continue
             same = own if of else before - own
             total[p] = before + weight

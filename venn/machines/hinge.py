@@ -481,7 +481,8 @@ class HingeMachine(HingeState):
         for k in np.flatnonzero(one_class).tolist():
             sign = 1 if sizes[k, 0] > 0 else -1
             solved.beta[k, :count], solved.score[k, :count], solved.bias[k] = 0.0, sign, sign
-            solved.state[k, :count], solved.size[k], solved.drift[k] = 2 * sign, 0, 0.0
+            solved.state[k, :count] = np.where(objects.total[k, :count] > 0, 2 * sign, MIDDLE)
+            solved.size[k], solved.drift[k] = 0, 0.0
             self._spans.forget_machines([k])
         lowered = np.where(signs > 0, positive[:, p], total[:, p] - positive[:, p])
         solved.state[idle & (lowered == 0), p] = MIDDLE  # a step of height zero is no step
