@@ -3,10 +3,10 @@
     python benchmarks/given_scorers.py
 
 Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
-and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way twice:
-with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear classifier one by
-one, `predict_one` then `learn_one`, and in blocks by `replay_many`. Seconds of the clock, the fastest of some runs,
-compilation excluded. Prints one JSON line.
+and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way
+twice: with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear
+classifier one by one, `predict_one` then `learn_one`, and in blocks by `replay_many`. Seconds of the clock, the
+fastest of some runs, compilation excluded. Prints one JSON line.
 """
 
 from __future__ import annotations

@@ -111,10 +111,12 @@ def test_departures_cancel_over_the_choice_of_the_last_example(name, data):
 TRAIN = 12  # examples of the bag that train; the others calibrate, and one of them comes last
 PERIOD = venn.schedules.PrefixRestart(first=TRAIN, last=TRAIN)
 INDUCTIVE = {
-    "argmax": lambda data, c: venn.InductiveVenn(squares(data, c), venn.Argmax(), PERIOD),
-    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.taxonomies.TopTwo(), PERIOD),
-    "adaptive bins": lambda data, c: venn.InductiveVenn(squares(data, c), venn.taxonomies.AdaptiveMarginBins(), PERIOD),
-    "Venn-Abers": lambda data, c: venn.InductiveVennAbers(squares(data, c), PERIOD),
+    "argmax": lambda data, c: venn.InductiveVenn(squares(data, c), venn.Argmax(), schedule=PERIOD),
+    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.taxonomies.TopTwo(), schedule=PERIOD),
+    "adaptive bins": lambda data, c: venn.InductiveVenn(
+        squares(data, c), venn.taxonomies.AdaptiveMarginBins(), schedule=PERIOD
+    ),
+    "Venn-Abers": lambda data, c: venn.InductiveVennAbers(squares(data, c), schedule=PERIOD),
 }
 
 
