@@ -90,10 +90,10 @@ def inductive(squares, last=None):
         "`InductiveConformal`": lambda: venn.InductiveConformal(squares(), schedule=schedule),
         "`CrossVenn`": lambda: venn.predictors.CrossVenn(squares(), last=last),
         "`Refitted(LogisticRegression())`": lambda: venn.predictors.Refitted(
-            LogisticRegression(max_iter=1000), like.classes, schedule
+            LogisticRegression(max_iter=1000), like.classes, schedule=schedule
         ),
         "`Refitted(CalibratedClassifierCV(SVC()))`": lambda: venn.predictors.Refitted(
-            CalibratedClassifierCV(svc), like.classes, enough if len(like.classes) > 2 else schedule
+            CalibratedClassifierCV(svc), like.classes, schedule=enough if len(like.classes) > 2 else schedule
         ),
     }
 

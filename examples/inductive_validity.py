@@ -90,7 +90,7 @@ def departures(machine, taxonomy, name, runs, steps, size):
     rng = np.random.default_rng(0)
     D, V = np.empty((runs, steps)), np.empty((runs, steps))
     for run in range(runs):
-        model = InductiveVenn(machine, taxonomy, schedules(size, run)[name])
+        model = InductiveVenn(machine, taxonomy, schedule=schedules(size, run)[name])
         if name == "E":  # from the step at which the calibration set is full
             model.learn_many(*sample(rng, FIRST + size))
         X, y = sample(rng, steps)

@@ -77,7 +77,7 @@ MORE = {
     "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
     "scaler of all classes": lambda: venn.Scaler(venn.machines.NearestCentroid(CLASSES), venn.maps.Temperature()),
     "bag of scores": lambda: venn.InductiveVenn(
-        venn.machines.NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), venn.schedules.Prefix()
+        venn.machines.NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.Prefix()
     ),
     "weighted ranks": lambda: venn.InductiveConformal(
         centroid(), shift=venn.priors.PriorShift((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
@@ -390,7 +390,9 @@ def test_a_refitted_estimator_is_fitted_again_or_given_back(last):
     from sklearn.linear_model import LogisticRegression
 
     X, y = small_stream(6, 40)
-    subject = venn.predictors.Refitted(LogisticRegression(), CLASSES, venn.schedules.PrefixRestart(first=8, last=last))
+    subject = venn.predictors.Refitted(
+        LogisticRegression(), CLASSES, schedule=venn.schedules.PrefixRestart(first=8, last=last)
+    )
     for n, (x, label) in enumerate(zip(X, y, strict=True)):
         models = [LogisticRegression()] + [subject.fitted] * (last is not None and subject.fitted is not None)
         twin = unpack(pack(subject), models)

@@ -131,11 +131,13 @@ PREDICTORS = {
 # These own their scorer and train it anew at set times, in the order of arrival.
 INDUCTIVE = {
     "InductiveVenn": lambda: venn.InductiveVenn(
-        squares(), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=6)
+        squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
-    "InductiveVennAbers": lambda: venn.InductiveVennAbers(squares(), venn.schedules.RandomAssignment(0.5, first=6)),
+    "InductiveVennAbers": lambda: venn.InductiveVennAbers(
+        squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
+    ),
     "InductiveOneVsOneAbers": lambda: venn.predictors.InductiveOneVsOneAbers(
-        squares(), None, venn.schedules.PrefixRestart(first=6)
+        squares(), None, schedule=venn.schedules.PrefixRestart(first=6)
     ),
     "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
     "CrossVenn": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),

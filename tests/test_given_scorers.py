@@ -257,3 +257,64 @@ def test_a_trained_machine_is_not_asked_ahead():
         model.learn_one(x, CLASSES[k])
     model.expect(list(X))
     assert model.n == 60
+
+
+MODELS = {
+    "venn": InductiveVenn,
+    "abers": InductiveVennAbers,
+    "pairs": InductiveOneVsOneAbers,
+    "sets": InductiveConformal,
+    "balanced": lambda scorer: Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stream_goes_where_objects_and_labels_go_and_a_monitor_takes_the_block(name):
+    X, y = table(120)
+    words = np.array(CLASSES)[y]
+    scorer = scorer_of(ROW_BY_ROW["tree"]())
+    stream = streams.from_arrays(X, words, classes=CLASSES[::-1])  # in another order: labels count, not their codes
+    one, other, alone = (MODELS[name](scorer) for _ in range(3))
+    said, same = one.replay_many(stream), other.replay_many(X, words.tolist())
+    assert [outcome(said[i]) for i in range(120)] == [outcome(same[i]) for i in range(120)]
+    alone.learn_many(stream)
+    assert outcome(alone.predict_one(X[0])) == outcome(one.predict_one(X[0]))
+    monitors = [venn.Monitor(CLASSES) for _ in range(3)]
+    rung = [alarm for i in range(120) for alarm in monitors[0].update(said[i], words[i])]
+    assert monitors[1].update_many(said, words.tolist()) == tuple(rung)
+    monitors[2].update_many([said[i] for i in range(50)], iter(words[:50]))
+    monitors[2].update_many([said[i] for i in range(50, 120)], words[50:])
+    assert monitors[0].snapshot() == monitors[1].snapshot() == monitors[2].snapshot()
+    with pytest.raises(TypeError, match="y must be given, or a stream of `streams` for X"):
+        one.replay_many(X)
+    assert one.n == 120
+
+
+def test_a_monitor_takes_all_of_many_or_nothing():
+    scorer = scorer_of(ROW_BY_ROW["tree"]())
+    X, y = table(30)
+    words = np.array(CLASSES)[y].tolist()
+    counts, intervals = InductiveVenn(scorer).replay_many(X, words), InductiveVennAbers(scorer).replay_many(X, words)
+    monitor = venn.Monitor(CLASSES)
+    for predictions, labels, message in (
+        (counts, words[:29], "labels must be one for each of 30 predictions, got 29"),
+        (counts, [*words[:29], "z"], "y must be one of the classes"),
+        ([counts[0], intervals[1]], words[:2], "must keep to one kind of prediction"),
+        ([counts[0], "yes"], words[:2], "must predict one of"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            monitor.update_many(predictions, labels)
+        assert monitor.snapshot() == venn.Monitor(CLASSES).snapshot()
+    assert monitor.update_many([], []) == ()
+    monitor.update_many(counts, words)
+    before = monitor.snapshot()
+    with pytest.raises(TypeError, match="must keep to one kind of prediction"):
+        monitor.update_many(intervals, words)
+    assert monitor.snapshot() == before
+
+
+@pytest.mark.parametrize("kind", [InductiveVenn, InductiveConformal, InductiveVennAbers, InductiveOneVsOneAbers])
+def test_options_of_inductive_predictors_go_by_name(kind):
+    with pytest.raises(TypeError, match="positional"):
+        kind(scorer_of(ROW_BY_ROW["tree"]()), None, venn.schedules.NoTraining())
+    assert kind(scorer_of(ROW_BY_ROW["tree"]()), schedule=venn.schedules.NoTraining()).n == 0

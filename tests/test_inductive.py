@@ -53,7 +53,7 @@ def test_every_step_is_the_definition(name, taxonomy, kind, sequence):
     X = objects(kind, rng, N)
     y = labels(sequence, rng, X, c)
     score = naive.least_squares(0.5, 2.0)
-    model = InductiveVenn(lssvm(c), ours, schedule)
+    model = InductiveVenn(lssvm(c), ours, schedule=schedule)
     for n in range(N):
         P = model.predict_one(X[n])
         assert np.allclose(P.probabilities, naive.predict(X, y, X[n], split(n), c, score, theirs), atol=1e-12)
@@ -180,7 +180,7 @@ def test_mirror_images_share_a_category_whatever_the_order(taxonomy, c):
     for _ in range(8):
         first, then = rng.permutation(32), rng.permutation(40)
         machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
-        model = InductiveVenn(machine, taxonomy, PrefixRestart(32, last=32))
+        model = InductiveVenn(machine, taxonomy, schedule=PrefixRestart(32, last=32))
         model.learn_many(np.concatenate([X[first], seen[then]]), [*y[first], *labels_[then]])
         answers.append(model.predict_many(asked).counts)
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
@@ -198,7 +198,7 @@ def test_shuffling_within_what_trains_and_what_calibrates(name, taxonomy):
     answers = []
     for i in range(6):
         order = shuffled_within(split(N), rng) if i else np.arange(N)
-        model = InductiveVenn(lssvm(3), taxonomy, schedule)
+        model = InductiveVenn(lssvm(3), taxonomy, schedule=schedule)
         model.learn_many(X[order], y[order])
         answers.append(model.predict_many(X).counts)
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
@@ -239,10 +239,13 @@ def test_margins_in_order_give_the_bins_of_the_definition(seed, levels):
 def makers():
     for name, (schedule, _) in SCHEDULES.items():
         for taxonomy in (None, AboveMedian(), Threshold()):
-            yield f"{name}-{taxonomy}", lambda s=schedule, t=taxonomy: InductiveVenn(lssvm(3), t, s)
+            yield f"{name}-{taxonomy}", lambda s=schedule, t=taxonomy: InductiveVenn(lssvm(3), t, schedule=s)
     yield "frozen", lambda: InductiveVenn(frozen(3))
     yield "frozen, all examples", lambda: InductiveVenn(frozen(3), AboveMedian())
-    yield "frozen, fixed", lambda: InductiveVenn(frozen(3), None, FixedCalibration(7), venn.prediction.Maximin())
+    yield (
+        "frozen, fixed",
+        lambda: InductiveVenn(frozen(3), None, schedule=FixedCalibration(7), rule=venn.prediction.Maximin()),
+    )
     yield "row mean", lambda: InductiveVenn(frozen(3), Threshold(), rule=venn.prediction.RowMean())
 
 

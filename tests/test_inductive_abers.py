@@ -39,7 +39,7 @@ def test_every_step_is_the_definition(name, kind):
     y = labels("signal", rng, X, c)
     machine = Centroids(range(c)) if kind == "centroids" else lssvm(c)
     score = centroids if kind == "centroids" else naive.least_squares(0.5, 2.0)
-    model = InductiveVennAbers(machine, schedule)
+    model = InductiveVennAbers(machine, schedule=schedule)
     for n in range(N):
         expected = pairs_by_definition(X, y, X[n], split(n), c, score)
         assert np.allclose(model.predict_one(X[n]).pairs, expected, atol=1e-9, rtol=0)
@@ -68,7 +68,7 @@ def test_one_against_one_is_the_definition_at_every_step(name, c, merge):
     N = 26
     X = objects("grid", rng, N)
     y = labels("signal", rng, X, c)
-    model = InductiveOneVsOneAbers(Centroids(range(c)), merge, schedule)
+    model = InductiveOneVsOneAbers(Centroids(range(c)), merge, schedule=schedule)
     for n in range(N):
         forecast = model.predict_one(X[n])
         expected = np.full(c, 1 / c)
@@ -97,7 +97,7 @@ def test_mirror_images_are_ties_whatever_the_order(c):
     for _ in range(8):
         first, then = rng.permutation(32), rng.permutation(40)
         machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
-        model = InductiveVennAbers(machine, PrefixRestart(32, last=32))
+        model = InductiveVennAbers(machine, schedule=PrefixRestart(32, last=32))
         model.learn_many(X[first], y[first])
         replayed = model.replay_many(seen[then], labels_[then])
         assert len(replayed) == 40
@@ -118,7 +118,7 @@ def test_shuffling_within_what_trains_and_what_calibrates(name):
     answers = []
     for i in range(6):
         order = shuffled_within(split(N), rng) if i else np.arange(N)
-        model = InductiveVennAbers(lssvm(3), schedule)
+        model = InductiveVennAbers(lssvm(3), schedule=schedule)
         model.learn_many(X[order], y[order])
         answers.append(model.predict_many(X).pairs)
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
@@ -150,9 +150,9 @@ def test_scores_too_large_for_the_grid_keep_their_order():
 
 
 MAKERS = {
-    **{name: lambda s=schedule: InductiveVennAbers(lssvm(3), s) for name, (schedule, _) in SCHEDULES.items()},
+    **{name: lambda s=schedule: InductiveVennAbers(lssvm(3), schedule=s) for name, (schedule, _) in SCHEDULES.items()},
     "frozen": lambda: InductiveVennAbers(frozen(3)),
-    "one against one": lambda: InductiveOneVsOneAbers(lssvm(3), None, PrefixRestart(6)),
+    "one against one": lambda: InductiveOneVsOneAbers(lssvm(3), None, schedule=PrefixRestart(6)),
     "one against one, frozen": lambda: InductiveOneVsOneAbers(frozen(3), venn.maps.BrierMerge()),
 }
 
@@ -204,7 +204,7 @@ def test_departures_of_every_class_cancel_over_the_choice_of_the_last_example(na
     for i in [*split(n)[1], n]:
         order = np.arange(n + 1)
         order[[i, n]] = n, i
-        model = InductiveVennAbers(Centroids(range(3)), schedule)
+        model = InductiveVennAbers(Centroids(range(3)), schedule=schedule)
         model.learn_many(X[order][:n], y[order][:n])
         truth = np.arange(3) == y[i]
         pairs = model.predict_one(X[i]).pairs
@@ -223,15 +223,15 @@ def test_beside_inductive_venn_in_a_panel():
     rng = np.random.default_rng(3)
     X = objects("grid", rng, 40)
     y = labels("signal", rng, X, 2).tolist()
-    panel = venn.Panel(abers=InductiveVennAbers(lssvm(2), PrefixRestart(8)), venn=InductiveVenn(frozen()))
+    panel = venn.Panel(abers=InductiveVennAbers(lssvm(2), schedule=PrefixRestart(8)), venn=InductiveVenn(frozen()))
     record = venn.replay(zip(X, y, strict=True), panel, progress=False)
-    alone = InductiveVennAbers(lssvm(2), PrefixRestart(8)).replay_many(X, y)
+    alone = InductiveVennAbers(lssvm(2), schedule=PrefixRestart(8)).replay_many(X, y)
     assert np.array_equal(record["abers"].per_step.lower, alone.lower)
 
 
 def test_what_it_refuses():
     with pytest.raises(ValueError, match="schedule must be one that trains the machine"):
-        InductiveVennAbers(lssvm(2), NoTraining())
+        InductiveVennAbers(lssvm(2), schedule=NoTraining())
     model = InductiveVennAbers(frozen())
     with pytest.raises(ValueError, match="X must be finite"):
         model.replay_many([[0.0, 1.0], [np.nan, 0.0]], [0, 1])

@@ -89,7 +89,14 @@ def test_every_step_is_the_definition(name, kind, sequence, label_conditional):
     schedule, split = SCHEDULES[name]
     X = objects(kind, rng, 40)
     y = labels(sequence, rng, X, 3)
-    model = InductiveConformal(Centroids(range(3)), Margin(), schedule, label_conditional, kind != "normal", 7)
+    model = InductiveConformal(
+        Centroids(range(3)),
+        Margin(),
+        schedule=schedule,
+        label_conditional=label_conditional,
+        smoothed=kind != "normal",
+        seed=7,
+    )
     assert_is_the_definition(model, X, y, split, 3, centroids, naive.margins, 7)
 
 
@@ -116,7 +123,7 @@ def test_nearest_neighbours_by_the_ratio_of_distances(kind):
     X = objects(kind, rng, 36)
     y = labels("signal", rng, X, 2)
     schedule, split = SCHEDULES["prefix"]
-    model = InductiveConformal(NeighbourDistances(1, range(2)), DistanceRatio(), schedule, seed=4)
+    model = InductiveConformal(NeighbourDistances(1, range(2)), DistanceRatio(), schedule=schedule, seed=4)
     assert_is_the_definition(model, X, y, split, 2, score, naive.ratios, 4)
 
 
@@ -128,7 +135,7 @@ def test_a_frozen_scorer(schedule, label_conditional):
     y = labels("noise", rng, X, 3)
     size = getattr(schedule, "size", 60)
     scorer = frozen(3)
-    model = InductiveConformal(scorer, None, schedule, label_conditional, seed=5)
+    model = InductiveConformal(scorer, None, schedule=schedule, label_conditional=label_conditional, seed=5)
     assert_is_the_definition(
         model, X, y, lambda n: ([], list(range(min(n, size)))), 3, lambda X, y, Q, c: scorer.score_many(Q),
         naive.margins, 5,
@@ -224,7 +231,9 @@ def test_mirror_images_are_ties_whatever_the_order(c, label_conditional):
     for _ in range(8):
         first, then = rng.permutation(32), rng.permutation(40)
         machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
-        model = InductiveConformal(machine, None, PrefixRestart(32, last=32), label_conditional)
+        model = InductiveConformal(
+            machine, None, schedule=PrefixRestart(32, last=32), label_conditional=label_conditional
+        )
         model.learn_many(np.concatenate([X[first], seen[then]]), [*y[first], *labels_[then]])
         answers.append(model.predict_many(asked).p_values)
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
@@ -252,11 +261,20 @@ def test_shuffling_within_what_trains_and_what_calibrates(name):
 def makers():
     for name, (schedule, _) in SCHEDULES.items():
         yield name, lambda s=schedule: InductiveConformal(lssvm(3), schedule=s, seed=2)
-    yield "label-conditional", lambda: InductiveConformal(lssvm(3), None, PrefixRestart(6), True, seed=2)
-    yield "plain", lambda: InductiveConformal(lssvm(3), None, PrefixRestart(6), smoothed=False)
-    yield "neighbours", lambda: InductiveConformal(NeighbourDistances(2, range(3)), DistanceRatio(), PrefixRestart(6))
+    yield (
+        "label-conditional",
+        lambda: InductiveConformal(lssvm(3), None, schedule=PrefixRestart(6), label_conditional=True, seed=2),
+    )
+    yield "plain", lambda: InductiveConformal(lssvm(3), None, schedule=PrefixRestart(6), smoothed=False)
+    yield (
+        "neighbours",
+        lambda: InductiveConformal(NeighbourDistances(2, range(3)), DistanceRatio(), schedule=PrefixRestart(6)),
+    )
     yield "frozen", lambda: InductiveConformal(frozen(3))
-    yield "frozen, fixed", lambda: InductiveConformal(frozen(3), None, FixedCalibration(7), True)
+    yield (
+        "frozen, fixed",
+        lambda: InductiveConformal(frozen(3), None, schedule=FixedCalibration(7), label_conditional=True),
+    )
 
 
 MAKERS = dict(makers())
@@ -474,7 +492,14 @@ def test_nothing_is_learned_from_a_refused_example(name):
 
 
 def test_repr_shows_the_parameters():
-    model = InductiveConformal(NeighbourDistances(1, [0, 1]), DistanceRatio(), PrefixRestart(4), True, False, 3)
+    model = InductiveConformal(
+        NeighbourDistances(1, [0, 1]),
+        DistanceRatio(),
+        schedule=PrefixRestart(4),
+        label_conditional=True,
+        smoothed=False,
+        seed=3,
+    )
     shown = repr(model)
     assert shown.startswith("InductiveConformal(NeighbourDistances(")
     assert shown.endswith(

@@ -70,7 +70,9 @@ def excess(make, X, y, start, steps, seed=0):
 
 
 def conformal(machine, schedule, label_conditional=False):
-    return lambda **options: InductiveConformal(machine, None, schedule, label_conditional, **options)
+    return lambda **options: InductiveConformal(
+        machine, None, schedule=schedule, label_conditional=label_conditional, **options
+    )
 
 
 @pytest.mark.parametrize("label_conditional", [False, True])
@@ -210,7 +212,7 @@ def test_p_values_pass_for_uniform_and_error_counts_for_binomial(kind, label_con
     N = 4000
     X, y = tied_stream(np.random.default_rng(5), N)
     machine, schedule = (frozen(), None) if kind == "frozen" else (Centroids([0, 1]), PrefixRestart(20))
-    model = InductiveConformal(machine, None, schedule, label_conditional, seed=21)
+    model = InductiveConformal(machine, None, schedule=schedule, label_conditional=label_conditional, seed=21)
     p = model.replay_many(X, y).p_values[np.arange(N), y]
     assert stats.kstest(p, "uniform").pvalue > LEVEL
     for epsilon in (0.01, 0.05, 0.1, 0.2):
@@ -272,7 +274,11 @@ def test_runs_of_small_p_values_are_as_frequent_as_independence_says(machine, sc
             schedule = RandomAssignment(schedule.probability, 10_000 + stream, first=2)
         X = rng.normal(size=(12, 2))
         y = np.arange(12) % 2 if independent else np.zeros(12, int)
-        p = InductiveConformal(machine, None, schedule, seed=stream).replay_many(X, y).p_values[np.arange(12), y]
+        p = (
+            InductiveConformal(machine, None, schedule=schedule, seed=stream)
+            .replay_many(X, y)
+            .p_values[np.arange(12), y]
+        )
         runs += bool((p[8:] <= 0.5).all())
     p_value = stats.binomtest(runs, streams, 1 / 16).pvalue
     assert p_value > LEVEL if independent else p_value < 1e-6

@@ -59,7 +59,7 @@ def test_departures_cancel_over_the_choice_of_the_last_example(name, taxonomy):
     rng = np.random.default_rng(6)
 
     def predict(X, y, x):
-        model = InductiveVenn(Centroids(range(3)), TAXONOMIES[taxonomy][0], schedule)
+        model = InductiveVenn(Centroids(range(3)), TAXONOMIES[taxonomy][0], schedule=schedule)
         model.learn_many(X, y)
         return model.predict_one(x).probabilities
 
@@ -94,7 +94,7 @@ def test_predicted_labels_are_calibrated_over_the_choice_of_the_last_example():
             for i in [*split[1], n]:
                 order = np.arange(n + 1)
                 order[[i, n]] = n, i
-                model = InductiveVenn(Centroids(range(3)), None, PrefixRestart(8), rule)
+                model = InductiveVenn(Centroids(range(3)), None, schedule=PrefixRestart(8), rule=rule)
                 model.learn_many(X[order][:n], y[order][:n])
                 prediction = model.predict_one(X[order][n])
                 truth = y[order][n]
@@ -115,7 +115,7 @@ def test_restarting_after_errors_is_broken():
 
 
 def one_category_after(y):
-    model = InductiveVenn(Centroids([0, 1]), OneCategory(), PrefixRestart(2))
+    model = InductiveVenn(Centroids([0, 1]), OneCategory(), schedule=PrefixRestart(2))
     model.learn_many(np.zeros((len(y), 1)), list(y))
     return model.predict_one([0.0]).probabilities
 
@@ -175,7 +175,7 @@ def sums(schedule, N, streams, p=0.3, taxonomy=None, sample=None, seed=10):
         if hasattr(schedule, "probability"):
             schedule = RandomAssignment(schedule.probability, stream, schedule.first, last=schedule.last)
         X, y = sample(rng, N) if sample else (np.zeros((N, 1)), (rng.random(N) < p).astype(int))
-        block = InductiveVenn(Centroids([0, 1]), taxonomy or OneCategory(), schedule).replay_many(X, y)
+        block = InductiveVenn(Centroids([0, 1]), taxonomy or OneCategory(), schedule=schedule).replay_many(X, y)
         P = block.probabilities[np.arange(N), y]
         total.append((np.eye(2)[y] - P).sum(axis=0))
         nominal.append((P * (1 - P)).sum(axis=0))
@@ -219,7 +219,7 @@ def test_fixed_calibration_inflates_the_variance():
     total, nominal = [], []
     for _ in range(streams):
         y = (rng.random(size + N) < 0.3).astype(int)
-        model = InductiveVenn(frozen(), OneCategory(), FixedCalibration(size))
+        model = InductiveVenn(frozen(), OneCategory(), schedule=FixedCalibration(size))
         model.learn_many(np.zeros((size, 2)), y[:size])
         P = model.replay_many(np.zeros((N, 2)), y[size:]).probabilities[np.arange(N), y[size:], 1]
         total.append((y[size:] - P).sum())

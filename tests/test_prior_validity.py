@@ -87,7 +87,7 @@ def test_weighted_departures_of_inductive_predictors_cancel(name, taxonomy):
 
     def predict(shift):
         def one(X, y, x):
-            model = venn.InductiveVenn(Centroids(range(3)), TAXONOMIES[taxonomy][0], schedule, shift=shift)
+            model = venn.InductiveVenn(Centroids(range(3)), TAXONOMIES[taxonomy][0], schedule=schedule, shift=shift)
             model.learn_many(X, y)
             return model.predict_one(x)
 
@@ -183,7 +183,7 @@ def test_examples_of_the_operational_stream_void_the_theorem_where_they_calibrat
     for y in itertools.product((0, 1), repeat=5):
         chance = 0.25 * math.prod(PRIOR[k] for k in y[2:])
         for name, (schedule, one) in ways.items():
-            model = venn.InductiveVenn(SCORER, OneCategory(), schedule, shift=one)
+            model = venn.InductiveVenn(SCORER, OneCategory(), schedule=schedule, shift=one)
             model.learn_many(np.zeros((4, 2)), y[:4])
             means[name] += chance * (y[4] - model.predict_one([0.0, 0.0]).probabilities[y[4], 1])
     assert abs(means["fixed"]) < 1e-12
@@ -303,7 +303,7 @@ def last_steps(make, runs=500, n=30):
 
 
 def restarting(c=2):
-    return venn.InductiveVenn(Centroids(range(c)), None, venn.schedules.PrefixRestart(6, last=6))
+    return venn.InductiveVenn(Centroids(range(c)), None, schedule=venn.schedules.PrefixRestart(6, last=6))
 
 
 class Dropping:

@@ -152,7 +152,7 @@ MODELS = {
     "training scores": lambda shift: venn.TransductiveVenn(squares(), venn.Argmax(), shift=shift),
     "adaptive": lambda shift: venn.TransductiveVenn(squares(), shift=shift),
     "inductive": lambda shift: venn.InductiveVenn(
-        Centroids(range(3)), None, venn.schedules.PrefixRestart(9), shift=shift
+        Centroids(range(3)), None, schedule=venn.schedules.PrefixRestart(9), shift=shift
     ),
     "inductive adaptive": lambda shift: venn.InductiveVenn(
         frozen(3), venn.taxonomies.AdaptiveMarginBins(), shift=shift
@@ -163,7 +163,7 @@ MODELS = {
     "plain": lambda shift: Conformal(squares(), smoothed=False, shift=shift),
     "conditional": lambda shift: Conformal(squares(), label_conditional=True, shift=shift),
     "inductive conformal": lambda shift: InductiveConformal(
-        Centroids(range(3)), None, venn.schedules.PrefixRestart(9), shift=shift
+        Centroids(range(3)), None, schedule=venn.schedules.PrefixRestart(9), shift=shift
     ),
     "inductive plain": lambda shift: InductiveConformal(frozen(3), smoothed=False, shift=shift),
     "inductive conditional": lambda shift: InductiveConformal(frozen(3), label_conditional=True, shift=shift),
@@ -290,7 +290,7 @@ def test_inductive_conformal_is_the_definition(kind, conditional):
     weights = shift.ratios.tolist()
     X, y = examples(6, kind="repeats")
     scorer = frozen(3)
-    model = InductiveConformal(scorer, None, None, conditional, seed=4, shift=shift)
+    model = InductiveConformal(scorer, None, schedule=None, label_conditional=conditional, seed=4, shift=shift)
     block = copy.deepcopy(model).replay_many(X, y)
     scores = scorer.score_many(X)
     for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
@@ -379,7 +379,7 @@ def test_coins_are_fair_and_not_the_numbers_that_break_ties():
 
 
 FEW = {
-    "all wait for a training": lambda: venn.InductiveVenn(squares(), None, venn.schedules.PrefixRestart(8)),
+    "all wait for a training": lambda: venn.InductiveVenn(squares(), None, schedule=venn.schedules.PrefixRestart(8)),
     "fixed scorer": lambda: venn.InductiveVenn(frozen(3)),
     "p-values": lambda: InductiveConformal(squares(), schedule=venn.schedules.Prefix(0.5, first=4), seed=7),
 }
@@ -436,7 +436,7 @@ def test_balanced_counts_what_came_before_a_training_failed():
     X, y = examples(14, 60, c=2)
     y = y % 2
     models = [
-        Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.schedules.PrefixRestart(5)), (0.3, 0.6))
+        Balanced(venn.InductiveVenn(Failing(range(2)), None, schedule=venn.schedules.PrefixRestart(5)), (0.3, 0.6))
         for _ in "abc"
     ]
     with pytest.raises(venn.machines.NotConverged):
@@ -504,7 +504,7 @@ def test_balanced_takes_a_failing_training_as_the_predictor_does():
                 raise venn.machines.NotConverged("13")
             super().learn_one(x, y)
 
-    model = Balanced(venn.InductiveVenn(Failing(range(2)), None, venn.schedules.PrefixRestart(2)), (1.0, 1.0))
+    model = Balanced(venn.InductiveVenn(Failing(range(2)), None, schedule=venn.schedules.PrefixRestart(2)), (1.0, 1.0))
     model.learn_one([0.0], 0)
     with pytest.raises(venn.machines.NotConverged):
         model.learn_one([13.0], 1)

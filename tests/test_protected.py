@@ -298,7 +298,7 @@ BASES = {
     "multiprobabilities": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
     "class intervals": lambda m: venn.TransductiveVennAbers(m),
     "own scorer": lambda m: venn.InductiveVenn(
-        squares(), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=6)
+        squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
     "protected": lambda m: Protected(venn.Scaler(m, venn.maps.Platt()), BrierLoss()),
 }

@@ -32,7 +32,7 @@ def stream(seed=0, n=30, c=3):
 
 
 def made(schedule=None, classes=CLASSES):
-    return Refitted(GaussianNB(), classes, schedule or PrefixRestart(first=6))
+    return Refitted(GaussianNB(), classes, schedule=schedule or PrefixRestart(first=6))
 
 
 class Moody:
@@ -76,7 +76,7 @@ SCHEDULES = {
 def test_equals_the_loop_over_fits(estimator, name):
     X, y = stream(1, 25)
     schedule = SCHEDULES[name]
-    model = Refitted(estimator, CLASSES, schedule)
+    model = Refitted(estimator, CLASSES, schedule=schedule)
     n_fit = 0
     for i in range(25):
         if schedule.next_training(i - 1 if i else 0) == i:
@@ -95,7 +95,7 @@ def test_equals_the_loop_over_fits(estimator, name):
 
 
 def test_classes_to_come_have_probability_zero_and_one_class_alone_is_certain():
-    model = Refitted(LogisticRegression(), ["z", "a", "m"], FreshSplit())
+    model = Refitted(LogisticRegression(), ["z", "a", "m"], schedule=FreshSplit())
     assert model.predict_one([0.0]).proba.tolist() == [1 / 3, 1 / 3, 1 / 3]
     model.learn_one([0.0], "m")
     assert model.predict_one([5.0]).proba.tolist() == [0, 0, 1]
@@ -112,7 +112,7 @@ def test_classes_to_come_have_probability_zero_and_one_class_alone_is_certain():
     "classes", [(0, 1), (1, 0), (True, False), (2.0, 1.0), ("no", "yes"), (np.int64(4), np.int64(3))], ids=str
 )
 def test_labels_of_any_sortable_type(classes):
-    model = Refitted(LogisticRegression(), classes, FreshSplit())
+    model = Refitted(LogisticRegression(), classes, schedule=FreshSplit())
     for i in range(6):
         model.learn_one([float(i % 2)], classes[i % 2])
     assert model.predict_one([1.0]).label == classes[1]
@@ -120,7 +120,7 @@ def test_labels_of_any_sortable_type(classes):
 
 
 def test_labels_that_cannot_be_sorted_are_the_estimators_to_refuse():
-    model = Refitted(LogisticRegression(), ["no", 1], PrefixRestart(first=2))
+    model = Refitted(LogisticRegression(), ["no", 1], schedule=PrefixRestart(first=2))
     model.learn_one([0.0], "no")
     with pytest.raises((TypeError, ValueError)):
         model.learn_one([1.0], 1)
@@ -149,7 +149,7 @@ def test_memory_is_given_back_after_the_last_fit():
 
 
 def test_a_failed_fit_keeps_the_example_and_the_forecasts_before_it():
-    model = Refitted(Moody(fails=(4,)), ["no", "yes"], PrefixRestart(first=2))
+    model = Refitted(Moody(fails=(4,)), ["no", "yes"], schedule=PrefixRestart(first=2))
     for i, y in enumerate(["no", "yes", "yes"]):
         model.learn_one([float(i)], y)
     before = model.predict_one([0.0]).proba
@@ -164,7 +164,7 @@ def test_a_failed_fit_keeps_the_example_and_the_forecasts_before_it():
 
 
 def test_in_a_panel_a_failed_fit_keeps_the_news_from_nobody():
-    panel = venn.Panel(moody=Refitted(Moody(fails=(2,)), CLASSES, FreshSplit()), bayes=made())
+    panel = venn.Panel(moody=Refitted(Moody(fails=(2,)), CLASSES, schedule=FreshSplit()), bayes=made())
     panel.learn_one([0.0, 1.0], "a")
     with pytest.raises(venn.machines.NotConverged):
         panel.learn_one([1.0, 1.0], "b")
@@ -179,7 +179,7 @@ def test_in_a_panel_a_failed_fit_keeps_the_news_from_nobody():
     ids=["sum", "NaN", "negative", "three", "one dimension", "zeros"],
 )
 def test_no_distribution_is_refused(answer):
-    model = Refitted(Moody(answer=answer), CLASSES, PrefixRestart(first=2))
+    model = Refitted(Moody(answer=answer), CLASSES, schedule=PrefixRestart(first=2))
     model.learn_one([0.0], "a")
     model.learn_one([1.0], "b")
     with pytest.raises(ValueError, match="estimator must give one probability for each of its 2 classes, with sum 1"):
@@ -188,7 +188,7 @@ def test_no_distribution_is_refused(answer):
 
 def test_sums_of_single_precision_are_made_whole():
     single = np.array([[0.1, 0.9000001]], np.float32)
-    model = Refitted(Moody(answer=single), CLASSES, PrefixRestart(first=2))
+    model = Refitted(Moody(answer=single), CLASSES, schedule=PrefixRestart(first=2))
     model.learn_one([0.0], "a")
     model.learn_one([1.0], "c")
     p = model.predict_one([0.0]).proba
@@ -204,14 +204,17 @@ def test_sums_of_single_precision_are_made_whole():
         (("nb", CLASSES), "estimator must be a classifier object"),
         ((GaussianNB(), "abc"), "classes must be a sequence of labels"),
         ((GaussianNB(), ("a",)), "classes must hold at least 2 labels"),
-        ((GaussianNB(), CLASSES, 10), "schedule must be a schedule object, such as PrefixRestart.., got 10"),
-        ((GaussianNB(), CLASSES, NoTraining()), "schedule must be one that trains, got NoTraining"),
+        (
+            (GaussianNB(), CLASSES, {"schedule": 10}),
+            "schedule must be a schedule object, such as PrefixRestart.., got 10",
+        ),
+        ((GaussianNB(), CLASSES, {"schedule": NoTraining()}), "schedule must be one that trains, got NoTraining"),
     ],
     ids=["class", "no probabilities", "text", "one string", "one class", "number", "no training"],
 )
 def test_bad_parameters(arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        Refitted(*arguments)
+        Refitted(*arguments[:2], **dict(*arguments[2:]))
 
 
 @pytest.mark.parametrize("what", [*BAD_OBJECTS, *(f"label {name}" for name in BAD_LABELS)])
@@ -274,7 +277,7 @@ def test_copies_go_on_alone(copied):
 
 def test_repr_can_be_typed_and_the_estimator_given_is_nobody_elses():
     estimator = LogisticRegression(C=0.5)
-    model = Refitted(estimator, CLASSES, PrefixRestart(first=6))
+    model = Refitted(estimator, CLASSES, schedule=PrefixRestart(first=6))
     shown = repr(model)
     assert shown.startswith("Refitted(LogisticRegression(C=0.5), classes=['a', 'b', 'c'], schedule=PrefixRestart(")
     assert repr(eval(shown)) == shown
@@ -293,9 +296,9 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
         platt=venn.Scaler(machine, venn.maps.Platt()),
-        **{name: Refitted(one, machine.classes, schedule) for name, one in estimators.items()},
+        **{name: Refitted(one, machine.classes, schedule=schedule) for name, one in estimators.items()},
     )
-    alone = Refitted(PosteriorSVC(radius=0.5), machine.classes, schedule)
+    alone = Refitted(PosteriorSVC(radius=0.5), machine.classes, schedule=schedule)
     right = dict.fromkeys(panel, 0)
     for i in range(60):
         y = int(rng.integers(0, 2))
@@ -319,9 +322,13 @@ def test_a_bootstrap_of_plain_and_of_constrained_svms():
     bootstrap = pytest.importorskip("venn.batch.bootstrap")
     constrained = ConstrainedSVC(sensitivity=0.8, solver=ClassWeightScan((1, 8)))
     panel = venn.Panel(
-        plain=Refitted(bootstrap.BootstrapSVC((0.5, 2.0), resamples=5), ["no", "yes"], PrefixRestart(first=20)),
+        plain=Refitted(
+            bootstrap.BootstrapSVC((0.5, 2.0), resamples=5), ["no", "yes"], schedule=PrefixRestart(first=20)
+        ),
         sensitive=Refitted(
-            bootstrap.BootstrapSVC((0.5, 2.0), resamples=5, base=constrained), ["no", "yes"], PrefixRestart(first=20)
+            bootstrap.BootstrapSVC((0.5, 2.0), resamples=5, base=constrained),
+            ["no", "yes"],
+            schedule=PrefixRestart(first=20),
         ),
     )
     rng = np.random.default_rng(10)

@@ -208,7 +208,7 @@ def test_parts_that_do_not_fit():
         (OnlyFor(4), 3, "4 classes only"),
     ):
         with pytest.raises(ValueError, match=message):
-            InductiveVenn(lssvm(classes), taxonomy, PrefixRestart(first=5))
+            InductiveVenn(lssvm(classes), taxonomy, schedule=PrefixRestart(first=5))
         with pytest.raises(ValueError, match=message):
             InductiveVenn(frozen(classes), taxonomy)
     with pytest.raises(TypeError, match="rule must be a rule object"):
@@ -251,7 +251,7 @@ def test_schedules_are_values(schedule):
 
 
 def test_repr_can_be_typed():
-    model = InductiveVenn(lssvm(2), Threshold(), Prefix(0.5, last=64), venn.prediction.Maximin())
+    model = InductiveVenn(lssvm(2), Threshold(), schedule=Prefix(0.5, last=64), rule=venn.prediction.Maximin())
     again = eval(repr(model), public() | globals())
     assert repr(again) == repr(model)
     assert again.classes == model.classes == (0, 1)

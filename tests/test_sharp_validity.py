@@ -138,11 +138,13 @@ def test_departures_do_not_cancel_where_the_mixture_is_fitted_without_the_new_ex
 TRAIN = 12  # examples of the bag that train; the others calibrate, and one of them comes last
 PERIOD = venn.schedules.PrefixRestart(first=TRAIN, last=TRAIN)
 INDUCTIVE = {
-    "argmax": lambda data, c: venn.InductiveVenn(squares(data, c), venn.Argmax(), PERIOD),
-    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.taxonomies.TopTwo(), PERIOD),
-    "adaptive bins": lambda data, c: venn.InductiveVenn(squares(data, c), venn.taxonomies.AdaptiveMarginBins(), PERIOD),
-    "Venn-Abers": lambda data, c: venn.InductiveVennAbers(squares(data, c), PERIOD),
-    "Venn-Abers, mixture": lambda data, c: venn.InductiveVennAbers(mixture(data, c), PERIOD),
+    "argmax": lambda data, c: venn.InductiveVenn(squares(data, c), venn.Argmax(), schedule=PERIOD),
+    "hinge, top two": lambda data, c: venn.InductiveVenn(hinge(data, c), venn.taxonomies.TopTwo(), schedule=PERIOD),
+    "adaptive bins": lambda data, c: venn.InductiveVenn(
+        squares(data, c), venn.taxonomies.AdaptiveMarginBins(), schedule=PERIOD
+    ),
+    "Venn-Abers": lambda data, c: venn.InductiveVennAbers(squares(data, c), schedule=PERIOD),
+    "Venn-Abers, mixture": lambda data, c: venn.InductiveVennAbers(mixture(data, c), schedule=PERIOD),
 }
 
 

@@ -169,8 +169,8 @@ def test_what_suits_the_machine_inside_suits_the_window():
 
 def test_inductive_predictors_train_windows():
     X, y = stream(6, 40)
-    model = venn.InductiveVenn(squares(6), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=10))
-    alone = venn.InductiveVenn(squares(40), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=10))
+    model = venn.InductiveVenn(squares(6), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=10))
+    alone = venn.InductiveVenn(squares(40), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=10))
     learned(model, X[:15], y[:15])
     assert model.scorer.n == 6
     assert np.allclose(model.scorer.scores(X[0]), learned(squares(6), X[4:10], y[4:10]).scores(X[0]), atol=1e-9)

@@ -58,13 +58,17 @@ SUBJECTS = {
     ),
     "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
     "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.Sigma01()),
-    "inductive": lambda: venn.InductiveVenn(squares(), venn.taxonomies.TopTwo(), venn.schedules.PrefixRestart(first=6)),
-    "bag": lambda: venn.InductiveVenn(
-        squares(), venn.taxonomies.AdaptiveMarginBins(), venn.schedules.RandomAssignment(first=6)
+    "inductive": lambda: venn.InductiveVenn(
+        squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
-    "inductive abers": lambda: venn.InductiveVennAbers(squares(), venn.schedules.RandomAssignment(0.5, first=6)),
+    "bag": lambda: venn.InductiveVenn(
+        squares(), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.RandomAssignment(first=6)
+    ),
+    "inductive abers": lambda: venn.InductiveVennAbers(
+        squares(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
+    ),
     "inductive pairs": lambda: venn.predictors.InductiveOneVsOneAbers(
-        squares(), venn.maps.BrierMerge(), venn.schedules.RandomAssignment(0.5, first=6)
+        squares(), venn.maps.BrierMerge(), schedule=venn.schedules.RandomAssignment(0.5, first=6)
     ),
     "ranks": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
     "cross": lambda: venn.predictors.CrossVenn(venn.machines.NearestCentroid(CLASSES), folds=3, first=6),

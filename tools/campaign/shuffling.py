@@ -463,7 +463,7 @@ def check_inductive(case: Case, rng: np.random.Generator, tally: Tally) -> None:
     """An inductive predictor after every step, by splits and scorers made anew; saved and loaded on the way."""
     schedule, split = schedule_of(rng)
     score = naive_inductive.least_squares(0.5, 2.0)
-    model = venn.InductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, range(case.c)), None, schedule)
+    model = venn.InductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), 2.0, range(case.c)), None, schedule=schedule)
     saved_at = int(rng.integers(len(case.y) + 1))
     for n in range(len(case.y) + 1):
         if n == saved_at:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -42,6 +42,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     kernel: Kernel | None
     C: float
     svm: Callable[..., Machine] | None
+    usual: ClassVar[type] = OneVsAllSVM  #: what makes the machine by default
     classes_: Any
     predictor_: Any
 
@@ -155,7 +156,7 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{what} at least 2 classes, got 1 class, {self.classes_.tolist()!r}; where another one may come "
                 "later, partial_fit(X, y, classes=...) declares both"
             )
-        svm = OneVsAllSVM if self.svm is None else self.svm
+        svm = self.usual if self.svm is None else self.svm
         if not callable(svm):
             raise TypeError(f"svm must make a machine of a kernel, C and classes, as LeastSquaresSVM does, got {svm!r}")
         kernel, labels = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel, self.classes_.tolist()

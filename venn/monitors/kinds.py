@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from venn._compiled.outcomes import FINE, add_graded, add_set, score_pairs, score_point, score_rows, score_set
-from venn.labels import LabelSpace
+from venn.labels import LabelSpace, spelled
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
@@ -151,7 +151,7 @@ class ProbabilityKind(Kind):
         """Return the label and its bounds, the class of the largest probability, the point forecast, as JSON."""
         return {
             "label": prediction.label, "best": prediction.best, "lower": prediction.lower, "upper": prediction.upper,
-            "probabilities": dict(zip(map(str, prediction.classes), prediction.proba.tolist(), strict=True)),
+            "probabilities": dict(zip(map(spelled, prediction.classes), prediction.proba.tolist(), strict=True)),
             "guaranteed": prediction.guaranteed,
         }  # fmt: skip
 
@@ -306,7 +306,7 @@ class SetKind(Kind):
 
     def plain(self, prediction: PredictionSet) -> dict[str, Any]:
         """Return the p-values, as JSON."""
-        by_class = dict(zip(map(str, prediction.classes), prediction.p_values.tolist(), strict=True))
+        by_class = dict(zip(map(spelled, prediction.classes), prediction.p_values.tolist(), strict=True))
         return {"label": prediction.label, "p_values": by_class, "guaranteed": prediction.guaranteed}
 
     def claim(self, prediction: PredictionSet, tell: Callable[[Label], str]) -> str:

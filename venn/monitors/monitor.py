@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from math import inf
 from typing import Any, Self
@@ -186,12 +186,55 @@ class Monitor(HasLabels, Running):
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
         if prediction.guaranteed != scorer.guaranteed:
             if scorer.guaranteed is not None:
-                raise ValueError(
-                    f"prediction must guarantee {scorer.guaranteed!r} as the first one did, got "
-                    f"{prediction.guaranteed!r}: each predictor needs a monitor of its own"
-                )
+                _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
         return self._take(outcome(truth, predicted, self._numbers, self._row))
+
+    def update_many(self, predictions: Any, labels: Iterable[Label]) -> tuple[Alarm, ...]:
+        """Process predictions and their labels, as `update` would one after the other; return all alarms that rang.
+
+        Parameters
+        ----------
+        predictions : sequence of n predictions, or a block of them
+            As from `predict_many` and `replay_many` of inductive predictors.
+        labels : iterable of n labels
+
+        Raises
+        ------
+        TypeError, ValueError
+            As by `update` for one of them, or their numbers differ: the monitor is unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from venn.prediction import Forecast
+        >>> monitor = Monitor(["no", "yes"])
+        >>> monitor.update_many([Forecast(np.array([0.2, 0.8]), ("no", "yes"))] * 3, ["yes", "no", "yes"])
+        ()
+        >>> monitor.n
+        3
+        """
+        truths = list(labels)
+        if len(predictions) != len(truths):
+            raise ValueError(f"labels must be one for each of {len(predictions)} predictions, got {len(truths)}")
+        codes = self.space.encode_many(truths).tolist()
+        scorer = Scorer("the predictor", self.space)  # scores all before anything counts
+        scorer.kind, scorer.guaranteed = self._scorer.kind, self._scorer.guaranteed
+        numbers, rows = np.empty((len(codes), len(self._numbers))), np.empty((len(codes), len(self._row)))
+        predicted = []
+        for i, truth in enumerate(codes):
+            prediction = predictions[i]
+            predicted.append(scorer.score(prediction, truth, numbers[i], rows[i]))
+            if scorer.guaranteed is None:
+                scorer.keep(prediction)
+            _check_guarantee(prediction, scorer.guaranteed)
+        if self._scorer.kind is None and scorer.kind is not None and scorer.guaranteed is not None:
+            self._begin(scorer.kind, scorer.guaranteed)
+        rung: list[Alarm] = []
+        for i, (truth, found) in enumerate(zip(codes, predicted, strict=True)):
+            self._numbers[:], self._row[:] = numbers[i], rows[i]
+            rung += self._take(outcome(truth, found, self._numbers, self._row))
+        return tuple(rung)
 
     def follow(self, steps: Outcomes, kind: str, guaranteed: str) -> tuple[Alarm, ...]:
         """Process n steps of a record, as `update` would have; return all alarms that rang.
@@ -424,3 +467,12 @@ def _alarm(value: Any, n: int) -> Alarm:
     if not right or not (1 <= value["step"] <= n and abs(value["log_evidence"]) < inf):
         raise ValueError(f"state['alarms'] must be alarms of the first {n} steps, got {value!r}")
     return Alarm(**value)
+
+
+def _check_guarantee(prediction: Prediction, guaranteed: str | None) -> None:
+    """Refuse a prediction that guarantees something else than the first one did."""
+    if prediction.guaranteed != guaranteed:
+        raise ValueError(
+            f"prediction must guarantee {guaranteed!r} as the first one did, got {prediction.guaranteed!r}: each "
+            "predictor needs a monitor of its own"
+        )

@@ -11,7 +11,7 @@ from venn.labels import Classes, HasLabels
 from venn.machines.sparse import is_sparse
 from venn.parameters import has_methods
 from venn.prediction import Integers, Label, Prediction
-from venn.predictors.inductive_base import Inductive
+from venn.predictors.inductive_base import Inductive, with_labels
 from venn.predictors.learning import Predictor, expect_all
 from venn.priors import PriorShift
 from venn.saved import held_int, saved
@@ -197,12 +197,13 @@ class Balanced(HasLabels, Predictor):
         """
         return self._inductive().predict_many(X)
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Any, y: Any = None) -> None:
         """Learn or drop many examples; the same as `learn_one` for each in turn, and faster.
 
         Parameters
         ----------
         X : (n, d) finite numbers
+            Or a stream of `streams`, which has the labels: then leave out y.
         y : sequence of n labels
 
         Raises
@@ -222,12 +223,13 @@ class Balanced(HasLabels, Predictor):
             self.n = n + (int(kept[learned - 1]) + 1 if learned else 0)
             raise
 
-    def replay_many(self, X: Any, y: Any) -> Any:
+    def replay_many(self, X: Any, y: Any = None) -> Any:
         """Predict, then learn or drop, each example in turn; the same as the loop over `predict_one` and `learn_one`.
 
         Parameters
         ----------
         X : (n, d) finite numbers
+            Or a stream of `streams`, which has the labels: then leave out y.
         y : sequence of n labels
 
         Returns
@@ -268,6 +270,7 @@ class Balanced(HasLabels, Predictor):
     def _examples(self, X: Any, y: Any) -> tuple[Inductive[Any], Any, list[Label], Integers]:
         """Return the learner, rows, labels, and positions of the examples to keep; or refuse the examples."""
         predictor = self._inductive()
+        X, y = with_labels(X, y)
         predictor.check_many(X, y)
         labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
         keep = np.array(self.keep)[self.space.encode_many(labels)]

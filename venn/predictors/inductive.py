@@ -103,6 +103,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         self,
         machine: Any,
         taxonomy: ByScores | None = None,
+        *,
         schedule: Schedule | None = None,
         rule: Rule | None = None,
         shift: PriorShift | None = None,
@@ -129,7 +130,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
 
     def under(self, shift: PriorShift | None) -> InductiveVenn:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
-        return InductiveVenn(self.given, self.taxonomy, self.schedule, self.rule, shift)
+        return InductiveVenn(self.given, self.taxonomy, schedule=self.schedule, rule=self.rule, shift=shift)
 
     def predict_one(self, x: Any) -> Multiprobability:
         """Return the multiprobability of `x`; leaves no trace.

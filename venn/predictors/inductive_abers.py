@@ -231,7 +231,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
            [0.5, 1. ]])
     """
 
-    def __init__(self, machine: Any, schedule: Schedule | None = None) -> None:
+    def __init__(self, machine: Any, *, schedule: Schedule | None = None) -> None:
         schedule = schedule_for(machine, schedule)
         self._abers = ClasswiseAbers(tuple(machine.classes))
         super().__init__(machine, self._abers, schedule)
@@ -307,7 +307,7 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
     ('a', 'nothing')
     """
 
-    def __init__(self, machine: Any, merge: Merge | None = None, schedule: Schedule | None = None) -> None:
+    def __init__(self, machine: Any, merge: Merge | None = None, *, schedule: Schedule | None = None) -> None:
         schedule = schedule_for(machine, schedule)
         self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two predictors
         super().__init__(machine, PairwiseAbers(tuple(machine.classes), self._merge), schedule)

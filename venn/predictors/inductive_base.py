@@ -293,7 +293,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self.scores_of(row)
         return row, np.array([self.space.encode(y)])
 
-    def check_many(self, X: Any, y: Any) -> None:
+    def check_many(self, X: Any, y: Any = None) -> None:
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self.checked_examples(X, y)[0])
 
@@ -322,12 +322,13 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self._features = rows.shape[1]
         self.n += 1
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Any, y: Any = None) -> None:
         """Learn many examples; the same as `learn_one` for each in turn, and faster.
 
         Parameters
         ----------
         X : (n, d) finite numbers
+            Or a stream of `streams`, which has the labels: then leave out y.
         y : sequence of n labels
 
         Raises
@@ -339,12 +340,13 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         """
         self._advance(*self.checked_examples(X, y), predict=False)
 
-    def replay_many(self, X: Any, y: Any) -> Many:
+    def replay_many(self, X: Any, y: Any = None) -> Many:
         """Predict, then learn, each example in turn; the same as the loop over `predict_one` and `learn_one`.
 
         Parameters
         ----------
         X : (n, d) finite numbers
+            Or a stream of `streams`, which has the labels: then leave out y.
         y : sequence of n labels
 
         Returns
@@ -363,8 +365,9 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         rows, codes = self.checked_examples(X, y)
         return self._finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start)
 
-    def checked_examples(self, X: Any, y: Any) -> tuple[frozen.ObjectRows, Integers]:
+    def checked_examples(self, X: Any, y: Any = None) -> tuple[frozen.ObjectRows, Integers]:
         """Return n objects as rows and their class codes, or say what is wrong with them."""
+        X, y = with_labels(X, y)
         rows = clean_rows(X, self._features, self._names)
         if isinstance(y, str | bytes | Mapping) or hasattr(y, "columns") or not isinstance(y, Iterable):
             raise TypeError(f"y must be a sequence of {len(rows)} labels, got {y!r}")
@@ -437,6 +440,16 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
     def _forget(self) -> None:
         self._machine = self._fresh()
         self._training_set = np.zeros(0, np.int64)
+
+
+def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return objects and labels: those given, or those of a stream that is given for both."""
+    codes, classes = getattr(X, "y", None), getattr(X, "classes", None)
+    if y is not None:
+        return X, y
+    if not (isinstance(codes, np.ndarray) and isinstance(classes, tuple) and hasattr(X, "X")):
+        raise TypeError(f"y must be given, or a stream of `streams` for X, which has labels, got {X!r} alone")
+    return X.X, [classes[code] for code in codes.tolist()]
 
 
 def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:

@@ -272,6 +272,7 @@ class InductiveConformal(Inductive[Any]):
         self,
         machine: Any,
         measure: ByScores | None = None,
+        *,
         schedule: Schedule | None = None,
         label_conditional: bool = False,
         smoothed: bool = True,
@@ -304,9 +305,7 @@ class InductiveConformal(Inductive[Any]):
 
     def under(self, shift: PriorShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
-        return InductiveConformal(
-            self.given, self.measure, self.schedule, self.label_conditional, self.smoothed, self.seed, shift
-        )
+        return type(self).made_of(self.parameters | {"shift": shift})
 
     def _finished(self, block: Ranked, rows: ObjectRows, start: int | None) -> ManyPredictionSets:
         # The reader's ranks depend on no step and no object; here each gets its random number.

@@ -71,7 +71,7 @@ class Refitted(HasLabels, Predictor):
     'no'
     """
 
-    def __init__(self, estimator: Any, classes: Sequence[Label], schedule: Schedule | None = None) -> None:
+    def __init__(self, estimator: Any, classes: Sequence[Label], *, schedule: Schedule | None = None) -> None:
         if not has_methods(estimator, "fit", "predict_proba"):
             raise TypeError(
                 f"estimator must be a classifier object with methods fit and predict_proba, got {estimator!r}"
