@@ -104,6 +104,9 @@ MACHINES = {
     "KernelLogisticRegression": lambda: venn.KernelLogisticRegression(venn.RBF(0.5), 1.0, CLASSES),
     "NeighbourDistances": lambda: venn.machines.NeighbourDistances(2, CLASSES),
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
+    "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),
+    "Member": lambda: venn.machines.Member(venn.machines.Bank(venn.RBF(0.5), CLASSES), 1),
+    "Mixture": lambda: venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES), 0.5),
 }
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),

@@ -271,6 +271,13 @@ def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped
 
 
 @compiled
+def score_rows(n, rows, sums, solutions, bases, total, out):  # type: ignore[no-untyped-def]
+    """Set `out` (m, t) to the scores by the current system, from (m, >= n) kernel rows."""
+    for i in range(rows.shape[0]):
+        out[i] = score_row(n, rows[i], sums, solutions, bases, total)
+
+
+@compiled
 def row_violation(i, n, row, ridge, targets, W, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
     """Return the error of example i's equations, for the worst target.
 

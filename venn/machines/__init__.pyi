@@ -1,5 +1,7 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
+from .bank import Bank as Bank
+from .bank import Member as Member
 from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
 from .distances import NeighbourDistances as NeighbourDistances
@@ -13,6 +15,7 @@ from .logistic import KernelLogisticRegression as KernelLogisticRegression
 from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
+from .mixture import Mixture as Mixture
 from .objects import NearestCentroid as NearestCentroid
 from .objects import NearestNeighbours as NearestNeighbours
 from .one_vs_all import OneVsAllSVM as OneVsAllSVM

@@ -6,7 +6,7 @@ those to the last bit is not saved, nor is spare room.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -54,24 +54,38 @@ class KeptMachine(BaseMachine, Saved):
         return machine
 
     def _kept_arrays(self, sizes: Mapping[str, int]) -> dict[str, Any]:
-        corners = {part.path: tuple(slice(0, length) for length in part.lengths(sizes)) for part in self.parts}
-        return {path: attrgetter(path)(self)[corner] for path, corner in corners.items()}
+        return kept_arrays(self, self.parts, sizes)
 
     def _check_arrays(self, state: dict[str, Any], sizes: Mapping[str, int]) -> None:
-        """Refuse arrays of other shapes and types than the parts', indices out of range, and what is not finite."""
-        for part in self.parts:
-            shape = part.lengths(sizes)
-            if part.below is not None:
-                held_codes(part.path, state[part.path], shape, 0, sizes[part.below], part.dtype)
-            elif part.dtype is np.float64:
-                held_finite(part.path, state[part.path], shape)
-            else:
-                held_array(part.path, state[part.path], shape, part.dtype)
+        check_arrays(self.parts, state, sizes)
 
     def _put_arrays(self, state: dict[str, Any]) -> None:
-        for part in self.parts:
-            array = state[part.path]
-            attrgetter(part.path)(self)[tuple(slice(0, length) for length in array.shape)] = array
+        put_arrays(self, self.parts, state)
+
+
+def kept_arrays(thing: Any, parts: Iterable[Part], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Return the filled corners of the arrays that a machine, or a part of one, keeps."""
+    corners = {part.path: tuple(slice(0, length) for length in part.lengths(sizes)) for part in parts}
+    return {path: attrgetter(path)(thing)[corner] for path, corner in corners.items()}
+
+
+def check_arrays(parts: Iterable[Part], state: dict[str, Any], sizes: Mapping[str, int]) -> None:
+    """Refuse arrays of other shapes and types than the parts', indices out of range, and what is not finite."""
+    for part in parts:
+        shape = part.lengths(sizes)
+        if part.below is not None:
+            held_codes(part.path, state[part.path], shape, 0, sizes[part.below], part.dtype)
+        elif part.dtype is np.float64:
+            held_finite(part.path, state[part.path], shape)
+        else:
+            held_array(part.path, state[part.path], shape, part.dtype)
+
+
+def put_arrays(thing: Any, parts: Iterable[Part], state: dict[str, Any]) -> None:
+    """Fill the corners of the arrays, for which there must be room."""
+    for part in parts:
+        array = state[part.path]
+        attrgetter(part.path)(thing)[tuple(slice(0, length) for length in array.shape)] = array
 
 
 def checked_sizes(state: dict[str, Any], count: str) -> tuple[int, int, int]:

@@ -42,13 +42,8 @@ class LeastSquaresHypotheses(BaseHypotheses):
 
     def tables(self, deleted: bool) -> Tables:
         """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
-        self.check_current()
+        pairs = self.fill(deleted)
         supposed = self.supposed
-        pairs = supposed.room[:, 2 * deleted : 2 * deleted + 2]
-        if not self._ready[deleted]:
-            for new, (negative, positive) in zip(supposed.bordered, pairs, strict=True):
-                supposed.system.fill(deleted, new, self.test_scores, 2.0, negative, positive)
-            self._ready[deleted] = True
         n = len(supposed.labels) - 1
         numbers = np.ones(n + 1, np.int64)
         numbers[n] = 0
@@ -59,6 +54,17 @@ class LeastSquaresHypotheses(BaseHypotheses):
             )
             for group, (negative, positive) in enumerate(pairs)
         ]
+
+    def fill(self, deleted: bool) -> Floats:
+        """Return the scores, computed once: by group, negative and positive, (groups, 2, c, > n)."""
+        self.check_current()
+        supposed = self.supposed
+        pairs = supposed.room[:, 2 * deleted : 2 * deleted + 2]
+        if not self._ready[deleted]:
+            for new, (negative, positive) in zip(supposed.bordered, pairs, strict=True):
+                supposed.system.fill(deleted, new, self.test_scores, 2.0, negative, positive)
+            self._ready[deleted] = True
+        return pairs
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, c) coefficients C weight (t - f) under hypothesis j, in the same order."""

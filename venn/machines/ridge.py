@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dtrtri
 
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, grown
+from venn.machines.shared_store import KernelRows
 from venn.machines.store import Content, ObjectStore, doubled
 from venn.prediction import Floats
 
@@ -113,8 +114,9 @@ class RidgeSystem:
 
     Parameters
     ----------
-    store : ObjectStore
-        Where the objects are kept, with their kernel. The system puts them there and takes them out.
+    store : ObjectStore or KernelRows
+        Where the objects are kept, with their kernel. The system puts them there and takes them out. Systems that learn
+        the same examples may share a `SharedStore`, one `KernelRows` for each kernel.
     outputs : int
         Number t of targets.
     low : float
@@ -143,7 +145,7 @@ class RidgeSystem:
     array([2.93])
     """
 
-    def __init__(self, store: ObjectStore, outputs: int, low: float = 0.0) -> None:
+    def __init__(self, store: ObjectStore | KernelRows, outputs: int, low: float = 0.0) -> None:
         self.store = store
         self.low = low
         self.n = 0
@@ -218,6 +220,14 @@ class RidgeSystem:
         if self.n == 0:
             return np.zeros(len(self.targets))
         scores: Floats = compiled.score_row(self.n, row, s.sums, s.solutions, s.bases, s.total)
+        return scores
+
+    def scores_by(self, rows: Floats) -> Floats:
+        """Return the (m, t) scores of m objects by their (m, >= n) kernel rows; each as `scores_of` gives it."""
+        scores = np.zeros((len(rows), len(self.targets)))
+        if self.n > 0:
+            s = self.solution
+            compiled.score_rows(self.n, rows, s.sums, s.solutions, s.bases, s.total, scores)
         return scores
 
     # ----------------------------------------------------------------- a new example
@@ -347,39 +357,61 @@ class RidgeSystem:
         s.certified = self.solution.certified
         return s
 
-    def remove(self, i: int) -> None:
+    def remove(self, i: int) -> Callable[[], None]:
         """Forget the i-th example; later ones move up.
 
         Forgetting the last learned example at once restores every bit.
+
+        Returns
+        -------
+        callable
+            It puts the example back, where others are left, until the next question or change.
 
         Raises
         ------
         NotConverged
             An equation misses the tolerance even when computed afresh; nothing is forgotten then.
         """
-        n = self.n
         self._afresh = None
-        if i == n - 1 and self.before is not None:
-            self.solution.take_back(self.before)
-            self.before = None
-            self.store.remove(i, n)
-            self.n, self.probe = n - 1, self.probe - 1
-        else:
-            self._rotate_out(i)
+        undo = self._take_back() if i == self.n - 1 and self.before is not None else self._rotate_out(i)
         if self.n == 0:  # objects of another length may come, as at the start
             self.probe = self.solution.certified = 0
             self.store.clear()
+        return undo
 
-    def _rotate_out(self, i: int) -> None:
+    def _take_back(self) -> Callable[[], None]:
+        """Undo the last learned example, which stays in the arrays behind the others."""
+        n, before, now = self.n, self.before, self.solution.kept(self.n)
+        if before is not None:
+            self.solution.take_back(before)
+        x = self.store.remove(n - 1, n)
+        self.before, self.n, self.probe = None, n - 1, self.probe - 1
+
+        def undo() -> None:
+            self.solution.take_back(now)
+            self.store.insert(n - 1, n - 1, x)
+            self.before, self.n, self.probe = before, n, self.probe + 1
+
+        return undo
+
+    def _rotate_out(self, i: int) -> Callable[[], None]:
         """Take example i out of everything, or raise and put it back."""
-        n, s = self.n, self.solution
+        n, s, before, probe = self.n, self.solution, self.before, self.probe
         carry, cosines, sines = self._work[0, :3]
         kept, given = s.kept(n), (self.targets[:, i:n].copy(), self.ridge[i:n].copy())
         compiled.rotate_out(s.factor, n, i, carry, cosines, sines)
         s.total = compiled.remove(n, i, carry, s.sums, s.diagonal, s.solutions, s.bases)
         self.targets[:, i : n - 1], self.ridge[i : n - 1] = given[0][:, 1:], given[1][1:]
         x = self.store.remove(i, n)
-        self.n = n - 1
+        self.n, self.before = n - 1, None
+
+        def undo() -> None:
+            self.n, self.solution, self.before, self.probe = n, s, before, probe
+            compiled.rotate_in(s.factor, n, i, carry, cosines, sines)
+            s.take_back(kept)
+            self.store.insert(i, n - 1, x)
+            self.targets[:, i:n], self.ridge[i:n] = given
+
         try:
             if not self._probed(s) <= TOLERANCE:
                 self.solution = self._solved(self.ridge)
@@ -387,14 +419,10 @@ class RidgeSystem:
                 if not worst <= TOLERANCE:
                     raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} without example {i}")
         except NotConverged:
-            self.n, self.solution = n, s
-            compiled.rotate_in(s.factor, n, i, carry, cosines, sines)
-            s.take_back(kept)
-            self.store.insert(i, n - 1, x)
-            self.targets[:, i:n], self.ridge[i:n] = given
+            undo()
             raise
-        self.before = None
         self.probe += 1
+        return undo
 
     def set_ridge(self, ridge: Floats) -> None:
         """Give the n examples another ridge: all is computed afresh.

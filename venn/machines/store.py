@@ -29,8 +29,7 @@ def doubled(room: int, least: int) -> int:
 class DenseObjects:
     """Objects by feature: the columns of a matrix."""
 
-    def __init__(self, kernel: Kernel, features: int) -> None:
-        self.kernel = kernel
+    def __init__(self, features: int) -> None:
         self.features = features
         self.columns = np.zeros((features, 0))
 
@@ -65,13 +64,13 @@ class DenseObjects:
         self.columns[:, place + 1 : n + 1] = self.columns[:, place:n].copy()
         self.columns[:, place] = x
 
-    def row(self, n: int, x: Floats, out: Floats) -> None:
+    def row(self, kernel: Kernel, n: int, x: Floats, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the first n objects."""
-        self.kernel.row(self.columns, n, x, out)
+        kernel.row(self.columns, n, x, out)
 
-    def itself(self, x: Floats, out: Floats) -> None:
+    def itself(self, kernel: Kernel, x: Floats, out: Floats) -> None:
         """Set `out[0]` to K(x, x)."""
-        self.kernel.row(x[:, None], 1, x, out)
+        kernel.row(x[:, None], 1, x, out)
 
     def held(self, n: int) -> Floats:
         """Return the first n objects."""
@@ -124,9 +123,8 @@ class SparseObjects(SparsePool):
 
     columns = NONE
 
-    def __init__(self, kernel: Kernel, features: int) -> None:
+    def __init__(self, features: int) -> None:
         super().__init__(features)
-        self.kernel: Any = kernel
         self._gone = 0  # entries of removed objects
         self._work = np.zeros(features)  # zeros between two calls
 
@@ -165,13 +163,13 @@ class SparseObjects(SparsePool):
             self._end = self._gone = 0
             self.hold(rows)
 
-    def row(self, n: int, x: SparseRows, out: Floats) -> None:
+    def row(self, kernel: Any, n: int, x: SparseRows, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the first n objects."""
-        self.kernel.sparse_row(self.held(n), n, x, self._work, out)
+        kernel.sparse_row(self.held(n), n, x, self._work, out)
 
-    def itself(self, x: SparseRows, out: Floats) -> None:
+    def itself(self, kernel: Any, x: SparseRows, out: Floats) -> None:
         """Set `out[0]` to K(x, x)."""
-        self.kernel.sparse_row(x, 1, x, self._work, out)
+        kernel.sparse_row(x, 1, x, self._work, out)
 
 
 class ObjectStore:
@@ -190,7 +188,7 @@ class ObjectStore:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.features: int | None = None
-        self._objects: Any = DenseObjects(kernel, 0)
+        self._objects: Any = DenseObjects(0)
 
     @property
     def columns(self) -> Floats:
@@ -218,7 +216,7 @@ class ObjectStore:
         """Return where the first object would be kept."""
         kind, features = SparseObjects if isinstance(x, SparseRows) else DenseObjects, x.shape[-1]
         known = type(self._objects) is kind and self._objects.features == features
-        return self._objects if known else kind(self.kernel, features)
+        return self._objects if known else kind(features)
 
     def put(self, place: int, x: Content) -> None:
         """Set the object at a place: the last one, or the one after it."""
@@ -234,7 +232,7 @@ class ObjectStore:
     def clear(self) -> None:
         """Hold nothing: objects of another kind and length may come."""
         self.features = None
-        self._objects = DenseObjects(self.kernel, 0)
+        self._objects = DenseObjects(0)
 
     def key(self, place: int) -> bytes:
         """Return the content of an object as bytes."""
@@ -252,7 +250,7 @@ class ObjectStore:
 
     def remove(self, place: int, n: int) -> Content:
         """Remove one of n objects, and return it; later ones move up."""
-        x: Content = self._objects.at(place)
+        x = self.at(place)
         self._objects.remove(place, n)
         return x
 
@@ -260,27 +258,44 @@ class ObjectStore:
         """Put back an object among n others, where it was."""
         self._objects.insert(place, n, x)
 
+    def at(self, place: int) -> Content:
+        """Return the object at a place."""
+        x: Content = self._objects.at(place)
+        return x
+
     def row(self, n: int, x: Content, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the first n objects."""
-        self._objects.row(n, x, out)
+        self.row_by(self.kernel, n, x, out)
+
+    def row_by(self, kernel: Kernel, n: int, x: Content, out: Floats) -> None:
+        """Set `out[:n]` to another kernel of `x` with the first n objects."""
+        self._objects.row(kernel, n, x, out)
 
     def row_of(self, place: int, n: int, out: Floats) -> None:
         """Set `out[:n]` to the kernel of the object at a place with the first n."""
-        self._objects.row(n, self._objects.at(place), out)
+        self.row(n, self.at(place), out)
 
     def row_with(self, n: int, x: Content) -> Floats:
         """Return the (n + 1,) kernel of `x` with the first n objects and itself, or say that it is not finite."""
+        return self.row_with_by(self.kernel, n, x)
+
+    def row_with_by(self, kernel: Kernel, n: int, x: Content) -> Floats:
+        """Return what `row_with` does, by another kernel."""
         row = np.empty(n + 1)
         if n:
-            self.row(n, x, row)
-        (self._objects if n else self._for(x)).itself(x, row[n:])
-        self.check_row(row, x)
+            self.row_by(kernel, n, x, row)
+        (self._objects if n else self._for(x)).itself(kernel, x, row[n:])
+        self.check_row_by(kernel, row, x)
         return row
 
     def check_row(self, row: Floats, x: Content) -> None:
         """Raise where the kernel of `x` is not finite."""
+        self.check_row_by(self.kernel, row, x)
+
+    def check_row_by(self, kernel: Kernel, row: Floats, x: Content) -> None:
+        """Raise where another kernel of `x` is not finite."""
         if not np.isfinite(row).all():
-            raise ValueError(f"x must have finite kernel values, got {x} which has not by {self.kernel!r}")
+            raise ValueError(f"x must have finite kernel values, got {x} which has not by {kernel!r}")
 
     def held(self, n: int) -> Content:
         """Return the first n objects: dense ones by column, sparse ones as rows."""
@@ -291,12 +306,12 @@ class ObjectStore:
         """In an empty store, take over what `held` returned, with at least one object."""
         sparse = isinstance(objects, SparseRows)
         self.features = objects.shape[1] if sparse else objects.shape[0]
-        self._objects = (SparseObjects if sparse else DenseObjects)(self.kernel, self.features)
+        self._objects = (SparseObjects if sparse else DenseObjects)(self.features)
         self._objects.hold(objects)
 
-    def trimmed(self, n: int) -> ObjectStore:
-        """Return a copy that holds the first n objects without spare room."""
-        copy = ObjectStore(self.kernel)
+    def trimmed(self, n: int, kernel: Kernel | None = None) -> ObjectStore:
+        """Return a copy that holds the first n objects without spare room, by default with the same kernel."""
+        copy = ObjectStore(self.kernel if kernel is None else kernel)
         if n:
             copy.hold(self.held(n))
         return copy

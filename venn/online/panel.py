@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from venn.labels import HasLabels, label_space
+from venn.machines.views import taught
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import Predictor, checked_predictor, teach_all
@@ -17,7 +18,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
-    and the label is learned once.
+    and the label is learned once. The same holds of predictors on members and mixtures of one `Bank`.
 
     Parameters
     ----------
@@ -88,8 +89,9 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         self._predictors = predictors
         machines: list[Any] = []
         for predictor in predictors.values():
-            if predictor.machine is not None and not any(predictor.machine is m for m in machines):
-                machines.append(predictor.machine)
+            machine = taught(predictor.machine)
+            if machine is not None and not any(machine is m for m in machines):
+                machines.append(machine)
         self._machines = machines
 
     @property

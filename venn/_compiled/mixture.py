@@ -1,0 +1,231 @@
+"""Mixtures of machines: a rising sigmoid of each machine's scores, weighted by how well it forecasts the labels.
+
+Everything here treats the examples alike: it is computed from their scores on the grid and their labels, each example
+once. With two classes the second is the mirror image of the first, so only the first is computed.
+"""
+
+import numpy as np
+
+from venn._compiled.counting import GRID, rank
+from venn._compiled.jit import compiled, in_lanes
+from venn._compiled.scaling import extremes, falling_exp, newton, sigmoid
+
+CHUNK = 512  # numbers from 1 to 2 whose product is a floating-point number
+
+
+@compiled
+def on_grid(row, m, out):  # type: ignore[no-untyped-def]
+    """Set `out[:m]` to the scores on the grid: equal ones are then equal, whatever their rounding."""
+    for i in range(m):
+        out[i] = rank(row[i], 0.0) / GRID
+
+
+@in_lanes
+def moments(f, positives):  # type: ignore[no-untyped-def]
+    """Return the number of positives, the two means of their scores and of the others, and the variance within."""
+    m = f.shape[0]
+    positive = 0.0
+    of_positive = 0.0
+    of_all = 0.0
+    for i in range(m):
+        positive += positives[i]
+        of_positive += positives[i] * f[i]
+        of_all += f[i]
+    above = of_positive / positive
+    below = (of_all - of_positive) / (m - positive)
+    within = 0.0
+    for i in range(m):
+        rest = f[i] - (below + positives[i] * (above - below))
+        within += rest * rest
+    return positive, above, below, within / m
+
+
+@compiled
+def fit_rising(f, positives, ones, target, start, fitted):  # type: ignore[no-untyped-def]
+    """Fit Platt's sigmoid, its slope not below 0, to all examples; return whether Newton's method converged.
+
+    Parameters
+    ----------
+    f : (m,) float64
+        Scores on the grid.
+    positives : (m,) float64
+        1 where the label is the class, else 0.
+    ones : (m,) float64
+        All 1.
+    target : (m,) float64
+        Room for the targets.
+    start : (3,) float64
+        Slope, offset and centre to start from; a slope that is not below 0 stands for none. The optimum is the
+        same from every start, up to about 1e-14 of a logit.
+    fitted : (3,) float64
+        Set to slope <= 0, offset and centre of p = 1 / (1 + exp(slope (f - centre) + offset)).
+    """
+    m = f.shape[0]
+    positive, above, below, within = moments(f, positives)
+    low, high = extremes(f)
+    of_positive = (positive + 1.0) / (positive + 2.0)
+    of_negative = 1.0 / (m - positive + 2.0)
+    if positive == 0 or positive == m or not low < high or not above > below:
+        # The optimum over slopes >= 0 is the constant map.
+        mean = (positive * of_positive + (m - positive) * of_negative) / m
+        fitted[0] = 0.0
+        fitted[1] = np.log((1.0 - mean) / mean)
+        fitted[2] = low
+        return True
+    for i in range(m):
+        target[i] = of_negative + positives[i] * (of_positive - of_negative)
+    odds = np.log((m - positive + 1.0) / (positive + 1.0))
+    if start[0] < 0.0:
+        slope, offset, centre, done = newton(f, target, ones, low, high, start[0], start[1], start[2])
+    else:
+        # As if both classes were normal, of equal variance; no logit beyond 8.
+        middle = 0.5 * (above + below)
+        slope = -min((above - below) / max(within, 1e-300), 8.0 / max(high - middle, middle - low))
+        slope, offset, centre, done = newton(f, target, ones, low, high, slope, odds, middle)
+    if not done:
+        middle = below + positive / m * (above - below)
+        slope, offset, centre, done = newton(f, target, ones, low, high, 0.0, odds, middle)
+    fitted[0] = slope
+    fitted[1] = offset
+    fitted[2] = centre
+    return done
+
+
+@in_lanes
+def mapped(f, positives, fitted, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the sigmoid of the scores, and return the sum of its log losses on the labels."""
+    m = f.shape[0]
+    slope, offset, centre = fitted[0], fitted[1], fitted[2]
+    loss = 0.0
+    for first in range(0, m, CHUNK):
+        last = min(first + CHUNK, m)
+        product = 1.0
+        for i in range(first, last):
+            u = slope * (f[i] - centre) + offset
+            e = falling_exp(-abs(u))
+            out[i] = (e if u >= 0.0 else 1.0) / (1.0 + e)
+            product *= 1.0 + e
+            loss += max(u, 0.0) - (1.0 - positives[i]) * u
+        loss += np.log(product)
+    return loss
+
+
+@compiled
+def weigh(losses, rate, weights):  # type: ignore[no-untyped-def]
+    """Set `weights` (M,), of sum 1, in proportion to exp(-rate loss)."""
+    least = losses.min()
+    total = 0.0
+    for j in range(losses.shape[0]):
+        weights[j] = np.exp(-rate * (losses[j] - least))
+        total += weights[j]
+    for j in range(losses.shape[0]):
+        weights[j] /= total
+
+
+@compiled
+def mixture_tables(negative, positive, labels, rate, below, above):  # type: ignore[no-untyped-def]
+    """Set `below` and `above` to the mixed forecasts of all examples under both suppositions about the new one.
+
+    Parameters
+    ----------
+    negative, positive : (M, c, >= m) float64
+        Scores by every machine, if the new example is supposed not of the class, and if it is.
+    labels : (m,) int64
+        Class codes; the new example is the last, its code means nothing.
+    rate : float > 0
+    below, above : (c, m) float64
+
+    Returns
+    -------
+    failed : int
+        The first machine whose sigmoid could not be fitted, or -1.
+    """
+    machines, c, m = negative.shape[0], negative.shape[1], labels.shape[0]
+    f = np.empty(m)
+    target = np.empty(m)
+    positives = np.empty(m)
+    ones = np.ones(m)
+    p = np.empty((machines, m))
+    fitted = np.zeros((machines, 3))
+    losses = np.empty(machines)
+    weights = np.empty(machines)
+    for k in range(1 if c == 2 else c):
+        fitted[:] = 0.0
+        for i in range(m):
+            positives[i] = 1.0 if labels[i] == k else 0.0
+        for side in range(2):
+            positives[m - 1] = side
+            for j in range(machines):
+                on_grid(positive[j, k] if side == 1 else negative[j, k], m, f)
+                if not fit_rising(f, positives, ones, target, fitted[j], fitted[j]):
+                    return j
+                losses[j] = mapped(f, positives, fitted[j], p[j])
+            weigh(losses, rate, weights)
+            out = above[k] if side == 1 else below[k]
+            mix(weights, p, out)
+    if c == 2:
+        for i in range(m):
+            below[1, i] = 1.0 - above[0, i]
+            above[1, i] = 1.0 - below[0, i]
+    return -1
+
+
+@compiled
+def mix(weights, p, out):  # type: ignore[no-untyped-def]
+    """Set `out` (m,) to the weighted mean of the rows of `p` (M, m)."""
+    out[:] = 0.0
+    for j in range(p.shape[0]):
+        weight, row = weights[j], p[j]
+        for i in range(out.shape[0]):
+            out[i] += weight * row[i]
+
+
+@compiled
+def fit_mixture(scores, labels, rate, maps, weights):  # type: ignore[no-untyped-def]
+    """Fit a mixture to scored examples: set `maps` (M, c, 3) and `weights` (c, M).
+
+    Parameters
+    ----------
+    scores : (M, c, m) float64, m >= 1
+    labels : (m,) int64
+    rate : float > 0
+
+    Returns
+    -------
+    failed : int
+        The first machine whose sigmoid could not be fitted, or -1.
+    """
+    machines, c, m = scores.shape
+    f = np.empty(m)
+    target = np.empty(m)
+    positives = np.empty(m)
+    ones = np.ones(m)
+    p = np.empty(m)
+    losses = np.empty(machines)
+    maps[:] = 0.0
+    for k in range(1 if c == 2 else c):
+        for i in range(m):
+            positives[i] = 1.0 if labels[i] == k else 0.0
+        for j in range(machines):
+            on_grid(scores[j, k], m, f)
+            if not fit_rising(f, positives, ones, target, maps[j, k], maps[j, k]):
+                return j
+            losses[j] = mapped(f, positives, maps[j, k], p)
+        weigh(losses, rate, weights[k])
+    return -1
+
+
+@compiled
+def apply_mixture(maps, weights, scores, out):  # type: ignore[no-untyped-def]
+    """Set `out` (c, m) to the mixed forecasts of m objects, from their scores (M, c, m)."""
+    machines, c, m = scores.shape
+    for k in range(1 if c == 2 else c):
+        for i in range(m):
+            g = 0.0
+            for j in range(machines):
+                score = rank(scores[j, k, i], 0.0) / GRID
+                g += weights[k, j] * sigmoid(maps[j, k, 0] * (score - maps[j, k, 2]) + maps[j, k, 1])
+            out[k, i] = g
+    if c == 2:
+        for i in range(m):
+            out[1, i] = 1.0 - out[0, i]

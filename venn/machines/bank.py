@@ -1,0 +1,477 @@
+"""Several least-squares machines that learn the same examples: objects and kernel rows are shared, factors are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.machines.base import BaseHypotheses
+from venn.machines.checks import checked_place, code_of
+from venn.machines.frozen import clean_rows
+from venn.machines.kept import KeptMachine, Part, check_arrays, checked_objects, checked_sizes, kept_arrays, put_arrays
+from venn.machines.kernels import Kernel, checked_kernel
+from venn.machines.least_squares import SMALLEST, changed_by_last
+from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
+from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, grown
+from venn.machines.ridge import RidgeSystem
+from venn.machines.shared_store import SharedStore
+from venn.machines.store import NONE, Storing
+from venn.machines.views import View
+from venn.machines.window import inside
+from venn.parameters import class_codes, integer, positive
+from venn.prediction import Floats, Integers, Label
+from venn.saved import checked_keys, held_float, held_int, saved
+
+BLOCK = 256  # objects whose kernel rows are held at a time
+
+
+class BankHypotheses(BaseHypotheses):
+    """What a bank would look like if the new object had each of the labels: the means of its members' scores.
+
+    Parameters
+    ----------
+    members : list of LeastSquaresHypotheses
+        What each member would look like.
+    room : (M, 4, c, > n) float64
+        The members' tables: of training scores and of deleted ones, negative and positive.
+    """
+
+    def __init__(self, members: list[LeastSquaresHypotheses], room: Floats) -> None:
+        super().__init__(members[0].key, np.mean([member.test_scores for member in members], axis=0))
+        self.members = members
+        self._room = room
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        return self.members[0].order
+
+    def member_tables(self, deleted: bool) -> tuple[ScoreTable, Floats, Floats]:
+        """Return the first member's table, and the (M, c, > n) negative and positive scores by all members."""
+        self.check_current()
+        for member in self.members:
+            member.fill(deleted)
+        (first, _), *_ = self.members[0].tables(deleted)
+        return first, self._room[:, 2 * deleted], self._room[:, 2 * deleted + 1]
+
+    def tables(self, deleted: bool) -> Tables:
+        """Return the mean scores of all examples: one table for all hypotheses."""
+        first, negative, positive = self.member_tables(deleted)
+        m = len(first.labels)
+        means = first._replace(
+            negative=negative[:, :, :m].mean(axis=0), positive=positive[:, :, :m].mean(axis=0)
+        )  # fmt: skip
+        return [(means, np.arange(len(means.negative)))]
+
+
+@saved
+class Bank(KeptMachine, Storing):
+    """Least-squares machines with several penalties, and several kernels, that learn the same examples.
+
+    For when neither is known: `Mixture` weighs the members by how well each forecasts, and `members` are machines to be
+    read one by one. As a machine itself a bank scores by the mean of its members, which is ridge regression too: its
+    deleted scores are exact.
+
+    Every member is the `LeastSquaresSVM` of its kernel and penalty. They share the objects, and those of one kernel
+    share each kernel row; the factors are their own. So a step takes little more than reading the factors,
+    M n^2 / 2 numbers for M members of n examples, and memory is 4 M n^2 bytes.
+
+    Parameters
+    ----------
+    kernel : Kernel, or sequence of Kernel
+        There is a member for every kernel and every penalty, the first kernel's members first.
+    classes : sequence of at least 2 distinct labels
+        Declared up front; ties between classes go to the first.
+    penalties : sequence of float > 0, default (0.3, 3, 30)
+        Weights C of the squared errors.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    systems : tuple of RidgeSystem
+        The members' equations and their solutions. Only read them.
+    residual : float
+        Worst error of the members' equations, the kernels computed afresh.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter, object or label out of range; nothing is learned from it.
+    NotConverged
+        As `LeastSquaresSVM`, when a member cannot be solved: none has learned, or forgotten, anything then.
+
+    References
+    ----------
+    As of `LeastSquaresSVM`.
+
+    Examples
+    --------
+    >>> import venn
+    >>> bank = Bank(venn.machines.MultiscaleRBF(), ["no", "yes"])
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     bank.learn_one(x, y)
+    >>> bank.members[1].scores([0.0]).round(3)  # C = 3
+    array([ 0.886, -0.886])
+    >>> vmix = venn.TransductiveVennAbers(venn.machines.Mixture(bank))
+    >>> panel = venn.Panel(vmix=vmix, sets=venn.Conformal(bank.members[1]))  # learns once
+    """
+
+    deletes_exactly = True
+
+    def __init__(
+        self,
+        kernel: Kernel | Sequence[Kernel],
+        classes: Sequence[Label],
+        penalties: Sequence[float] = (0.3, 3.0, 30.0),
+    ) -> None:
+        several = isinstance(kernel, Sequence) and not isinstance(kernel, str)
+        given: Any = kernel if several else [kernel]
+        kernels = tuple(checked_kernel(one) for one in given)
+        if not kernels:
+            raise ValueError(f"kernel must be one or several, got {kernel!r}")
+        self.kernel: Any = kernels if several else kernels[0]
+        self.penalties = checked_penalties(penalties)
+        self._codes = class_codes(classes)
+        self.classes = tuple(self._codes)
+        self.n = 0
+        self.changes = 0
+        self._store = self._shared = SharedStore(kernels)
+        self.systems = tuple(
+            RidgeSystem(rows, len(self.classes), -1.0) for rows in self._shared.readers for _ in self.penalties
+        )
+        self._ridges = [(1 / C,) for _ in kernels for C in self.penalties]
+        self._labels = np.zeros(0, np.int64)
+        self._group = np.zeros(len(self.classes), np.int64)
+        self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
+
+    def fresh(self) -> Bank:
+        """Return a bank with the same parameters that has learned nothing."""
+        bank = Bank(self.kernel, self.classes, self.penalties)
+        bank.tuning = self.tuning
+        return bank
+
+    def __repr__(self) -> str:
+        kernel = list(self.kernel) if isinstance(self.kernel, tuple) else self.kernel
+        return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r})"
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members as machines. Predictors may read them; to teach one is to teach the bank."""
+        return tuple(Member(self, index) for index in range(len(self.systems)))
+
+    def _make_room(self, n: int) -> None:
+        """Make room for `n` examples; capacities double."""
+        for system in self.systems:
+            system.make_room(n)
+        room = self.systems[0].room
+        if room > len(self._labels):
+            self._labels = grown(self._labels, room)
+            self._tables = np.empty((len(self.systems), 4, len(self.classes), room))
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations over all members, examples and classes, the kernels computed afresh."""
+        return max(self.member_residual(index) for index in range(len(self.systems)))
+
+    def member_residual(self, index: int) -> float:
+        """Return the worst error of one member's equations."""
+        self._shared.begin()
+        return self.systems[index].residual
+
+    @property
+    def labels(self) -> Integers:
+        """(n,) class codes of the examples, in order of arrival."""
+        return self._labels[: self.n]
+
+    @property
+    def counts(self) -> Integers:
+        """(n, c) examples of each class at each place."""
+        return np.eye(len(self.classes), dtype=np.int64)[self.labels]
+
+    def member_bags(self, deleted: bool) -> Floats:
+        """Return the (M, c, n) training or deleted scores of the examples by every member."""
+        systems = self.systems
+        return np.array([one.deleted_scores() if deleted else one.training_scores() for one in systems])
+
+    @property
+    def bag(self) -> Bag:
+        """Mean training scores now, by example."""
+        return Bag(self.member_bags(False).mean(axis=0), self.counts)
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Mean score of each example by the members without it, by example; 0 where there is only one."""
+        return Bag(self.member_bags(True).mean(axis=0), self.counts)
+
+    def member_scores(self, x: Any) -> Floats:
+        """Return the (M, c) scores of `x` by the members as they are, without `x`; 0 before the first example."""
+        x = self._store.clean(x)
+        asked = self._asked
+        if asked is not None and asked.key == x.tobytes():
+            return np.array([member.test_scores for member in asked.members])
+        self._shared.begin()
+        return np.array([system.scores_of(x) for system in self.systems])
+
+    def member_scores_many(self, X: Any) -> Floats:
+        """Return the (M, c, m) scores of m objects (m, d) by the members; each as `member_scores` gives it.
+
+        One row of each kernel serves all its members.
+        """
+        objects = clean_rows(X, self._features)
+        m, n, each = len(objects), self.n, len(self.penalties)
+        scores = np.zeros((len(self.systems), len(self.classes), m))
+        for start in range(0, m, BLOCK) if n else ():
+            block = range(start, min(start + BLOCK, m))
+            new = [self._store.clean(objects[i]) for i in block]
+            for which, reader in enumerate(self._shared.readers):
+                rows = np.array([self._shared.row_with_by(reader.kernel, n, x) for x in new])
+                for member in range(which * each, (which + 1) * each):
+                    scores[member, :, start : block.stop] = self.systems[member].scores_by(rows).T
+        return scores
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) mean scores of `x` by the members as they are, without `x`; 0 before the first example."""
+        means: Floats = self.member_scores(x).mean(axis=0)
+        return means
+
+    # ----------------------------------------------------------------- learning
+
+    def hypotheses(self, x: Any) -> BankHypotheses:
+        """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
+
+        Solved once and remembered until a label is learned or another object asked about; asking changes no later
+        answer.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+
+        Returns
+        -------
+        BankHypotheses
+            It holds this bank's arrays: read it before the next question. `members` has an answer of each member.
+        """
+        x = self._store.clean(x)
+        key = x.tobytes()
+        known: BankHypotheses | None = self._remembered(key)
+        if known is not None:
+            return known
+        self.forget()
+        self._shared.begin()
+        n = self.n
+        self._make_room(n + 1)
+        # Every second time from the last member to the first: the factors read last may still be in the cache.
+        count = len(self.systems)
+        bordered = {i: self.systems[i].border(x, self._ridges[i]) for i in range(count)[:: 1 if n % 2 else -1]}
+        self._labels[n] = 0
+        labels, columns = self._labels[: n + 1], self._store.columns[:, : n + 1]
+        members = [
+            LeastSquaresHypotheses(
+                key, system.new_scores(), 1.0, Supposed(self._group, labels, columns, system, bordered[i], room[None])
+            )
+            for i, (system, room) in enumerate(zip(self.systems, self._tables, strict=True))
+        ]
+        answer = self._asked = BankHypotheses(members, self._tables)
+        return answer
+
+    def forget(self) -> None:
+        """Drop the answer that is remembered; those who hold it can no longer read it."""
+        if self._asked is not None:
+            for member in self._asked.members:
+                member.current = False
+        super().forget()
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example: the solutions found for its label become the members.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        y : one of `classes`
+        """
+        label = code_of(y, self._codes)
+        answer = self.hypotheses(x)
+        self.forget()
+        targets = np.where(np.arange(len(self.classes)) == label, 1.0, -1.0)
+        for system, member in zip(self.systems, answer.members, strict=True):
+            system.append(member.supposed.bordered[0], targets)
+        self._labels[self.n] = label
+        self.n += 1
+        self.changes += 1
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the members are then those that have learned the others.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Its place in order of arrival, 0 the oldest; later ones move up.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For any other `i`.
+        NotConverged
+            When an equation of a member misses the tolerance of 1e-7; then nothing is forgotten.
+        """
+        n, i = self.n, checked_place(i, self.n)
+        self.forget()
+        self._shared.begin()
+        undo = []
+        try:
+            for system in self.systems:
+                undo.append(system.remove(i))
+        except NotConverged:
+            for put_back in reversed(undo):
+                put_back()
+            raise
+        self._labels[i : n - 1] = self._labels[i + 1 : n].copy()
+        self.n = n - 1
+        self.changes += 1
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The objects, and the packed factor of each member with what follows from it up to the last bits."""
+        n, sizes = self.n, self._lengths(self.n)
+        return {
+            "_columns": self._store.held(n) if n else NONE,
+            "_labels": self._labels[:n],
+            "n": n,
+            "features": self._features,
+            "probe": self.systems[0].probe,
+            "systems": [
+                kept_arrays(system.solution, SOLUTION, sizes)
+                | {
+                    "certified": system.solution.certified,
+                    "total": float(system.solution.total),
+                    "before": None if system.before is None else list(system.before),
+                }
+                for system in self.systems
+            ],
+        }
+
+    def _lengths(self, n: int) -> dict[str, int]:
+        return {"n": n, "c": len(self.classes), "n_factor": n * (n + 1) // 2}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        n = held_int("n", state["n"])
+        d, _, _ = checked_sizes(state, "n")
+        sizes, c = self._lengths(n), len(self.classes)
+        check_arrays([LABELS], state, sizes)
+        checked_objects(state["_columns"], d, n)
+        probe, held = held_int("probe", state["probe"]), state["systems"]
+        if not isinstance(held, list) or len(held) != len(self.systems):
+            raise ValueError(f"systems must be those of {len(self.systems)} members, got {held!r}")
+        names = [*(part.path for part in SOLUTION), "certified", "total", "before"]
+        for one in held:
+            checked_keys("a member's state", one, names)
+            check_arrays(SOLUTION, one, sizes)
+        before = [changed_by_last(one["before"], n - 1, c) for one in held]
+        if n:
+            self._store.hold(state["_columns"])
+            self._make_room(n)
+        self._labels[:n] = state["_labels"]
+        targets = np.where(state["_labels"] == np.arange(c)[:, None], 1.0, -1.0)
+        for system, one, ridge, kept in zip(self.systems, held, self._ridges, before, strict=True):
+            put_arrays(system.solution, SOLUTION, one)
+            system.solution.certified = held_int("certified", one["certified"])
+            system.solution.total = held_float("total", one["total"])
+            system.targets[:, :n], system.ridge[:n] = targets, ridge[0]
+            system.n, system.probe, system.before = n, probe, kept
+        self.n = n
+
+
+LABELS = Part("_labels", ("n",), "c", np.int64)
+SOLUTION = (
+    Part("factor", ("n_factor",)),
+    Part("sums", ("n",)),
+    Part("diagonal", ("n",)),
+    Part("solutions", ("c", "n")),
+    Part("bases", ("c",)),
+)
+
+
+def checked_penalties(penalties: Any) -> tuple[float, ...]:
+    """Return the penalties as numbers, or say what is wrong with them."""
+    if isinstance(penalties, str | bytes) or not isinstance(penalties, Sequence | np.ndarray) or not len(penalties):
+        raise TypeError(f"penalties must be a sequence of numbers > 0, got {penalties!r}")
+    clean = tuple(positive("penalties", C) for C in penalties)
+    if min(clean) < SMALLEST:
+        raise ValueError(f"penalties must be at least {SMALLEST:g}, got {min(clean)!r}")
+    return clean
+
+
+@saved
+class Member(View):
+    """One machine of a bank, to be read by predictors; to teach it is to teach the bank.
+
+    Parameters
+    ----------
+    bank : Bank, or SlidingWindow on one
+    index : int from 0 to M - 1
+        Its place among the members.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import venn
+    >>> bank = Bank(venn.RBF(1.0), ["no", "yes"], penalties=(1, 10))
+    >>> window = venn.SlidingWindow(bank, 100)
+    >>> model = venn.Conformal(Member(window, 1))
+    >>> model.learn_one([0.0], "no")
+    >>> bank.n, Member(window, 0).n
+    (1, 1)
+    """
+
+    deletes_exactly = True
+
+    def __init__(self, bank: Any, index: int) -> None:
+        super().__init__(bank)
+        self.index, size = integer("index", index, 0), len(inside(bank).systems)
+        if self.index >= size:
+            raise ValueError(f"index must be below the number of members, {size}, got {index!r}")
+
+    def __repr__(self) -> str:
+        return f"Member({self.bank!r}, index={self.index})"
+
+    @property
+    def _bank(self) -> Bank:
+        bank: Bank = inside(self.bank)
+        return bank
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the member's equations."""
+        return self._bank.member_residual(self.index)
+
+    @property
+    def bag(self) -> Bag:
+        """Training scores now, by example."""
+        return Bag(self._bank.systems[self.index].training_scores(), self._bank.counts)
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Score of each example by the machines without it, by example; 0 where there is only one."""
+        return Bag(self._bank.systems[self.index].deleted_scores(), self._bank.counts)
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the member as it is, without `x`."""
+        scores: Floats = self._bank.member_scores(x)[self.index]
+        return scores
+
+    def hypotheses(self, x: Any) -> LeastSquaresHypotheses:
+        """Answer for every hypothesis about `x`; the bank solves once for all members."""
+        return self._bank.hypotheses(x).members[self.index]

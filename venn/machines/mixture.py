@@ -1,0 +1,203 @@
+"""A bank's members mixed into one forecast, each weighed by how well it forecasts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
+from venn.machines.bank import Bank, BankHypotheses
+from venn.machines.base import BaseHypotheses
+from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
+from venn.machines.views import View
+from venn.machines.window import inside
+from venn.parameters import positive
+from venn.prediction import Floats, Integers
+from venn.saved import saved
+
+
+@saved
+class Mixture(View):
+    """The members of a bank, mixed into one forecast of each class. On it `TransductiveVennAbers` is called V-mix.
+
+    For when no kernel width and no penalty is known. For class k the label is "k or not". The scores of each member
+    go through Platt's sigmoid, of slope >= 0, fitted to all examples; the member's weight is in proportion to
+    exp(-rate L), L its log loss on them, summed; the weighted mean of the forecasts is the score.
+
+    All of this is done anew under each of the two hypotheses about the new example, which is one of the examples then.
+    So every example is treated alike, and the pairs of `TransductiveVennAbers` on a mixture are Venn predictions as on
+    any machine: "each class" is guaranteed, without any examples set aside. The score of the new example depends on the
+    hypothesis: "predicted label" is not guaranteed by taxonomies on it.
+
+    It reads the bank and learns nothing itself; to teach it is to teach the bank. In `InductiveVennAbers` and
+    `InductiveConformal` sigmoids and weights are those of the examples that train.
+
+    Parameters
+    ----------
+    bank : Bank, or SlidingWindow on one
+    rate : float > 0, default 1
+        How fast weights fall as losses grow: 1 suits the three members of a bank by default, 0.25 about twelve.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+    NotConverged
+        On reading scores: a sigmoid could not be fitted, or as raised by the bank.
+
+    Notes
+    -----
+    Scores of members are compared on the grid of 1e-6 before sigmoids are fitted, as by taxonomies. With two classes
+    the forecast of the second is one minus that of the first. Newton's method starts from nothing at each question, so
+    that no answer depends on earlier ones.
+
+    References
+    ----------
+    Vovk & Petej (2014), "Venn-Abers predictors"; Platt (1999); Vovk (1990), "Aggregating strategies", for the weights.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.machines import Bank
+    >>> bank = Bank(venn.machines.MultiscaleRBF(), ["no", "yes"])
+    >>> model = venn.TransductiveVennAbers(Mixture(bank))
+    >>> for i in range(40):
+    ...     model.learn_one([i / 40], "yes" if i > 20 else "no")
+    >>> model.predict_one([0.2])
+    ClassIntervals('no': [0.955, 1.000])
+    >>> Mixture(bank).scores([0.2]).round(2)
+    array([0.93, 0.07])
+    """
+
+    deletes_exactly = False  # the new example's scores depend on its supposed label
+
+    def __init__(self, bank: Any, rate: float = 1.0) -> None:
+        super().__init__(bank)
+        self.rate = positive("rate", rate)
+        self._asked: MixtureHypotheses | None = None
+        self._fit: tuple[Bank, int, Floats, Floats] | None = None
+
+    def __repr__(self) -> str:
+        return f"Mixture({self.bank!r}, rate={self.rate!r})"
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations of the bank's members."""
+        residual: float = self.bank.residual
+        return residual
+
+    def fitted(self) -> tuple[Floats, Floats]:
+        """Return sigmoids (M, c, 3) and weights (c, M) by the deleted scores of the examples learned, at least one."""
+        bank: Bank = inside(self.bank)
+        if self._fit is None or self._fit[0] is not bank or self._fit[1] != bank.changes:
+            self._fit = (bank, bank.changes, *self._fitted_to(bank.member_bags(True)))
+        return self._fit[2:]
+
+    def _fitted_to(self, scores: Floats) -> tuple[Floats, Floats]:
+        members, c, _ = scores.shape
+        maps, weights = np.zeros((members, c, 3)), np.zeros((c, members))
+        check_fit(fit_mixture(scores, inside(self.bank).labels, self.rate, maps, weights))
+        return maps, weights
+
+    def _mixed(self, scores: Floats) -> Floats:
+        """Return the (c, m) forecasts for objects of (M, c, m) scores; 1 / c before the first example."""
+        out = np.full(scores.shape[1:], 1 / len(self.classes))
+        if self.n:
+            apply_mixture(*self.fitted(), scores, out)
+        return out
+
+    def _bag(self, deleted: bool) -> Bag:
+        bank: Bank = inside(self.bank)
+        scores = bank.member_bags(deleted)
+        mixed = np.empty(scores.shape[1:])
+        if self.n:
+            apply_mixture(*self._fitted_to(scores), scores, mixed)
+        return Bag(mixed, bank.counts)
+
+    @property
+    def bag(self) -> Bag:
+        """Forecasts of the examples by the members' training scores, by example."""
+        return self._bag(False)
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Forecasts of the examples by the members' deleted scores, by example."""
+        return self._bag(True)
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) forecasts for `x`, with sigmoids and weights by the deleted scores of the examples learned.
+
+        They need not sum to 1. Before the first example they are 1 / c each.
+        """
+        forecasts: Floats = self._mixed(inside(self.bank).member_scores(x)[:, :, None])[:, 0]
+        return forecasts
+
+    def score_many(self, X: Any) -> Floats:
+        """Return the (n, c) forecasts for n objects: row by row those of `scores`, to the bit.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+        """
+        return self._mixed(inside(self.bank).member_scores_many(X)).T
+
+    def hypotheses(self, x: Any) -> MixtureHypotheses:
+        """Answer for every hypothesis about `x`; computed when it is read, and remembered as the bank's answer is."""
+        answer: BankHypotheses = inside(self.bank).hypotheses(x)
+        if self._asked is None or self._asked.answer is not answer:
+            self._asked = MixtureHypotheses(answer, self.rate, lambda: self.scores(x))
+        return self._asked
+
+
+class MixtureHypotheses(BaseHypotheses):
+    """What a mixture would look like if the new object had each of the labels.
+
+    Parameters
+    ----------
+    answer : BankHypotheses
+        The bank's answer.
+    rate : float
+    scores : callable
+        Returns the forecasts of the mixture that has not seen the object.
+    """
+
+    def __init__(self, answer: BankHypotheses, rate: float, scores: Any) -> None:
+        self.key, self.weight = answer.key, answer.weight
+        self.answer = answer
+        self._rate = rate
+        self._scores = scores
+        self._ready: dict[bool, ScoreTable] = {}
+
+    def check_current(self) -> None:
+        """Raise where the bank has changed since."""
+        self.answer.check_current()
+
+    @property
+    def test_scores(self) -> Floats:  # type: ignore[override]
+        """(c,) forecasts for the object by the mixture that has not seen it."""
+        self.check_current()
+        scores: Floats = self._scores()
+        return scores
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        return self.answer.order
+
+    def tables(self, deleted: bool) -> Tables:
+        """Return the forecasts of all examples: one table for all hypotheses."""
+        self.check_current()
+        if deleted not in self._ready:
+            first, negative, positive = self.answer.member_tables(deleted)
+            below, above = np.empty((2, negative.shape[1], len(first.labels)))
+            check_fit(mixture_tables(negative, positive, first.labels, self._rate, below, above))
+            self._ready[deleted] = first._replace(negative=below, positive=above)
+        table = self._ready[deleted]
+        return [(table, np.arange(len(table.negative)))]
+
+
+def check_fit(failed: int) -> None:
+    """Raise if a member's sigmoid could not be fitted."""
+    if failed >= 0:
+        raise NotConverged(f"the sigmoid of member {failed} must converge, got no optimum for its scores")

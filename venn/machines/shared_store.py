@@ -1,0 +1,122 @@
+"""Objects that several systems share: each is kept once, and a kernel row of each is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from venn.machines.kernels import Kernel
+from venn.machines.store import Content, ObjectStore
+from venn.prediction import Floats
+
+
+class SharedStore(ObjectStore):
+    """A store whose readers all say the same in turn: put, keep, remove. What the first has done is done for all.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Sparse objects are refused unless all kernels take them.
+
+    Attributes
+    ----------
+    n : int
+        Number of objects held.
+    readers : list of KernelRows
+        One for each kernel.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        super().__init__(next((kernel for kernel in kernels if not hasattr(kernel, "sparse_row")), kernels[0]))
+        self.n = 0
+        self.readers = [KernelRows(self, kernel) for kernel in kernels]
+        self._there: tuple[int, Content] | None = None  # the object put last, and where
+        self._removed: Content = np.empty(0)
+
+    def begin(self) -> None:
+        """Forget the rows computed so far: another question, or a change, begins."""
+        self._there = None
+        for reader in self.readers:
+            reader.forget()
+
+    def put(self, place: int, x: Content) -> None:
+        """Set the object at a place, unless that has been done."""
+        if self._there is None or self._there[0] != place or self._there[1] is not x:
+            super().put(place, x)
+            self._there = place, x
+
+    def keep(self, place: int) -> None:
+        """Hold the object at a place."""
+        super().keep(place)
+        self.n = place + 1
+
+    def clear(self) -> None:
+        """Hold nothing."""
+        super().clear()
+        self.n = 0
+
+    def remove(self, place: int, n: int) -> Content:
+        """Remove one of n objects, unless that has been done, and return it."""
+        if n == self.n:
+            self._removed = super().remove(place, n)
+            self.n = n - 1
+        return self._removed
+
+    def insert(self, place: int, n: int, x: Content) -> None:
+        """Put back an object among n others, unless that has been done."""
+        if n == self.n:
+            super().insert(place, n, x)
+            self.n = n + 1
+
+    def hold(self, objects: Content) -> None:
+        """In an empty store, take over what `held` returned, with at least one object."""
+        super().hold(objects)
+        self.n = objects.shape[0 if self._sparse else 1]
+
+
+class KernelRows:
+    """The shared objects as one kernel sees them: to a system this is its store.
+
+    The last row of a new object, and that of an old one, are kept until `forget`: the systems ask for the same ones.
+    """
+
+    def __init__(self, store: SharedStore, kernel: Kernel) -> None:
+        self._store = store
+        self.kernel = kernel
+        self.put, self.keep, self.clear = store.put, store.keep, store.clear
+        self.remove, self.insert = store.remove, store.insert
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the rows computed so far."""
+        self._new: Floats | None = None
+        self._old: tuple[int, Floats] | None = None
+
+    def row(self, n: int, x: Content, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the new object with the first n objects; it is `x` until `forget`."""
+        if self._new is None or len(self._new) != n:
+            self._new = np.empty(n)
+            self._store.row_by(self.kernel, n, x, self._new)
+        out[:n] = self._new
+
+    def row_of(self, place: int, n: int, out: Floats) -> None:
+        """Set `out[:n]` to the kernel of the object at a place with the first n."""
+        if self._old is None or self._old[0] != place or len(self._old[1]) != n:
+            self._old = place, np.empty(n)
+            self._store.row_by(self.kernel, n, self._store.at(place), self._old[1])
+        out[:n] = self._old[1]
+
+    def row_with(self, n: int, x: Content) -> Floats:
+        """Return the (n + 1,) kernel of the new object `x` with the first n objects and itself, or refuse it."""
+        if self._new is None or len(self._new) != n + 1:
+            self._new = self._store.row_with_by(self.kernel, n, x)
+        return self._new
+
+    def check_row(self, row: Floats, x: Content) -> None:
+        """Raise where the kernel of `x` is not finite."""
+        self._store.check_row_by(self.kernel, row, x)
+
+    def trimmed(self, n: int) -> ObjectStore:
+        """Return a store of its own that holds the first n objects without spare room."""
+        return self._store.trimmed(n, self.kernel)

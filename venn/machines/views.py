@@ -1,0 +1,75 @@
+"""Machines that read another one, and learn as it does."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from venn.machines.machine import Tuned
+from venn.machines.window import inside
+from venn.parameters import has_methods
+from venn.prediction import Label
+from venn.saved import Saved
+
+
+class View(Saved):
+    """Base of machines that read a bank: to teach one is to teach the bank, so it learns whatever the bank learns.
+
+    A `Panel` teaches the bank once, whichever of its views its predictors read.
+
+    Parameters
+    ----------
+    bank : Bank, or SlidingWindow on one
+    """
+
+    def __init__(self, bank: Any) -> None:
+        if not has_methods(inside(bank), "member_scores"):
+            raise TypeError(f"bank must be a Bank, or a SlidingWindow on one, got {bank!r}")
+        self.bank: Any = bank
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        classes: tuple[Label, ...] = self.bank.classes
+        return classes
+
+    @property
+    def n(self) -> int:
+        """Number of examples that the bank holds."""
+        n: int = self.bank.n
+        return n
+
+    @property
+    def learned(self) -> int:
+        """Number of examples that the bank has ever learned."""
+        learned: int = self.bank.learned
+        return learned
+
+    @property
+    def tuning(self) -> Tuned | None:
+        """The result of `tune`, if it chose the bank's parameters."""
+        tuning: Tuned | None = self.bank.tuning
+        return tuning
+
+    def fresh(self) -> Self:
+        """Return the same view of a bank with the same parameters that has learned nothing."""
+        return type(self)(**(self.parameters | {"bank": self.bank.fresh()}))
+
+    def forget(self) -> None:
+        """Drop the answer that the bank remembers."""
+        self.bank.forget()
+
+    def expect_deleted(self) -> None:
+        """Do nothing: deleted scores cost the same whether they were read before or not."""
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self.bank.check(x, y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Teach the bank one example; a refused one leaves no trace."""
+        self.bank.learn_one(x, y)
+
+
+def taught(machine: Any) -> Any:
+    """Return what is to be taught where a predictor reads this machine: the bank of a view, or the machine itself."""
+    return machine.bank if isinstance(machine, View) else machine
