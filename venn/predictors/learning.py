@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from venn.parameters import has_methods
@@ -61,6 +61,29 @@ def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
     if not there or not has_methods(predictor, *methods):
         raise TypeError(f"{name} must be a predictor, with machine, classes, {', '.join(methods)}, got {predictor!r}")
     return predictor
+
+
+class Combined(Predictor):
+    """Base of predictors that combine the predictions of others, their parts.
+
+    By itself it asks and teaches its parts; a `Panel` does that for it, each part once, whoever else holds it.
+    """
+
+    #: The parts.
+    predictors: tuple[Any, ...]
+
+    def combined(self, predictions: Sequence[Any]) -> Any:
+        """Return the prediction made of the parts' predictions, in the order of the parts."""
+        raise NotImplementedError
+
+
+def elementary(predictors: Iterable[Any]) -> list[Any]:
+    """Return the distinct predictors that are no combinations, those and the parts of those that are, in order."""
+    found: dict[int, Any] = {}
+    for predictor in predictors:
+        inside = elementary(predictor.predictors) if isinstance(predictor, Combined) else [predictor]
+        found |= {id(one): one for one in inside}
+    return list(found.values())
 
 
 class OnMachine(Predictor):
