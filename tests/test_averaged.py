@@ -85,7 +85,7 @@ def test_a_panel_with_parts_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong, message",
+    ("wrong", "message"),
     [
         (lambda: Averaged([]), "predictors must be a sequence of at least one"),
         (lambda: Averaged(parts()[0]), "predictors must be a sequence"),

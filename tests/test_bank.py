@@ -212,7 +212,7 @@ def test_a_panel_teaches_a_bank_once():
 
 
 @pytest.mark.parametrize(
-    "wrong, message",
+    ("wrong", "message"),
     [
         (lambda: Bank([], [0, 1]), "kernel must be one or several"),
         (lambda: Bank("rbf", [0, 1]), "kernel must be a kernel object"),

@@ -114,7 +114,7 @@ class Bank(KeptMachine, Storing):
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
     ...     bank.learn_one(x, y)
     >>> bank.members[1].scores([0.0]).round(3)  # C = 3
-    array([ 0.886, -0.886])
+    array([ 0.764, -0.764])
     >>> vmix = venn.TransductiveVennAbers(venn.machines.Mixture(bank))
     >>> panel = venn.Panel(vmix=vmix, sets=venn.Conformal(bank.members[1]))  # learns once
     """

@@ -50,7 +50,7 @@ class Averaged(Combined):
     >>> for i in range(40):
     ...     panel.learn_one([i / 40], "yes" if i > 20 else "no")
     >>> panel.predict_one([0.2])["both"]
-    Forecast('no': 0.989)
+    Forecast('no': 0.988)
     """
 
     def __init__(self, predictors: Sequence[Any]) -> None:
