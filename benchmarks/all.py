@@ -183,6 +183,14 @@ BENCHMARKS = (
         figures(("0.panel_seconds", "s, five predictors"), ("0.ratio", "times Venn alone")),
     ),
     Benchmark(
+        "bank.py",
+        figures(
+            ("0.one.microseconds", "µs a step, one machine with Venn-Abers"),
+            ("0.bank of 3.ratio", "times one machine, V-mix on 3"),
+            ("0.bank of 12.ratio", "times one machine, V-mix on 12"),
+        ),
+    ),
+    Benchmark(
         "scalers.py --n 1000",
         figures(
             *((f"0.{name}.microseconds", f"µs a step, {name}") for name in SCALERS),

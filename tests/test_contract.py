@@ -140,6 +140,12 @@ INDUCTIVE = {
         squares(), None, schedule=venn.schedules.PrefixRestart(first=6)
     ),
     "InductiveConformal": lambda: venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
+    "Averaged": lambda: venn.predictors.Averaged(
+        [
+            venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
+            venn.InductiveVennAbers(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
+        ]
+    ),
     "CrossVenn": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "Balanced": lambda: venn.predictors.Balanced(
         venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)), (1, 0.5, 1)

@@ -92,21 +92,11 @@ def fit_rising(f, positives, ones, target, start, fitted):  # type: ignore[no-un
 
 
 @in_lanes
-def mapped(f, fitted, out, sums):  # type: ignore[no-untyped-def]
-    """Set `out` to the sigmoid of the scores, and `sums` to 1 + exp(-|logit|)."""
-    slope, offset, centre = fitted[0], fitted[1], fitted[2]
-    for i in range(f.shape[0]):
-        u = slope * (f[i] - centre) + offset
-        e = falling_exp(-abs(u))
-        sums[i] = 1.0 + e
-        out[i] = (e if u >= 0.0 else 1.0) / (1.0 + e)
+def loss_of(f, positives, fitted):  # type: ignore[no-untyped-def]
+    """Return the sum of the log losses of a sigmoid of the scores on the labels.
 
-
-@in_lanes
-def log_loss(f, positives, fitted, sums):  # type: ignore[no-untyped-def]
-    """Return the sum of the log losses of the sigmoid on the labels; `sums` as `mapped` has set them.
-
-    It writes nothing: a loop that adds up and also writes may add in another order, as its arrays lie in memory.
+    The loop stores nothing. If it did, it would be run in lanes or not depending on where arrays lie in memory, and
+    the last bits of the sum with it.
     """
     m = f.shape[0]
     slope, offset, centre = fitted[0], fitted[1], fitted[2]
@@ -116,10 +106,20 @@ def log_loss(f, positives, fitted, sums):  # type: ignore[no-untyped-def]
         product = 1.0
         for i in range(first, last):
             u = slope * (f[i] - centre) + offset
-            product *= sums[i]
+            product *= 1.0 + falling_exp(-abs(u))
             loss += max(u, 0.0) - (1.0 - positives[i]) * u
         loss += np.log(product)
     return loss
+
+
+@compiled
+def forecast(f, fitted, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the sigmoid of the scores."""
+    slope, offset, centre = fitted[0], fitted[1], fitted[2]
+    for i in range(f.shape[0]):
+        u = slope * (f[i] - centre) + offset
+        e = falling_exp(-abs(u))
+        out[i] = (e if u >= 0.0 else 1.0) / (1.0 + e)
 
 
 @compiled
@@ -171,8 +171,8 @@ def mixture_tables(negative, positive, labels, rate, below, above):  # type: ign
                 on_grid(positive[j, k] if side == 1 else negative[j, k], m, f)
                 if not fit_rising(f, positives, ones, target, fitted[j], fitted[j]):
                     return j
-                mapped(f, fitted[j], p[j], target)
-                losses[j] = log_loss(f, positives, fitted[j], target)
+                losses[j] = loss_of(f, positives, fitted[j])
+                forecast(f, fitted[j], p[j])
             weigh(losses, rate, weights)
             out = above[k] if side == 1 else below[k]
             mix(weights, p, out)
@@ -213,7 +213,6 @@ def fit_mixture(scores, labels, rate, maps, weights):  # type: ignore[no-untyped
     target = np.empty(m)
     positives = np.empty(m)
     ones = np.ones(m)
-    p = np.empty(m)
     losses = np.empty(machines)
     maps[:] = 0.0
     for k in range(1 if c == 2 else c):
@@ -223,8 +222,7 @@ def fit_mixture(scores, labels, rate, maps, weights):  # type: ignore[no-untyped
             on_grid(scores[j, k], m, f)
             if not fit_rising(f, positives, ones, target, maps[j, k], maps[j, k]):
                 return j
-            mapped(f, maps[j, k], p, target)
-            losses[j] = log_loss(f, positives, maps[j, k], target)
+            losses[j] = loss_of(f, positives, maps[j, k])
         weigh(losses, rate, weights[k])
     return -1
 

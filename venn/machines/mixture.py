@@ -67,7 +67,7 @@ class Mixture(View):
     >>> model.predict_one([0.2])
     ClassIntervals('no': [0.952, 1.000])
     >>> Mixture(bank).scores([0.2]).round(2)
-    array([0.93, 0.07])
+    array([0.98, 0.02])
     """
 
     deletes_exactly = False  # the new example's scores depend on its supposed label
@@ -76,7 +76,7 @@ class Mixture(View):
         super().__init__(bank)
         self.rate = positive("rate", rate)
         self._asked: MixtureHypotheses | None = None
-        self._fit: tuple[Bank, int, Floats, Floats] | None = None
+        self._blend = Blend(inside(bank), self.rate)
 
     def __repr__(self) -> str:
         return f"Mixture({self.bank!r}, rate={self.rate!r})"
@@ -87,33 +87,25 @@ class Mixture(View):
         residual: float = self.bank.residual
         return residual
 
+    @property
+    def _now(self) -> Blend:
+        """The blend of the bank as it is: a window that restarts has another one."""
+        bank = inside(self.bank)
+        if self._blend.bank is not bank:
+            self._blend = Blend(bank, self.rate)
+        return self._blend
+
     def fitted(self) -> tuple[Floats, Floats]:
         """Return sigmoids (M, c, 3) and weights (c, M) by the deleted scores of the examples learned, at least one."""
-        bank: Bank = inside(self.bank)
-        if self._fit is None or self._fit[0] is not bank or self._fit[1] != bank.changes:
-            self._fit = (bank, bank.changes, *self._fitted_to(bank.member_bags(True)))
-        return self._fit[2:]
-
-    def _fitted_to(self, scores: Floats) -> tuple[Floats, Floats]:
-        members, c, _ = scores.shape
-        maps, weights = np.zeros((members, c, 3)), np.zeros((c, members))
-        check_fit(fit_mixture(scores, inside(self.bank).labels, self.rate, maps, weights))
-        return maps, weights
-
-    def _mixed(self, scores: Floats) -> Floats:
-        """Return the (c, m) forecasts for objects of (M, c, m) scores; 1 / c before the first example."""
-        out = np.full(scores.shape[1:], 1 / len(self.classes))
-        if self.n:
-            apply_mixture(*self.fitted(), scores, out)
-        return out
+        return self._now.fitted()
 
     def _bag(self, deleted: bool) -> Bag:
-        bank: Bank = inside(self.bank)
-        scores = bank.member_bags(deleted)
+        blend = self._now
+        scores = blend.bank.member_bags(deleted)
         mixed = np.empty(scores.shape[1:])
         if self.n:
-            apply_mixture(*self._fitted_to(scores), scores, mixed)
-        return Bag(mixed, bank.counts)
+            apply_mixture(*blend.fitted_to(scores), scores, mixed)
+        return Bag(mixed, blend.bank.counts)
 
     @property
     def bag(self) -> Bag:
@@ -130,7 +122,8 @@ class Mixture(View):
 
         They need not sum to 1. Before the first example they are 1 / c each.
         """
-        forecasts: Floats = self._mixed(inside(self.bank).member_scores(x)[:, :, None])[:, 0]
+        blend = self._now
+        forecasts: Floats = blend.mixed(blend.bank.member_scores(x)[:, :, None])[:, 0]
         return forecasts
 
     def score_many(self, X: Any) -> Floats:
@@ -140,14 +133,52 @@ class Mixture(View):
         ----------
         X : (n, d) finite numbers
         """
-        return self._mixed(inside(self.bank).member_scores_many(X)).T
+        blend = self._now
+        return blend.mixed(blend.bank.member_scores_many(X)).T
 
     def hypotheses(self, x: Any) -> MixtureHypotheses:
         """Answer for every hypothesis about `x`; computed when it is read, and remembered as the bank's answer is."""
-        answer: BankHypotheses = inside(self.bank).hypotheses(x)
+        blend = self._now
+        answer = blend.bank.hypotheses(x)
         if self._asked is None or self._asked.answer is not answer:
-            self._asked = MixtureHypotheses(answer, self.rate, lambda: self.scores(x))
+            self._asked = MixtureHypotheses(answer, blend)
         return self._asked
+
+
+class Blend:
+    """The sigmoids and the weights of a bank's members, by the examples that it has learned.
+
+    Parameters
+    ----------
+    bank : Bank
+    rate : float > 0
+    """
+
+    def __init__(self, bank: Bank, rate: float) -> None:
+        self.bank = bank
+        self.rate = rate
+        self._fit: tuple[int, Floats, Floats] | None = None  # after so many changes of the bank
+
+    def fitted(self) -> tuple[Floats, Floats]:
+        """Return sigmoids (M, c, 3) and weights (c, M) by the deleted scores, fitted once after each change."""
+        changes = self.bank.changes
+        if self._fit is None or self._fit[0] != changes:
+            self._fit = (changes, *self.fitted_to(self.bank.member_bags(True)))
+        return self._fit[1:]
+
+    def fitted_to(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return sigmoids and weights by (M, c, n) scores of the examples learned."""
+        members, c, _ = scores.shape
+        maps, weights = np.zeros((members, c, 3)), np.zeros((c, members))
+        check_fit(fit_mixture(scores, self.bank.labels, self.rate, maps, weights))
+        return maps, weights
+
+    def mixed(self, scores: Floats) -> Floats:
+        """Return the (c, m) forecasts for objects of (M, c, m) scores; 1 / c before the first example."""
+        out = np.full(scores.shape[1:], 1 / scores.shape[1])
+        if self.bank.n:
+            apply_mixture(*self.fitted(), scores, out)
+        return out
 
 
 class MixtureHypotheses(BaseHypotheses):
@@ -157,16 +188,14 @@ class MixtureHypotheses(BaseHypotheses):
     ----------
     answer : BankHypotheses
         The bank's answer.
-    rate : float
-    scores : callable
-        Returns the forecasts of the mixture that has not seen the object.
+    blend : Blend
+        Of the bank.
     """
 
-    def __init__(self, answer: BankHypotheses, rate: float, scores: Any) -> None:
+    def __init__(self, answer: BankHypotheses, blend: Blend) -> None:
         self.key, self.weight = answer.key, answer.weight
         self.answer = answer
-        self._rate = rate
-        self._scores = scores
+        self._blend = blend
         self._ready: dict[bool, ScoreTable] = {}
 
     def check_current(self) -> None:
@@ -177,8 +206,9 @@ class MixtureHypotheses(BaseHypotheses):
     def test_scores(self) -> Floats:  # type: ignore[override]
         """(c,) forecasts for the object by the mixture that has not seen it."""
         self.check_current()
-        scores: Floats = self._scores()
-        return scores
+        members = np.array([member.test_scores for member in self.answer.members])
+        forecasts: Floats = self._blend.mixed(members[:, :, None])[:, 0]
+        return forecasts
 
     @property
     def order(self) -> Integers:
@@ -191,7 +221,7 @@ class MixtureHypotheses(BaseHypotheses):
         if deleted not in self._ready:
             first, negative, positive = self.answer.member_tables(deleted)
             below, above = np.empty((2, negative.shape[1], len(first.labels)))
-            check_fit(mixture_tables(negative, positive, first.labels, self._rate, below, above))
+            check_fit(mixture_tables(negative, positive, first.labels, self._blend.rate, below, above))
             self._ready[deleted] = first._replace(negative=below, positive=above)
         table = self._ready[deleted]
         return [(table, np.arange(len(table.negative)))]

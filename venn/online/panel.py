@@ -9,7 +9,7 @@ from venn.labels import HasLabels, label_space
 from venn.machines.views import taught
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
-from venn.predictors.learning import Predictor, checked_predictor, expect_all, teach_all
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
 from venn.saved import Saved, saved
 
 
@@ -18,7 +18,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     """Several predictors on one stream.
 
     Predictors that hold the same machine object share it: its hypotheses are solved once a step
-    and the label is learned once. The same holds of predictors on members and mixtures of one `Bank`.
+    and the label is learned once. The same holds of predictors on members and mixtures of one `Bank`,
+    and of predictors that also stand inside an `Averaged`.
 
     Parameters
     ----------
@@ -87,6 +88,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             if twin != name:
                 raise ValueError(f"{twin} and {name} are the same predictor object: it would learn twice")
         self._predictors = predictors
+        self._learners = elementary(predictors.values())
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
     @property
     def machines(self) -> tuple[Any, ...]:
         """The distinct machines, each once: those that the predictors read now."""
-        machines = (taught(predictor.machine) for predictor in self._predictors.values())
+        machines = (taught(predictor.machine) for predictor in self._learners)
         found = {id(machine): machine for machine in machines if machine is not None}
         return tuple(found.values())
 
@@ -124,14 +126,25 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
 
     def predict_one(self, x: Any) -> dict[str, Prediction]:
         """Return the prediction of every predictor by name; nothing is learned."""
-        return {name: predictor.predict_one(x) for name, predictor in self._predictors.items()}
+        said: dict[int, Prediction] = {}
+        return {name: self._said(predictor, x, said) for name, predictor in self._predictors.items()}
+
+    def _said(self, predictor: Any, x: Any, said: dict[int, Prediction]) -> Prediction:
+        """Return a prediction, made once: `said` has those made so far, by the predictor's identity."""
+        if id(predictor) not in said:
+            if isinstance(predictor, Combined):
+                parts = [self._said(part, x, said) for part in predictor.predictors]
+                said[id(predictor)] = predictor.combined(parts)
+            else:
+                said[id(predictor)] = predictor.predict_one(x)
+        return said[id(predictor)]
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Let predictors take notice of objects that have arrived: given scorers score them in one call.
 
         No answer depends on it, and nothing is refused: what is wrong with an object is said in its turn.
         """
-        expect_all(self._predictors.values(), objects)
+        expect_all(self._learners, objects)
 
     def note(self, x: Any, y: Label) -> list[Any]:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.
@@ -147,7 +160,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         self.space.check(y)
         for machine in self.machines:
             machine.check(x, y)
-        return [predictor.note(x, y) for predictor in self._predictors.values()]
+        return [predictor.note(x, y) for predictor in self._learners]
 
     def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
@@ -168,10 +181,10 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             other predictors have learned the example.
         """
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
-        if noted is not None and (type(noted) is not list or len(noted) != len(self)):
+        if noted is not None and (type(noted) is not list or len(noted) != len(self._learners)):
             raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
         if noted is None:
             noted = self.note(x, y) if len(self.machines) > 1 else self._noted(x, y)
         for machine in self.machines:
             machine.learn_one(x, y)
-        teach_all(self._predictors.values(), x, y, noted)
+        teach_all(self._learners, x, y, noted)

@@ -1,5 +1,6 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
+from .averaged import Averaged as Averaged
 from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals
 from .blocks import ManyForecasts as ManyForecasts

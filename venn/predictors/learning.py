@@ -70,6 +70,29 @@ def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
     return predictor
 
 
+class Combined(Predictor):
+    """Base of predictors that combine the predictions of others, their parts.
+
+    By itself it asks and teaches its parts; a `Panel` does that for it, each part once, whoever else holds it.
+    """
+
+    #: The parts.
+    predictors: tuple[Any, ...]
+
+    def combined(self, predictions: Sequence[Any]) -> Any:
+        """Return the prediction made of the parts' predictions, in the order of the parts."""
+        raise NotImplementedError
+
+
+def elementary(predictors: Iterable[Any]) -> list[Any]:
+    """Return the distinct predictors that are no combinations, those and the parts of those that are, in order."""
+    found: dict[int, Any] = {}
+    for predictor in predictors:
+        inside = elementary(predictor.predictors) if isinstance(predictor, Combined) else [predictor]
+        found |= {id(one): one for one in inside}
+    return list(found.values())
+
+
 class OnMachine(Predictor):
     """Base of transductive predictors: everything learned is in the machine, which others may read too."""
 

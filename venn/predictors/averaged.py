@@ -1,0 +1,102 @@
+"""The mean of several predictors' forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from venn.machines.views import taught
+from venn.prediction import Forecast, Label
+from venn.predictors.learning import Combined, checked_predictor, teach_all
+from venn.saved import saved
+
+
+@saved
+class Averaged(Combined):
+    """The mean of several predictors' probabilities: a point forecast that is often better than each of them.
+
+    Errors of different kinds cancel: V-mix, `TransductiveVennAbers` on a `Mixture`, and beta calibration on deleted
+    scores lose less together than either. The mean carries no guarantee; the intervals of its parts keep theirs.
+
+    In a `Panel` that also holds its parts they are asked and taught once.
+
+    Parameters
+    ----------
+    predictors : sequence of at least one Predictor
+        Their predictions have `proba`. Those that read a machine must read the same one, or views of one bank.
+
+    Attributes
+    ----------
+    machine : Machine or None
+        What they read.
+    n : int
+        Number of examples learned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; by `predict_one` for a prediction without probabilities.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.machines import Bank, Mixture, MultiscaleRBF
+    >>> bank = Bank(MultiscaleRBF(), ["no", "yes"])
+    >>> vmix = venn.TransductiveVennAbers(Mixture(bank))
+    >>> beta = venn.Scaler(bank.members[1], venn.maps.BetaCalibration(), venn.predictors.DeletedScores())
+    >>> panel = venn.Panel(vmix=vmix, both=Averaged([vmix, beta]))
+    >>> for i in range(40):
+    ...     panel.learn_one([i / 40], "yes" if i > 20 else "no")
+    >>> panel.predict_one([0.2])["both"]
+    Forecast('no': 0.988)
+    """
+
+    def __init__(self, predictors: Sequence[Any]) -> None:
+        if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
+            raise TypeError(f"predictors must be a sequence of at least one predictor, got {predictors!r}")
+        self.predictors = tuple(checked_predictor(one, "predictors") for one in predictors)
+        if len({id(one) for one in self.predictors}) < len(self.predictors):
+            raise ValueError(f"predictors must be different objects, got one twice in {predictors!r}")
+        self.classes: tuple[Label, ...] = tuple(self.predictors[0].classes)
+        for one in self.predictors:
+            if tuple(one.classes) != self.classes:
+                raise ValueError(f"predictors must have the same classes, got {self.classes!r} and {one.classes!r}")
+        machines = {id(machine): machine for one in self.predictors if (machine := taught(one.machine)) is not None}
+        if len(machines) > 1:
+            raise ValueError(f"predictors must read one machine, or views of one bank, got {[*machines.values()]!r}")
+        self.machine = next(iter(machines.values()), None)
+
+    def __repr__(self) -> str:
+        return f"Averaged({list(self.predictors)!r})"
+
+    @property
+    def n(self) -> int:
+        """Number of examples learned, including those that a window has forgotten."""
+        n: int = self.predictors[0].n if self.machine is None else self.machine.learned
+        return n
+
+    def combined(self, predictions: Sequence[Any]) -> Forecast:
+        """Return the mean of predictions, one by each of the predictors."""
+        for one in predictions:
+            if not hasattr(one, "proba"):
+                raise TypeError(f"predictors must give probabilities, got {one!r}")
+        return Forecast(np.mean([one.proba for one in predictions], axis=0), self.classes)
+
+    def predict_one(self, x: Any) -> Forecast:
+        """Return the mean forecast for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self.combined([one.predict_one(x) for one in self.predictors])
+
+    def note(self, x: Any, y: Label) -> list[Any]:
+        """Return what the predictors note; raise what learning would raise."""
+        return [one.note(x, y) for one in self.predictors]
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Teach the predictors an example that their machine has learned."""
+        teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)
