@@ -122,7 +122,7 @@ def test_the_speed_is_kept(run):
         (("car", "--window", "0"), 2, "0 is not in the range 1<=x<=1000000"),
         (("car", "--window", "1" + 30 * "0"), 2, "is not in the range 1<=x<=1000000"),
         (("car", "--speed", "0"), 2, "must be a finite number > 0, got '0'"),
-        (("car", "--predictors", "oracle"), 2, "must be of abers"),
+        (("car", "--predictors", "oracle"), 2, "must be of forecaster, abers"),
         (("car", "--degree", "2"), 2, "--degree belongs to the kernel poly"),
         (("broken.npz",), 1, "broken.npz is not a readable record"),
         (("table.csv",), 2, "name the column of its label with --label"),

@@ -262,7 +262,7 @@ def test_replay_says_what_the_loop_says():
 def test_training_examples_fix_the_scale_and_are_learned_too(kept):
     X, y = stream(9, 60)
     schedule = venn.schedules.PrefixRestart(first=6, last=30)
-    model = venn.InductiveVennAbers(Scaled(MACHINES["squares"](), 10), schedule)
+    model = venn.InductiveVennAbers(Scaled(MACHINES["squares"](), 10), schedule=schedule)
     for x, label in zip(X, y, strict=True):
         model.learn_one(x, label)
         if kept:

@@ -416,6 +416,7 @@ INNER = {
     "take",
     "take_over",
     "after_learning",
+    "combined",
     "count_table",
     "rank_table",
     "of_grid",

@@ -79,6 +79,8 @@ class Averaged(Combined):
 
     def combined(self, predictions: Sequence[Any]) -> Forecast:
         """Return the mean of predictions, one by each of the predictors."""
+        if len(predictions) != len(self.predictors):
+            raise ValueError(f"predictions must be one by each of {len(self.predictors)}, got {predictions!r}")
         for one in predictions:
             if not hasattr(one, "proba"):
                 raise TypeError(f"predictors must give probabilities, got {one!r}")

@@ -62,7 +62,7 @@ class Refitted(HasLabels, Predictor):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from venn.schedules import PrefixRestart
-    >>> model = Refitted(LogisticRegression(), ["no", "yes"], PrefixRestart(first=4))
+    >>> model = Refitted(LogisticRegression(), ["no", "yes"], schedule=PrefixRestart(first=4))
     >>> model.predict_one([0.1])
     Forecast('no': 0.500)
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
