@@ -64,6 +64,8 @@ TYPES = {
     "kind": (lambda: venn.tune(EXAMPLES, [0, 1]).machine(-1), "kind must be a class of machines"),
     "ragged truth": (lambda: venn.monitors.brier([0.5, 0.5], RAGGED), "truth must be 0 or 1"),
     "ragged proba": (lambda: venn.monitors.sharpness(RAGGED), "proba must be numbers"),
+    "verdicts": (lambda: venn.monitors.worst({"a": 5}), "verdicts must be a mapping of names to verdicts"),
+    "names of monitors": (lambda: venn.monitors.together(5, CLASSES), "names must be a sequence of str"),
     "labels": (lambda: venn.maps.OneVsOneAbers([0, 1]).calibrate(TWO, 5), "labels must be a sequence"),
     "rule": (lambda: venn.TransductiveVenn(machine(), venn.Argmax(), TWO), "rule must"),
 }
@@ -98,8 +100,14 @@ def test_shards_wait_for_numbers_of_half_precision(tmp_path):
         shards.shard("0")
 
 
+def test_the_smallest_level_is_one():
+    assert "too early" in str(venn.Monitor(CLASSES, level=5e-324).verdict())
+
+
 @pytest.mark.parametrize("C", [5e-324, 1e-310, 1e300, 1e308])
-@pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.machines.OneVsOneSVM, venn.KernelLogisticRegression])
+@pytest.mark.parametrize(
+    "kind", [venn.OneVsAllSVM, venn.machines.OneVsOneSVM, venn.LeastSquaresSVM, venn.KernelLogisticRegression]
+)
 def test_a_penalty_near_the_ends_of_double_precision_is_solved_or_refused_without_a_warning(kind, C):
     machine = kind(venn.RBF(1.0), C, [0, 1, 2])
     with warnings.catch_warnings():
