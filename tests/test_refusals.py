@@ -109,10 +109,11 @@ def test_the_smallest_level_is_one():
     "kind", [venn.OneVsAllSVM, venn.machines.OneVsOneSVM, venn.LeastSquaresSVM, venn.KernelLogisticRegression]
 )
 def test_a_penalty_near_the_ends_of_double_precision_is_solved_or_refused_without_a_warning(kind, C):
-    machine = kind(venn.RBF(1.0), C, [0, 1, 2])
+    """Also with equal objects of different labels, and weights by which the bound of a coefficient leaves the range."""
+    machine = kind(venn.RBF(1.0), C, [0, 1, 2], [0.5, 1.0, 2.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with contextlib.suppress(venn.machines.NotConverged, ValueError):
             for i in range(9):
-                machine.learn_one([0.1 * i * i, i % 2], i % 3)
+                machine.learn_one([0.1 * (i // 2) ** 2], i % 3, weight=1.5 if i < 4 else 0.5)
     assert machine.residual <= 1e-7
