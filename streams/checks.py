@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Objects = Any
 """(n, d) float64, or a `scipy.sparse.csr_array` of that: scipy is not imported for a type."""
 Integers = NDArray[np.int64]
+LARGEST = 2**53  # whole numbers up to here are exact as float64
 MANY = 30  # up to so many distinct labels are classes, whatever the number of rows
 
 
@@ -59,13 +60,20 @@ def label_key(label: Label) -> tuple[bool, Label]:
     return isinstance(label, bool | np.bool_), label
 
 
-def whole_number(name: str, value: object, least: int) -> int:
-    """Return `value` as int, or raise unless it is an integer >= least."""
+def whole_number(name: str, value: object, least: int, most: float = inf) -> int:
+    """Return `value` as int, or raise unless it is an integer from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer >= {least}, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    if value > most:
+        raise ValueError(f"{name} must be at most {most}, got {value!r}")
     return int(value)
+
+
+def size(name: str, value: object, least: int) -> int:
+    """Return `value` as int, or raise unless it is an integer that may be the size of an array, if memory allows."""
+    return whole_number(name, value, least, LARGEST)
 
 
 def real_number(name: str, value: Any, least: float = -inf, most: float = inf) -> float:
@@ -126,11 +134,21 @@ def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...
     return sort_labels(labels)
 
 
+def in_order(name: str, values: Any, of: str, other: Any) -> tuple[Any, ...]:
+    """Return what a sequence holds, or raise: types `other` hold something, too, and are no sequences of it."""
+    try:
+        if isinstance(values, other):
+            raise TypeError
+        given = iter(values)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of {of}, got {values!r}") from None
+    return tuple(given)
+
+
 def label_set(classes: Any) -> tuple[Label, ...]:
     """Return the declared classes as a tuple of distinct Python objects."""
-    if isinstance(classes, str | bytes | Set | Mapping) or not isinstance(classes, Iterable):
-        raise TypeError(f"classes must be a sequence of labels, in class order, got {classes!r}")
-    labels = tuple(python_label(label) for label in classes)
+    given = in_order("classes", classes, "labels, in class order", str | bytes | Set | Mapping)
+    labels = tuple(python_label(label) for label in given)
     for label in labels:
         if not isinstance(label, Hashable):
             raise TypeError(f"classes must be hashable labels, got {label!r}")
@@ -146,9 +164,7 @@ def python_label(label: Any) -> Any:
 
 def distinct_names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names as a tuple, or raise unless they are distinct str."""
-    if isinstance(names, str):
-        raise TypeError(f"{parameter} must be a sequence of str, got {names!r}")
-    named = tuple(names)
+    named = in_order(parameter, names, "str", str)
     seen: set[str] = set()
     for name in named:
         if not isinstance(name, str):

@@ -204,7 +204,7 @@ class Stream:
 
         Raises ValueError or TypeError when `seed` is not an integer >= 0.
         """
-        seed = whole_number("shuffle", seed, 0)
+        seed = whole_number("seed", seed, 0)
         order = np.random.default_rng(seed).permutation(len(self))
         return self._select(order, f".shuffle({seed})")
 

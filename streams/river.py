@@ -96,7 +96,7 @@ def from_river(
         except ValueError as error:
             raise ValueError(f"row {i}: {error}{_advice(str(error), row, kinds)}") from None
     own = type(dataset).__module__.partition(".")[0] == "river"
-    title = name or (type(dataset).__name__ if own else "rows")
+    title = name if name is not None else type(dataset).__name__ if own else "rows"
     return labelled(X, labels, classes, distinct_names("features", encoded), title, shuffle, scale)
 
 

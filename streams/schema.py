@@ -66,7 +66,8 @@ class Numeric:
             raise ValueError(
                 f"missing and fill must be given together, got missing={self.missing!r}, fill={self.fill!r}"
             )
-        if self.fill not in (None, "median") and not _finite_number(self.fill):
+        known = self.fill is None or (isinstance(self.fill, str) and self.fill == "median")
+        if not known and not _finite_number(self.fill):
             raise ValueError(f'fill must be a finite number or "median", got {self.fill!r}')
         object.__setattr__(self, "missing", _texts(self.missing))
 

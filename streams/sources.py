@@ -24,6 +24,7 @@ from streams.checks import (
     label_key,
     label_set,
     python_label,
+    whole_number,
 )
 from streams.example import Scaling, Stream
 from streams.frames import read_numbers
@@ -209,7 +210,7 @@ def finish(table: Table, name: str, shuffle: int | None, scale: bool | Scaling) 
         if bad.size:
             raise ValueError(f"scale must keep values finite, but feature {table.features[bad[0]]!r} overflows")
     stream = Stream(X, table.y, table.classes, table.features, name, scaling)
-    return stream if shuffle is None else stream.shuffle(shuffle)
+    return stream if shuffle is None else stream.shuffle(whole_number("shuffle", shuffle, 0))
 
 
 def _column_names(X: Any) -> list[str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from streams.checks import Floats, Integers, Label, real_number, whole_number
+from streams.checks import Floats, Integers, Label, real_number, size, whole_number
 from streams.example import Scaling, Stream
 from streams.sparse import stacked
 
@@ -109,8 +109,8 @@ def gaussians(
     >>> bool(np.allclose(stream.probabilities.sum(axis=1), 1))
     True
     """
-    n, classes = whole_number("n", n, 1), whole_number("classes", classes, 2)
-    features, seed = whole_number("features", features, 2), whole_number("seed", seed, 0)
+    n, classes, features = size("n", n, 1), size("classes", classes, 2), size("features", features, 2)
+    seed = whole_number("seed", seed, 0)
     spread, turn = real_number("spread", spread), real_number("turn", turn)
     if spread <= 0:
         raise ValueError(f"spread must be positive, got {spread!r}")
@@ -122,7 +122,10 @@ def gaussians(
     centres = np.zeros((classes, features))
     centres[:, 0], centres[:, 1] = np.cos(angles), np.sin(angles)
     y = rng.choice(classes, n, p=share)
-    X = centres[y] + spread * rng.normal(size=(n, features))
+    with np.errstate(over="ignore"):
+        X = centres[y] + spread * rng.normal(size=(n, features))
+    if not np.isfinite(X).all():
+        raise ValueError(f"spread must be so small that all features are finite, got {spread!r}")
     # The other features carry no information. Divide first: the square of a spread may overflow or vanish.
     with np.errstate(over="ignore"):
         squares = (((X[:, None, :2] - centres[:, :2]) / spread) ** 2).sum(axis=2)
@@ -166,11 +169,11 @@ def categorical(
     >>> stream.probabilities.max(axis=1)[:3].round(2)
     array([0.85, 0.85, 0.85])
     """
-    n, classes, seed = whole_number("n", n, 1), whole_number("classes", classes, 2), whole_number("seed", seed, 0)
+    n, classes, seed = size("n", n, 1), size("classes", classes, 2), whole_number("seed", seed, 0)
     noise = real_number("noise", noise)
     if not 0 <= noise <= 1:
         raise ValueError(f"noise must be from 0 to 1, got {noise!r}")
-    counts = [whole_number("levels", level, 2) for level in levels]
+    counts = [size("levels", level, 2) for level in levels]
     if not counts or counts[0] < classes:
         raise ValueError(f"levels must begin with at least classes = {classes}, got {levels!r}")
     rng = np.random.default_rng([seed, DRAW])

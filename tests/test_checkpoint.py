@@ -585,6 +585,21 @@ def test_positions_of_generators_are_checked():
             unpack(hostile_checkpoints.packed(header | {"objects": changed}, arrays))
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_no_number_that_a_machine_keeps_may_be_none(name):
+    machine = MACHINES[name]()
+    for i in range(6):
+        machine.learn_one([float(i), float(i % 2)], CLASSES[i % len(CLASSES)])
+    state = machine.state
+    for key, value in state.items():
+        if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size:
+            spoilt = value.copy()
+            spoilt.flat[-1] = np.nan
+            with pytest.raises(ValueError, match=r"finite|must"):
+                machine.fresh().restore(state | {key: spoilt})
+    machine.fresh().restore(state)
+
+
 @pytest.fixture(scope="module")
 def hostile():
     return hostile_checkpoints.checkpoints()

@@ -472,3 +472,10 @@ def test_a_refused_object_leaves_no_trace(x):
     with pytest.raises(ValueError, match="y must"):
         model.learn_one([0.3], 5)
     assert np.array_equal(model.predict_one([0.4]).p_values, twin.predict_one([0.4]).p_values)
+
+
+@pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.LeastSquaresSVM, venn.KernelLogisticRegression])
+def test_multipliers_of_examples_in_different_units_do_not_compare(kind):
+    machine = kind(venn.RBF(1.0), 1.0, [0, 1], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"class_weights must be equal for Multiplier\(\), got \[1.0, 2.0\]"):
+        Conformal(machine, Multiplier())

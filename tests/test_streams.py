@@ -86,9 +86,9 @@ def test_pickle_keeps_everything(toy):
         (lambda s: s.take(11), ValueError, "n must be at most the 10 examples of the stream, got 11"),
         (lambda s: s.take(2.0), TypeError, "n must be an integer >= 1, got 2.0"),
         (lambda s: s.take(True), TypeError, "n must be an integer >= 1, got True"),
-        (lambda s: s.shuffle(-1), ValueError, "shuffle must be an integer >= 0, got -1"),
-        (lambda s: s.shuffle(None), TypeError, "shuffle must be an integer >= 0, got None"),
-        (lambda s: s.shuffle("0"), TypeError, "shuffle must be an integer >= 0, got '0'"),
+        (lambda s: s.shuffle(-1), ValueError, "seed must be an integer >= 0, got -1"),
+        (lambda s: s.shuffle(None), TypeError, "seed must be an integer >= 0, got None"),
+        (lambda s: s.shuffle("0"), TypeError, "seed must be an integer >= 0, got '0'"),
     ],
 )
 def test_stream_refuses(toy, call, kind, message):

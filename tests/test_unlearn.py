@@ -13,9 +13,10 @@ from naive import weights as weighted
 
 import venn
 from venn._compiled.margin import certify
-from venn._compiled.masses import follow_masses
+from venn._compiled.masses import follow_masses, mend
 from venn._compiled.path import SOLVED
 from venn.machines.logistic_both import Both
+from venn.online import checkpoint
 
 C = 2.0
 HINGE = {"one vs all": venn.OneVsAllSVM, "one vs one": venn.machines.OneVsOneSVM}
@@ -368,3 +369,36 @@ def test_what_does_not_converge_changes_nothing(name, monkeypatch):
     for machine in refused:
         machine.unlearn_one()
         assert machine.n == 14
+
+
+@pytest.mark.parametrize("name", HINGE)
+def test_a_step_that_is_refused_after_a_look_at_the_kernel_changes_nothing(name, monkeypatch):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(25, 2)), rng.integers(0, 3, 25)
+    machine, other = (HINGE[name](venn.RBF(1.0), C, range(3)) for _ in range(2))
+    for i in range(24):
+        machine.learn_one(X[i], y[i])
+        other.learn_one(X[i], y[i])
+    before = checkpoint.pack(machine)
+    with monkeypatch.context() as patch:
+        patch.setattr("venn.machines.hinge.PART", 0.0)  # any rounding is doubtful: scores are computed afresh
+        patch.setattr("venn.machines.hinge.certify", lambda *_: np.inf)
+        with pytest.raises(venn.machines.NotConverged):
+            machine.learn_one(X[24], y[24])
+    assert checkpoint.pack(machine) == before
+    for one in (machine, other):
+        one.learn_one(X[24], y[24])
+    assert checkpoint.pack(machine) == checkpoint.pack(other)
+
+
+def test_a_step_of_refinement_squares_the_error_of_an_inverse():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 2))
+    K, m = KERNELS["rbf"][1](X, X), 6
+    bordered = np.block([[np.zeros((1, 1)), np.ones((1, m))], [np.ones((m, 1)), K]])
+    inverse = np.linalg.inv(bordered) * (1 + 1e-5 * rng.normal(size=(m + 1, m + 1)))
+    right = rng.normal(size=m + 1)
+    out = inverse @ right
+    before = abs(bordered @ out - right).max()
+    mend(K, np.arange(m), m, inverse, np.arange(m + 1), right, out)
+    assert abs(bordered @ out - right).max() < 1e-3 * before

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 REAL = (int, float, np.integer, np.floating)
 TRUTH = (bool, np.bool_)
+LARGEST = 2**53  # whole numbers up to here are exact as float64
 
 
 class Parameters:
@@ -57,8 +59,34 @@ def is_number(value: Any) -> bool:
 
 
 def has_methods(value: Any, *names: str) -> bool:
-    """Whether a value is an object, no class and no string, with these methods."""
-    return not isinstance(value, type | str) and all(callable(getattr(value, name, None)) for name in names)
+    """Whether a value is an object with these methods; no class, no string and no array, which has many."""
+    return not isinstance(value, type | str | np.ndarray) and all(
+        callable(getattr(value, name, None)) for name in names
+    )
+
+
+def array_of(values: Any) -> NDArray[Any]:
+    """Return an array of the values, which is empty and of no numbers where rows differ in length."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.empty(0, np.object_)
+
+
+def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
+    """Return what a sequence holds, or say that the value is none."""
+    try:
+        given = iter(values)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of {of}, got {values!r}") from None
+    return tuple(given)
+
+
+def by_name(name: str, value: Any, of: str) -> dict[str, Any]:
+    """Return what a mapping of names holds, nothing for None, or say that the value is none."""
+    if not isinstance(value, Mapping | None):
+        raise TypeError(f"{name} must be a mapping of names to {of}, got {value!r}")
+    return dict(value or {})
 
 
 def flag(name: str, value: Any) -> bool:
@@ -68,13 +96,15 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def integer(name: str, value: Any, least: int) -> int:
-    """Return an integer of at least `least`, or say what is wrong with the value."""
+def integer(name: str, value: Any, least: int, most: float = math.inf) -> int:
+    """Return an integer from `least` to `most`, or say what is wrong with the value."""
     requirement = f"{name} must be an integer >= {least}, got {value!r}"
     if isinstance(value, TRUTH) or not isinstance(value, int | np.integer):
         raise TypeError(requirement)
     if value < least:
         raise ValueError(requirement)
+    if value > most:
+        raise ValueError(f"{name} must be at most {most}, got {value!r}")
     return int(value)
 
 

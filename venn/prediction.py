@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import Parameters, has_methods, is_number
+from venn.parameters import Parameters, array_of, flag, has_methods, is_number, members
 from venn.saved import saved
 
 __all__ = ["CategoryClass", "ClassIntervals", "Forecast", "Maximin", "Multiprobability", "PredictionSet", "RowMean"]
@@ -256,7 +256,7 @@ class Forecast(_Bounded):
     guaranteed = NOTHING
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
-        self.classes = tuple(classes)
+        self.classes = members("classes", classes, "labels")
         self.proba = distributions("proba", proba, (len(self.classes),))
 
     @cached_property
@@ -326,7 +326,7 @@ class Multiprobability(_Bounded):
         category_class: int | None = None,
         guaranteed: str | None = None,
     ) -> None:
-        self.classes = tuple(classes)
+        self.classes = members("classes", classes, "labels")
         self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
         self.rule: Rule = RowMean() if rule is None else checked_rule(rule)
         self.category_class = category_class
@@ -400,7 +400,7 @@ class ClassIntervals(_Bounded):
     guaranteed = EACH_CLASS
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
-        self.classes = tuple(classes)
+        self.classes = members("classes", classes, "labels")
         clean = _numbers("pairs", pairs, (len(self.classes), 2))
         if clean.shape != (len(self.classes), 2):
             raise ValueError(f"pairs must have shape {(len(self.classes), 2)}, got {clean.shape}")
@@ -492,10 +492,10 @@ class PredictionSet(_Labelled):
     """
 
     def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
-        self.classes = tuple(classes)
+        self.classes = members("classes", classes, "labels")
         if len(self.classes) < 2:
             raise ValueError(f"classes must hold at least 2 labels, got {classes!r}")
-        given = np.asarray(p_values)
+        given = array_of(p_values)
         if given.dtype.kind not in "fiu":
             raise TypeError(f"p_values must be numbers in [0, 1], got {p_values!r}")
         clean = given.astype(np.float64)  # a copy
@@ -506,7 +506,7 @@ class PredictionSet(_Labelled):
             raise ValueError(f"p_values must lie in [0, 1], got {p_values!r}")
         clean.setflags(write=False)
         self.p_values = clean
-        self.smoothed = bool(smoothed)
+        self.smoothed = flag("smoothed", smoothed)
         self.guaranteed: str = ERROR_RATE if self.smoothed else ERROR_BOUND
 
     def set(self, epsilon: float) -> tuple[Label, ...]:

@@ -410,6 +410,7 @@ INNER = {
     "made_of",
     "predict_rows",
     "proximity_row",
+    "score_rows",
     "scores_of",
     "sparse_proximity_row",
     "stand_on",

@@ -32,12 +32,13 @@ DEPENDENT = 1e-13  # of the largest squared distance: a smaller one is rounding
 CHOSEN = 1e-7  # of the same: with a smaller one the order of members matters, the farthest from the others' span first
 SMALL = 0.05  # of the violation allowed: objects beyond a level, or their segment, by more than this change places
 BACK = 1e-3  # of C: how far a coefficient may move back to let another one leave
+LEAST = 5e-324  # number above 0: a tiny C times a small weight may be less
 RIDGE, STEEP = 0.01, 0.2  # of the violation allowed: how far a ridge on the kernel may move a score; the last resort
 
 
 def ridge_of(C: float, total: Floats, tolerance: float) -> float:
     """Return the ridge that K(x, x) can take without moving scores noticeably: it separates dependent objects."""
-    return RIDGE * tolerance / (C * float(total.max()))
+    return RIDGE * tolerance / max(C * float(total.max()), LEAST)
 
 
 class Problem(NamedTuple):

@@ -232,7 +232,7 @@ class HingeMachine(HingeState):
         branches, scale = self._branches, self._scale_with(p)
         problem = Problem(kernel[:count], after.positive[0], after.total[0], self.C, scale, tolerance)
         start = self._straight_ahead(k, p, count, sign, weight)
-        with one_thread():
+        with one_thread(), np.errstate(invalid="ignore", over="ignore"):  # NaN misses the tolerance
             guess = start.state.copy()
             judge(count, *problem[1:4], SMALL * tolerance, problem.near, start.beta, start.score, start.state, guess)
             found = exchanged(problem, start._replace(state=guess))

@@ -186,9 +186,11 @@ class LeastSquaresSVM(KeptMachine, Storing):
         known: LeastSquaresHypotheses | None = self._remembered(key, weight)
         if known is not None:
             return known
-        if not self.C * weight * self._values.min() >= SMALLEST:
+        with np.errstate(over="ignore"):  # an infinite bound is no ridge
+            bounds = self.C * weight * self._values
+        if not bounds.min() >= SMALLEST:
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g} for each class, got {weight!r}")
-        ridges = 1 / (self.C * weight * self._values)
+        ridges = 1 / bounds
         self.forget()
         n = self.n
         self._make_room(n + 1)

@@ -256,7 +256,8 @@ class KernelLogisticRegression(LogisticState):
                 both.todo[: pair.size] = np.where(positive, size < n, size > 0)
                 if both.todo.any():
                     if new:
-                        bounds = np.where(positive, self.C, -self.C) * masses
+                        with np.errstate(over="ignore"):  # infinity leads to no solution, which is refused
+                            bounds = np.where(positive, self.C, -self.C) * masses
                         compiled.start_both(bordered, V, base, bounds, both.todo, both.beta, both.score)
                     self._solve(both, scale, bordered, V)
                 for s, side in enumerate(pair):

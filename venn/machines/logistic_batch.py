@@ -50,6 +50,7 @@ def fitted(problem: LogisticProblem, beta: Floats, score: Floats) -> LogisticFit
     return LogisticFit(beta, bias, score, float(residual.max()))
 
 
+@np.errstate(invalid="ignore", over="ignore")  # NaN misses the tolerance
 def newton(problem: LogisticProblem, tolerance: float = 1e-12) -> LogisticFit:
     """Solve by damped Newton steps on the primal, each with a Cholesky factor of I + W^1/2 K W^1/2.
 

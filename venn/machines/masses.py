@@ -185,8 +185,8 @@ def move_one(
         return best, events
     machine = copy_of(k, count, solved)
     problem = problem_of(count, scale, tolerance, C, after)
-    start = feasible(C, machine.beta[0], old, new)
     with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
+        start = feasible(C, machine.beta[0], old, new)
         ways = (way(problem, start) for way in (pivoted, batch_solve))
         for solution in chain.from_iterable(ways):
             least = min(least, solution.violation)

@@ -258,9 +258,11 @@ class RidgeSystem:
             self._asked = self._afresh or self.solution
             worst, answer = self._suppose(ridges, self._asked)
             if not worst <= TOLERANCE:
+                with np.errstate(divide="ignore"):
+                    bound = 1 / np.min(ridges)
                 raise NotConverged(
                     f"residual must be at most {TOLERANCE}, got {worst:.3g} at example {n}: C times its weight = "
-                    f"{1 / min(ridges):.3g} is too large for the precision of {self.store.kernel!r} (scale the "
+                    f"{bound:.3g} is too large for the precision of {self.store.kernel!r} (scale the "
                     "features, or lower C), or the kernel is not positive semidefinite"
                 )
         return answer

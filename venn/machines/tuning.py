@@ -86,6 +86,8 @@ class Tuning(Saved):
 
         `venn.replay` warns when such a machine, or one made by its `fresh()`, is taught what it was tuned on.
         """
+        if not callable(kind):
+            raise TypeError(f"kind must be a class of machines, such as LeastSquaresSVM, got {kind!r}")
         machine = kind(self.kernel, self.C, self.classes)
         try:
             machine.tuning = self
@@ -177,6 +179,8 @@ def tune(
     y = np.array([codes[label] for _, label in examples])
     if not isinstance(penalties, Iterable) or not isinstance(kernels, Iterable | None):
         raise TypeError(f"kernels and penalties must be sequences, got {kernels!r} and {penalties!r}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function of two numbers or None, got {progress!r}")
     if len(set(y.tolist())) < 2:
         raise ValueError(
             f"prefix must hold examples of at least 2 classes, got {len(y)} of {examples[0][1]!r} alone: nothing can "

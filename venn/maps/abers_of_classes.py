@@ -12,7 +12,7 @@ from venn._compiled.hulls import ONE
 from venn.maps.abers import Table, checked_blocks, venn_abers
 from venn.maps.checks import class_scores, finite_array
 from venn.maps.merges import Merge, checked_merge
-from venn.parameters import class_codes
+from venn.parameters import class_codes, members
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, saved
 
@@ -101,7 +101,7 @@ class _ByClass(Saved):
 
     def _examples(self, scores: Any, labels: Any) -> tuple[Floats, Integers]:
         matrix = class_scores(scores, len(self.classes))
-        names = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+        names = labels.tolist() if hasattr(labels, "tolist") else list(members("labels", labels, "labels"))
         if len(names) != len(matrix):
             raise ValueError(f"labels must be {len(matrix)}, one for each row of scores, got {len(names)}")
         codes = np.empty(len(names), np.int64)

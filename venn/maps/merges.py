@@ -38,6 +38,10 @@ def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
         inside = (p >= 0) & (p <= 1)
         if not inside.all():
             raise ValueError(f"{name} must lie in [0, 1], got {p[~inside].ravel()[0]}")
+    try:
+        np.broadcast_shapes(pair[0].shape, pair[1].shape)
+    except ValueError:
+        raise ValueError(f"p0 and p1 must have the same shape, got {pair[0].shape} and {pair[1].shape}") from None
     return pair
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from venn.monitors.checks import forecasts
 from venn.monitors.running import Running, State, held_count, held_numbers, held_sum, mergeable
 from venn.monitors.sums import means, rounded, terms, totals
-from venn.parameters import Parameters, has_methods, integer, is_number
+from venn.parameters import LARGEST, Parameters, has_methods, integer, is_number
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 
@@ -41,7 +41,7 @@ class WidthBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = integer("bins", bins, 1)
+        self.bins = integer("bins", bins, 1, LARGEST)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
@@ -65,7 +65,7 @@ class MassBins(Parameters):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        self.bins = integer("bins", bins, 1)
+        self.bins = integer("bins", bins, 1, LARGEST)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -136,7 +136,7 @@ class CalibrationBins(Running):
     """
 
     def __init__(self, bins: int = 10) -> None:
-        size = integer("bins", bins, 1)
+        size = integer("bins", bins, 1, LARGEST)
         self._parameters = {"bins": size}
         self._cuts: list[float] = WidthBins(size).cuts(np.empty(0)).tolist()
         self._counts = [0] * size

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.parameters import TRUTH, is_number
+from venn.parameters import TRUTH, array_of, is_number
 from venn.prediction import Floats, Integers
 
 SUM = 1e-9  # how far from 1 a distribution may sum
@@ -45,7 +45,7 @@ def numbers(name: str, values: Any, least: float = 0.0, truths: bool = False) ->
 
 def probabilities(proba: Any, name: str = "proba") -> Floats:
     """Return (n,) probabilities or (n, c) distributions, or say what is wrong with them."""
-    values = np.ma.filled(proba, np.nan) if np.ma.isMaskedArray(proba) else np.asarray(proba)
+    values = np.ma.filled(proba, np.nan) if np.ma.isMaskedArray(proba) else array_of(proba)
     if values.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be numbers, got {values.dtype}: {proba!r}")
     if values.ndim not in (1, 2) or not len(values) or (values.ndim == 2 and values.shape[1] < 2):
@@ -66,7 +66,7 @@ def probabilities(proba: Any, name: str = "proba") -> Floats:
 def forecasts(proba: Any, truth: Any, names: tuple[str, str] = ("proba", "truth")) -> tuple[Floats, Integers]:
     """Return both arrays, or say what is wrong with them."""
     p = probabilities(proba, names[0])
-    y = np.asarray(truth)
+    y = array_of(truth)
     wanted = "0 or 1, False or True" if p.ndim == 1 else f"class codes from 0 to {p.shape[1] - 1}"
     if y.dtype.kind not in "iub" or np.ma.isMaskedArray(truth):
         raise TypeError(f"{names[1]} must be {wanted}, got {y.dtype}: {truth!r}")
@@ -80,10 +80,7 @@ def forecasts(proba: Any, truth: Any, names: tuple[str, str] = ("proba", "truth"
 
 def p_value_rows(name: str, values: Any) -> Floats:
     """Return (n, c) p-values, or say what is wrong with them."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        array = np.empty(0, np.object_)  # ragged
+    array = array_of(values)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be an (n, c) array of numbers, got {values!r}")
     if array.ndim != 2 or array.shape[1] < 2:
@@ -99,10 +96,7 @@ def p_value_rows(name: str, values: Any) -> Floats:
 
 def class_codes(name: str, values: Any, n: int, c: int) -> Integers:
     """Return (n,) class codes from 0 to c - 1, or say what is wrong with them."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        array = np.empty(0, np.object_)
+    array = array_of(values)
     if array.dtype.kind not in "iu" and not (array.size == 0 and array.dtype.kind == "f"):
         raise TypeError(f"{name} must be class codes, integers from 0 to {c - 1}, got {values!r}")
     if array.shape != (n,):

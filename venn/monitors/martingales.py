@@ -27,7 +27,7 @@ from venn._compiled.martingales import (
 from venn.monitors.betting import Bettor
 from venn.monitors.betting import Martingale as Martingale
 from venn.monitors.running import NEAR, are_whole, close
-from venn.parameters import fraction, integer, is_number
+from venn.parameters import LARGEST, fraction, integer, is_number
 from venn.prediction import Floats
 from venn.saved import saved
 
@@ -147,7 +147,7 @@ class PlugIn(Bettor):
 
     def __init__(self, uniform: float = 0.05, window: int | None = None) -> None:
         self.uniform = fraction("uniform", uniform)
-        self.window = None if window is None else integer("window", window, 1)
+        self.window = None if window is None else integer("window", window, 1, LARGEST)
         sizes = {"since": 1, "bandwidth": 1, "sum": 1, "squares": 1, "counts": CELLS}
         if self.window is not None:
             sizes["ring"] = self.window

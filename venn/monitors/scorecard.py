@@ -17,7 +17,7 @@ from venn.monitors.losses import CLIP, MeanLogLoss
 from venn.monitors.outcomes import LEVELS
 from venn.monitors.set_efficiency import CRITERIA, EfficiencyTotals, efficiency
 from venn.monitors.sums import rounded, totals, units
-from venn.parameters import fraction, integer
+from venn.parameters import LARGEST, fraction, integer, is_number
 from venn.prediction import Floats, Integers, Label, significance
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
 
@@ -71,7 +71,7 @@ class Scorecard(Card):
     def __init__(self, classes: Sequence[Label], bins: int = 10, clip: float = CLIP) -> None:
         self.clip = fraction("clip", clip)
         classes = plain_labels(classes)
-        b, c = integer("bins", bins, 1), len(classes)
+        b, c = integer("bins", bins, 1, LARGEST), len(classes)
         self._cuts = WidthBins(b).cuts(np.empty(0))
         counted = {"n": 1, "clipped": 1, "labels": c, "forecasts": b, "hits": b}
         summed = {"log_loss": 1, "brier": 1, "class_lower": c, "class_upper": c}
@@ -312,7 +312,7 @@ class SetScorecard(Card):
 
     def __init__(self, classes: Sequence[Label], epsilon: float = 0.05, bins: int = 20) -> None:
         level = significance(epsilon)
-        bins = integer("bins", bins, 1)
+        bins = integer("bins", bins, 1, LARGEST)
         counted = {"n": 1, "hits": 1, "errors": len(LEVELS), "sizes": len(LEVELS), "histogram": bins}
         super().__init__(classes, {"epsilon": level, "bins": bins}, counted, dict.fromkeys(CRITERIA, 1))
 
@@ -378,6 +378,6 @@ class SetScorecard(Card):
 
 
 def _place(epsilon: float) -> int:
-    if epsilon not in LEVELS:
+    if not is_number(epsilon) or epsilon not in LEVELS:
         raise ValueError(f"epsilon must be among {LEVELS}, got {epsilon!r}")
     return LEVELS.index(epsilon)

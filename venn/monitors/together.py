@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from venn.monitors.monitor import Monitor
-from venn.parameters import above_one, fraction
+from venn.parameters import above_one, fraction, members
 from venn.prediction import Label
 
 
@@ -55,7 +55,7 @@ def together(
     """
     if isinstance(names, str):
         raise TypeError(f"names must be several names, such as a panel, got {names!r}")
-    each = tuple(names)
+    each = members("names", names, "str")
     if not each or len(set(each)) < len(each):
         raise ValueError(f"names must be different, at least one, got {each!r}")
     share, apart = fraction("level", level) / len(each), above_one("run_length", run_length) * len(each)

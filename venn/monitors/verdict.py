@@ -84,9 +84,11 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
 
     Raises
     ------
-    ValueError
-        There is no verdict.
+    TypeError, ValueError
+        There is no verdict, or something else.
     """
+    if not isinstance(verdicts, Mapping) or not all(isinstance(one, Verdict) for one in verdicts.values()):
+        raise TypeError(f"verdicts must be a mapping of names to verdicts, got {verdicts!r}")
     if not verdicts:
         raise ValueError("verdicts must hold at least one, got none")
     name = max(verdicts, key=lambda one: STATES.index(verdicts[one].state))
@@ -114,7 +116,7 @@ class Judge:
     def __init__(self, level: float, window: int) -> None:
         self._window = window
         self._slack = -log(level) / 2  # of the logarithm of evidence
-        self._bound = log(2 / level)  # the same for the latest steps
+        self._bound = log(2) - log(level)  # the same for the latest steps
         self._enough = ceil(self._bound / (2 * VISIBLE**2))
         self._case: Case | None = None
 

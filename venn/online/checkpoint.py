@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn.online import archive
+from venn.parameters import members
 from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, saved, taken_apart
 
 FORMAT = "venn checkpoint"
@@ -449,7 +450,7 @@ def checked_models(wanted: Any, models: Sequence[Any]) -> list[Any]:
         not isinstance(one, list) or len(one) != 2 or not all(isinstance(text, str) for text in one) for one in wanted
     ):
         raise ValueError(f"its header has {str(wanted)[:80]!r} as models")
-    given = list(models)
+    given = list(members("models", models, "objects"))
     found = [f"{type(one).__module__}.{type(one).__qualname__}" for one in given]
     if found != [kind for kind, _ in wanted]:
         asked = ", ".join(text for _, text in wanted) or "none"

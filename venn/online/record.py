@@ -19,7 +19,7 @@ from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file
 from venn.online.record_file import Saved, SavedTrack
 from venn.online.tracks import Track
-from venn.parameters import integer, is_number
+from venn.parameters import by_name, integer, is_number, members
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.show import terminal
 from venn.smoothing import Smoothing
@@ -99,7 +99,7 @@ class Record(HasLabels):
         if isinstance(names, str):
             raise TypeError(f"names must be a sequence of str, got {names!r}")
         self.space = label_space(classes)
-        self.names = tuple(names)
+        self.names = members("names", names, "str")
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"names must be at least one name, each once, got {self.names!r}")
         if not is_number(clip):
@@ -108,11 +108,10 @@ class Record(HasLabels):
             raise ValueError(f"clip must lie in [0, 1), got {clip}")
         self.data = data
         self.shuffle = shuffle
-        self.parameters = dict(parameters or {})
+        self.parameters = by_name("parameters", parameters, "text")
         self.clip = float(clip)
-        if not isinstance(before, Mapping | None):
-            raise TypeError(f"before must be a mapping of names to numbers of examples, got {before!r}")
-        self.before = {name: integer(f"before, of {name},", n, 0) for name, n in (before or {}).items()}
+        learned = by_name("before", before, "numbers of examples")
+        self.before = {name: integer(f"before, of {name},", n, 0) for name, n in learned.items()}
         for name in self.before:
             if name not in self.names:
                 raise ValueError(f"before must have names of predictors, {', '.join(self.names)}, got {name!r}")
@@ -190,8 +189,8 @@ class Record(HasLabels):
         return self._track(name).outcomes(self._truth[: self._n])
 
     def _track(self, name: str) -> Track:
-        if name not in self._tracks:
-            raise KeyError(f"no predictor {name!r} in this record; it has {', '.join(self.names)}")
+        if not isinstance(name, str) or name not in self._tracks:
+            raise KeyError(f"name: no predictor {name!r} in this record; it has {', '.join(self.names)}")
         return self._tracks[name]
 
     def kind(self, name: str) -> Kind:

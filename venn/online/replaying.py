@@ -13,6 +13,7 @@ from venn.monitors.monitor import Monitor
 from venn.online.ahead import ahead
 from venn.online.panel import Panel
 from venn.online.record import Record
+from venn.parameters import by_name
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import Predictor
 from venn.show.terminal import Progress
@@ -79,7 +80,7 @@ def replay(
     """
     _check(stream, steps)
     panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
-    watched = dict(monitors or {})
+    watched = by_name("monitors", monitors, "monitors")
     for name in watched:
         if name not in panel:
             raise ValueError(f"monitors must have names of predictors, {', '.join(panel)}, got {name!r}")

@@ -199,8 +199,8 @@ class Watch(HasLabels):
         KeyError
             No predictor has this name.
         """
-        if name not in self.names:
-            raise KeyError(f"no predictor {name!r} in this run; it has {', '.join(self.names)}")
+        if not isinstance(name, str) or name not in self.names:
+            raise KeyError(f"name: no predictor {name!r} in this run; it has {', '.join(self.names)}")
         rows = self._rows("SELECT snapshot FROM latest WHERE predictor = ?", (name,))
         with self._making():
             return json.loads(rows[0][0]) if rows else None

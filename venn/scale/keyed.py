@@ -18,6 +18,7 @@ from venn.online.archive import written
 from venn.online.journal import JournalError
 from venn.online.record import Record
 from venn.online.watch import Watch
+from venn.parameters import is_number
 from venn.scale.shard import PREFIX, Event, Refused, Shard, Taken, checked, checked_source, key_of
 
 FORMAT, VERSION = "vennstream.shards", 1
@@ -151,11 +152,13 @@ class Shards:
         """
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < self.count:
             raise ValueError(f"number must be an integer from 0 to {self.count - 1}, got {number!r}")
-        if isinstance(wait, bool) or not isinstance(wait, int | float | np.number):
+        if not is_number(wait):
             raise TypeError(f"wait must be a number of seconds >= 0, got {wait!r}")
         if not wait >= 0:
             raise ValueError(f"wait must be a number of seconds >= 0, got {wait!r}")
-        until = time.monotonic() + min(wait, FOREVER)
+        # Half precision does not hold the limit.
+        wait = min(wait if isinstance(wait, int) else float(wait), FOREVER)
+        until = time.monotonic() + wait
         while True:
             try:
                 return Shard(self, int(number))
@@ -181,6 +184,8 @@ class Shards:
 
     def shard(self, number: int) -> Path:
         """Return the folder of a shard."""
+        if not isinstance(number, int | np.integer):
+            raise TypeError(f"number must be an integer, got {number!r}")
         return self.folder / f"{number:0{len(str(self.count - 1))}}"
 
     def serve(

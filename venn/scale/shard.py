@@ -184,7 +184,7 @@ class Shard:
         """
         if self._closed:
             raise JournalError(f"{self!r} is closed: own it again")
-        found = self._online.get(key)
+        found = self._online.get(key) if isinstance(key, str) else None
         if found is not None:
             self._online.move_to_end(key)
             return found
