@@ -18,14 +18,21 @@ def objects_and_labels(n, seed=0):
     return x, (x + rng.normal(size=n) > 0).astype(int)
 
 
+def apart(values, low, high):
+    """Return how far each value lies outside its interval."""
+    return np.maximum(np.maximum(low - values, values - high), 0)
+
+
 def violation(machine, X, y):
-    """Return the worst violation of the optimality conditions, by definition: kernel and sums in long double."""
+    """Return the worst violation of the optimality conditions, by definition: kernel and sums in long double.
+
+    It is the distance to the nearest point that the conditions allow, in score or in coefficient / C, as machines say.
+    """
     distinct, where = np.unique(X, axis=0, return_inverse=True)
     where, C = where.ravel(), machine.C
     squares = ((distinct[:, None].astype(np.longdouble) - distinct) ** 2).sum(axis=2)
     kernel = machine.kernel
     K = -squares / 2 if isinstance(kernel, venn.Linear) else np.expm1(-np.longdouble(kernel.gamma) * squares)
-    near = 1e-8 * C  # conditions hold at the nearest point of the staircase (coefficient / C, score)
     worst = 0.0
     for k, duals in enumerate(machine.duals.T):
         if not 0 < (y == k).sum() < len(y):
@@ -38,16 +45,14 @@ def violation(machine, X, y):
         f = K @ beta
         f += np.median(said - f)
         worst = max(worst, float(np.abs(f - said).max()), float(abs(beta.sum()) / C))
-        for i in range(len(f)):
-            middle = C * (positive[i] - negative[i])
-            if beta[i] < middle - near:
-                worst = max(worst, float(1 - f[i]))
-            elif beta[i] < C * positive[i] - near:
-                worst = max(worst, float(-1 - f[i]))
-            if beta[i] > middle + near:
-                worst = max(worst, float(f[i] + 1))
-            elif beta[i] > -C * negative[i] + near:
-                worst = max(worst, float(f[i] - 1))
+        middle, most, least = C * (positive - negative), C * positive, -C * negative
+        # The staircase of coefficient and score: at each of its five stretches, the distance to a point of it.
+        stretches = (
+            (most, most, -np.inf, -1), (middle, most, -1, -1), (middle, middle, -1, 1),
+            (least, middle, 1, 1), (least, least, 1, np.inf),
+        )  # fmt: skip
+        away = [np.maximum(apart(beta, *ends[:2]) / C, apart(f, *ends[2:])) for ends in stretches]
+        worst = max(worst, float(np.min(away, axis=0).max()))
     return worst
 
 
