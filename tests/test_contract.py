@@ -124,9 +124,6 @@ PREDICTORS = {
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here
     ),
-    "PointForecast": lambda: venn.predictors.PointForecast(
-        venn.TransductiveVennAbers(squares()), venn.Scaler(squares(), venn.maps.Platt())
-    ),
 }
 # These own their scorer and train it anew at set times, in the order of arrival.
 INDUCTIVE = {

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn.machines import Bank, Mixture, MultiscaleRBF
 from venn.online import Forecaster
-from venn.predictors import HandOver, PointForecast
+from venn.predictors import Averaged, HandOver
 from venn.schedules import Prefix, PrefixRestart
 
 CLASSES = ("no", "yes")
@@ -89,6 +89,19 @@ def test_it_hands_over_at_the_number_that_was_fixed_and_forgets_the_bank():
         model.learn_one(x, label)
         late.learn_one(x, label)
     assert model.n == 90
+
+
+def test_a_hand_over_inside_an_average_takes_place_too():
+    X, y = stream(40)
+    machine, schedule = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES), Prefix(0.5, first=20)
+    late = venn.InductiveVennAbers(machine.fresh(), schedule=schedule)
+    inner = HandOver(venn.TransductiveVennAbers(machine), late)
+    panel = taught(venn.Panel(mean=Averaged([inner])), X[:19], y[:19])
+    assert len(panel.machines) == 1
+    taught(panel, X[19:], y[19:])
+    assert panel.machines == ()
+    assert inner.over
+    assert np.array_equal(panel.predict_one(X[0])["mean"].proba, late.predict_one(X[0]).proba)
 
 
 @pytest.mark.parametrize("n", [10, 40, 55])
@@ -187,6 +200,6 @@ def test_a_hand_over_needs_two_of_a_kind():
     other = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, ("a", "b"))
     with pytest.raises(ValueError, match="early and late must have the same classes"):
         HandOver(early, venn.InductiveConformal(other, schedule=PrefixRestart()))
-    with pytest.raises(ValueError, match="first and second must have the same classes"):
-        PointForecast(early, venn.Conformal(other))
+    with pytest.raises(TypeError, match="late must be an inductive predictor"):
+        HandOver(early, Averaged([venn.TransductiveVennAbers(machine)]))
     assert HandOver(early, late).over is False

@@ -17,12 +17,12 @@ from venn.monitors.verdict import EARLY, Verdict, worst
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Label
+from venn.predictors.averaged import Averaged
 from venn.predictors.conformal import Conformal
 from venn.predictors.hand_over import HandOver
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
-from venn.predictors.point import PointForecast
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
 from venn.predictors.transductive_abers import TransductiveVennAbers
@@ -278,7 +278,7 @@ class Forecaster(Panel):
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     """Return the predictors that calibrate a scorer."""
     intervals = InductiveVennAbers(scorer)
-    return {FORECAST: PointForecast(intervals), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
+    return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
 def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predictor]:
@@ -287,9 +287,10 @@ def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predic
     bank = Bank(MultiscaleRBF(linear=LINEAR), classes)
     mixture, middle = Mixture(bank), bank.members[1]
     late = Mixture(bank.fresh())
-    intervals = HandOver(TransductiveVennAbers(mixture), InductiveVennAbers(late, schedule=schedule))
+    early, beta = TransductiveVennAbers(mixture), Scaler(middle, BetaCalibration(), DeletedScores())
+    abers = InductiveVennAbers(late, schedule=schedule)
     return {
-        FORECAST: PointForecast(intervals, Scaler(middle, BetaCalibration(), DeletedScores())),
-        INTERVALS: intervals,
+        FORECAST: HandOver(Averaged([early, beta]), Averaged([abers])),
+        INTERVALS: HandOver(early, abers),
         SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
     }

@@ -133,7 +133,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         """Return a prediction, made once: `said` has those made so far, by the predictor's identity."""
         if id(predictor) not in said:
             if isinstance(predictor, Combined):
-                parts = [self._said(part, x, said) for part in predictor.predictors]
+                parts = [self._said(part, x, said) for part in predictor.asked]
                 said[id(predictor)] = predictor.combined(parts)
             else:
                 said[id(predictor)] = predictor.predict_one(x)
@@ -187,4 +187,8 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             noted = self.note(x, y) if len(self.machines) > 1 else self._noted(x, y)
         for machine in self.machines:
             machine.learn_one(x, y)
-        teach_all(self._learners, x, y, noted)
+        try:
+            teach_all(self._learners, x, y, noted)
+        finally:
+            if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
+                self._learners = elementary(self._predictors.values())

@@ -14,7 +14,6 @@ from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
-from .point import PointForecast as PointForecast
 from .protected import BrierLoss as BrierLoss
 from .protected import LogLoss as LogLoss
 from .protected import Protected as Protected

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from venn.labels import HasLabels, label_space
 from venn.prediction import Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Predictor, checked_predictor
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, teach_all
 from venn.saved import checked_keys, saved
 
 
 @saved
-class HandOver(HasLabels, Predictor):
+class HandOver(HasLabels, Combined):
     """Answers by a transductive predictor while examples are few, by an inductive one from its first training on.
 
     Both learn from the beginning. The inductive one says nothing before its first training; until then the other one
@@ -24,15 +25,15 @@ class HandOver(HasLabels, Predictor):
     ----------
     early : Predictor
         Answers first; its machine is shared in a `Panel` as usual.
-    late : Inductive
+    late : Inductive, or an `Averaged` of such
         With a schedule that trains, such as `Prefix(0.5, first=1000, last=2000)`: half of the first 1000 examples train
-        its machine, the others calibrate it at once.
+        its machine, the others calibrate it at once. In a `Panel`, several hand-overs may share one.
 
     Attributes
     ----------
     early : Predictor or None
         None after the hand-over.
-    late : Inductive
+    late : Predictor
     n : int
         Number of examples learned.
 
@@ -55,15 +56,16 @@ class HandOver(HasLabels, Predictor):
     (True, None)
     """
 
-    def __init__(self, early: Predictor, late: Inductive[Any]) -> None:
+    def __init__(self, early: Predictor, late: Predictor) -> None:
         self.early: Any = checked_predictor(early, "early")
-        if not isinstance(late, Inductive):
+        self.late = checked_predictor(late, "late")
+        parts = elementary([late])
+        if not all(isinstance(part, Inductive) for part in parts):
             raise TypeError(f"late must be an inductive predictor, such as InductiveVennAbers, got {late!r}")
-        if late.schedule.next_training(0) is None:
-            raise ValueError(f"late must have a schedule that trains, got {late.schedule!r}")
+        if any(part.schedule.next_training(0) is None for part in parts):
+            raise ValueError(f"late must have a schedule that trains, got {late!r}")
         if tuple(early.classes) != tuple(late.classes):
             raise ValueError(f"early and late must have the same classes, got {early.classes!r} and {late.classes!r}")
-        self.late = late
         self.space = label_space(tuple(late.classes))
         self._described = f"HandOver({early!r}, {late!r})"  # the same before and after the hand-over
 
@@ -87,7 +89,7 @@ class HandOver(HasLabels, Predictor):
         early, late = parameters["early"], parameters["late"]
         made = cls(late if early is None else early, late)
         made.early = early
-        if made.over != (late.scorer is not None):
+        if made.over != made._trained:
             raise ValueError(f"early must be there until the first training of late, got {early!r} and {late!r}")
         return made
 
@@ -97,6 +99,10 @@ class HandOver(HasLabels, Predictor):
         if not isinstance(state["described"], str):
             raise ValueError(f"described must be text, got {state['described']!r}")
         self._described = state["described"]
+
+    @property
+    def _trained(self) -> bool:
+        return all(part.scorer is not None for part in elementary([self.late]))
 
     @property
     def over(self) -> bool:
@@ -111,28 +117,41 @@ class HandOver(HasLabels, Predictor):
     @property
     def n(self) -> int:
         """Number of examples learned."""
-        return self.late.n
+        return int(self.late.n)
 
     @property
-    def now(self) -> Any:
+    def predictors(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The predictors that learn: both, or the late one alone."""
+        return (self.late,) if self.early is None else (self.early, self.late)
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
         """The predictor that answers."""
-        return self.late if self.early is None else self.early
+        return self.predictors[:1]
+
+    def combined(self, predictions: Sequence[Any]) -> Any:
+        """Return the only prediction."""
+        (prediction,) = predictions
+        return prediction
+
+    def settle(self) -> bool:
+        """Drop the early predictor, and its machine, after the first training of the late one."""
+        done = self.early is not None and self._trained
+        if done:
+            self.early = None
+        return done
 
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
-        return self.now.predict_one(x)
+        return self.asked[0].predict_one(x)
 
-    def note(self, x: Any, y: Label) -> tuple[Any, Any]:
+    def note(self, x: Any, y: Label) -> list[Any]:
         """Return what both note, or raise what either would raise."""
-        return None if self.early is None else self.early.note(x, y), self.late.note(x, y)
+        return [one.note(x, y) for one in self.predictors]
 
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Let both learn; after the first training the early one is dropped."""
-        first, second = noted or self.note(x, y)
         try:
-            if self.early is not None:
-                self.early.after_learning(x, y, first)
+            teach_all(self.predictors, x, y, self.note(x, y) if noted is None else noted)
         finally:
-            self.late.after_learning(x, y, second)
-            if self.late.scorer is not None:
-                self.early = None
+            self.settle()

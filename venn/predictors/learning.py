@@ -76,11 +76,20 @@ class Combined(Predictor):
     By itself it asks and teaches its parts; a `Panel` does that for it, each part once, whoever else holds it.
     """
 
-    #: The parts.
+    #: The parts, all of which learn.
     predictors: tuple[Any, ...]
 
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The parts that predict now."""
+        return self.predictors
+
+    def settle(self) -> bool:
+        """Drop parts that are not needed any more, after all have learned; return whether there were any."""
+        return any([part.settle() for part in self.predictors if isinstance(part, Combined)])
+
     def combined(self, predictions: Sequence[Any]) -> Any:
-        """Return the prediction made of the parts' predictions, in the order of the parts."""
+        """Return the prediction made of the predictions of those asked, in their order."""
         raise NotImplementedError
 
 
