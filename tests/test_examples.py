@@ -1,4 +1,4 @@
-"""The examples and the README's code run as they stand."""
+"""The examples run as they stand, and what the README and the first steps print is what they say."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 import stand_ins
 
 import streams
+from tools import outputs
 
 ROOT = pathlib.Path(__file__).parent.parent
 ON_PROCESSES = {"many_replays.py"}  # other processes look for its functions in the program that was started
@@ -97,23 +98,25 @@ def test_the_example_of_alarms_finds_each_change_with_some_predictor(run):
     assert found["label shift"]["labels", "Ville"][0] == 1
 
 
-def test_the_code_of_the_readme_runs(run, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    assert len(blocks) >= 2
-    code = "\n".join(blocks).replace('streams.load("car", shuffle=0)', 'streams.load("car", shuffle=0).take(700)')
-    (tmp_path / "readme.py").write_text(code)
-    assert "platt" in run("readme.py")
-    assert (tmp_path / "car.png").stat().st_size > 10_000
-    assert (tmp_path / "car.npz").stat().st_size > 1_000
+@pytest.mark.parametrize("page", ["README.md", "docs/first_steps.md"])
+def test_a_page_prints_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    blocks = outputs.shown((ROOT / page).read_text())
+    said = outputs.printed([code for code, _ in blocks], tmp_path)
+    assert [output or "" for _, output in blocks] == said
 
 
-def test_the_loop_of_the_readme_goes_on_when_its_lines_run_again(run, tmp_path):
-    (block,) = re.findall(r"```python\n((?:(?!```)[\s\S])*venn\.Online\([\s\S]*?)```", (ROOT / "README.md").read_text())
-    begin = 'import streams, venn\n\nstream = streams.load("car", shuffle=0).take(60)\n'
-    (tmp_path / "whole.py").write_text(begin + block)
+def test_the_readme_can_be_read_in_ten_minutes():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 180
+
+
+def test_the_loop_that_is_shown_goes_on_when_its_lines_run_again(run, tmp_path):
+    page = (ROOT / "docs" / "running.md").read_text()
+    (block,) = re.findall(r"```python\n((?:(?!```)[\s\S])*venn\.Online\([\s\S]*?)```", page)
+    (tmp_path / "whole.py").write_text(block)
     killed = block.replace("(events,", "(list(events)[:50],")
     assert killed != block
-    (tmp_path / "part.py").write_text(begin + killed)
+    (tmp_path / "part.py").write_text(killed)
     first, went_on = run("part.py").splitlines(), run("whole.py").splitlines()
     (tmp_path / "run.db").unlink()
     for state in tmp_path.glob("run.db-*"):
