@@ -106,6 +106,7 @@ MACHINES = {
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
     "Scaled": lambda: venn.machines.Scaled(squares(), first=6),
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),
+    "ScaledBank": lambda: venn.machines.ScaledBank(venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0)), 5),
     "Member": lambda: venn.machines.Member(venn.machines.Bank(venn.RBF(0.5), CLASSES), 1),
     "Mixture": lambda: venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES), 0.5),
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from venn.machines.bank import Bank
+from venn.machines.bank import Bank, Member
 from venn.machines.frozen import FrozenScorer
 from venn.machines.kernels import MultiscaleRBF
 from venn.machines.mixture import Mixture
+from venn.machines.scaled_bank import ScaledBank
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import EARLY, Verdict, worst
@@ -120,6 +121,11 @@ class Forecaster(Panel):
         examples.
     transductive : int >= 2, default 1000
         Number of examples up to which every answer uses all of them.
+    first : int >= 2, or 0, default 30
+        Number of examples that fix the scale of the columns; 0 takes objects as they are. Not with a scorer, which has
+        its own scale.
+    ranges : sequence of (low, high), optional
+        Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
         Probability that the verdict is ever "changed" although nothing has changed.
     beside : mapping of str to Predictor, optional
@@ -156,17 +162,26 @@ class Forecaster(Panel):
         *,
         scorer: Any = None,
         transductive: int = 1000,
+        first: int | None = None,
+        ranges: Iterable[tuple[float, float]] | None = None,
         level: float = 0.01,
         beside: Mapping[str, Predictor] | None = None,
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
         self.level = fraction("level", level)
         if scorer is not None:
+            if first is not None or ranges is not None:
+                raise TypeError("first and ranges must not be given with a scorer, which has its own scale")
             parts = given_parts(FrozenScorer(scorer, classes))
         elif classes is None:
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
         else:
-            parts = own_parts(tuple(classes), self.transductive)
+            bank: Bank | ScaledBank = Bank(MultiscaleRBF(linear=LINEAR), tuple(classes))
+            if first == 0 and ranges is None and not isinstance(first, bool):
+                bank.expect_scaled()  # by who says so: there is no warning
+            else:
+                bank = ScaledBank(bank, first, ranges)
+            parts = own_parts(bank, self.transductive)
         others = dict(beside or {})
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
@@ -281,16 +296,17 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
-def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predictor]:
+def own_parts(bank: Bank | ScaledBank, transductive: int) -> dict[str, Predictor]:
     """Return the predictors on a bank of machines."""
     schedule = Prefix(SHARE, first=transductive, last=2 * transductive)
-    bank = Bank(MultiscaleRBF(linear=LINEAR), classes)
-    mixture, middle = Mixture(bank), bank.members[1]
-    late = Mixture(bank.fresh())
-    early, beta = TransductiveVennAbers(mixture), Scaler(middle, BetaCalibration(), DeletedScores())
+    middle, late = bank.members[1], Mixture(bank.fresh())
     abers = InductiveVennAbers(late, schedule=schedule)
+    early = TransductiveVennAbers(Mixture(bank))
+    # Nothing is claimed of the forecast: there the examples that have fixed the scale count, too.
+    every = TransductiveVennAbers(Mixture(bank, whole=True)) if isinstance(bank, ScaledBank) and bank.first else early
+    beta = Scaler(Member(bank, 1, whole=True), BetaCalibration(), DeletedScores())
     return {
-        FORECAST: HandOver(Averaged([early, beta]), Averaged([abers])),
+        FORECAST: HandOver(Averaged([every, beta]), Averaged([abers])),
         INTERVALS: HandOver(early, abers),
         SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
     }
