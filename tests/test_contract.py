@@ -120,7 +120,7 @@ PREDICTORS = {
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
     "Panel": panel,
-    "Forecaster": lambda: venn.Forecaster(CLASSES),
+    "Forecaster": lambda: venn.Forecaster(CLASSES, ranges=[(-1.0, 4.0)] * 2),
     "HandOver": lambda: venn.predictors.HandOver(
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here

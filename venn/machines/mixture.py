@@ -10,7 +10,7 @@ from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
 from venn.machines.around import inside
 from venn.machines.bank import BankHypotheses
 from venn.machines.base import BaseHypotheses, in_bag
-from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
+from venn.machines.machine import Bag, NotConverged, Tables
 from venn.machines.views import View
 from venn.parameters import positive
 from venn.prediction import Floats, Integers
