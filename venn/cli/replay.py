@@ -13,7 +13,7 @@ from click.core import ParameterSource
 import streams
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
-from venn.cli.predictors import DEFAULTS
+from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
 from venn.cli.words import conclusion, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
@@ -66,6 +66,8 @@ def replay(
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
         names = chosen_predictors(predictors, data)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
+        if predictors is None and len(names) > 1:  # between the note on the forecaster and that on their machine
+            notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:
             say(note)
         if tuning is not None:
@@ -96,7 +98,7 @@ def replay(
         click.echo(record.table())
     for line in plain_words(record):
         say(line)
-    say(f"{record.seconds:.1f} s; wrote {folder}/: {', '.join(path.name for path in written)}")
+    say(f"{record.seconds:.1f} s; wrote {folder}/: {_listed(written)}")
     first = next((path for path in written if path.name == CURVES), None)
     if first is not None:
         say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
@@ -105,6 +107,12 @@ def replay(
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
         click.get_current_context().exit(interrupt.status)
+
+
+def _listed(written: list[Path]) -> str:
+    """Name the record, and the figures if there are any."""
+    record, *figures = (path.stem for path in written)
+    return f"{record}.npz" + (f" and the figures {', '.join(figures)}" if figures else "")
 
 
 def _order(data: str, n: int, shuffle: int | None) -> str:

@@ -32,7 +32,7 @@ def plain_words(record: Record) -> list[str]:
         )
         lines.append(f"{sharp} beside the published {PUBLISHED}: {', '.join(pairs)}.")
     if claims:
-        lines.append(f"Mean claimed probability minus accuracy: {', '.join(claims)}.")
+        lines.append(f"Mean claim minus accuracy: {', '.join(claims)}.")
     return lines
 
 
