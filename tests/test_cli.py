@@ -111,8 +111,10 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     assert lines[0] == "car: 40 examples, 4 classes, shuffle 0"
     assert lines[2].split()[0] == "venn"
     assert lines[4].startswith("venn: the accuracy, ")
-    files = "record.npz, curves.png, martingales.png, p_values.png, reliability.png"
-    assert lines[-2].endswith(f"s; wrote runs/car/: {files}")
+    assert lines[-3].endswith(
+        "s; wrote runs/car/: record.npz and the figures curves, martingales, p_values, reliability"
+    )
+    assert lines[-2] == "look first at runs/car/curves.png: is the accuracy inside its band, and how wide is that?"
     assert lines[-1].startswith("verdict: venn: too early to say: 40 of 265 examples; ")
     assert (tmp_path / "runs/car/curves.png").stat().st_size > 10_000
     record = Record.load(tmp_path / "runs/car/record.npz")
@@ -121,11 +123,27 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path):
     assert "\n".join(lines).startswith(record.table())
 
 
+def test_the_first_output_fits_a_screen_and_says_why_others_stand_beside_the_forecaster(run):
+    result = run("replay", "car", "--steps", 60)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert sum(-(-len(line) // 100) for line in lines) <= 25  # one more for a verdict that is too early to say
+    assert (
+        lines[1] == "forecaster: forecast, intervals and sets, with nothing to choose; columns scaled by the first 30"
+    )
+    assert lines[2].startswith("beside it, for comparison, what Lambrou, ")
+    assert lines[3].startswith("venn, platt, binning, isotonic: one-vs-all SVM")
+    assert [line.split()[0] for line in lines[6:8]] == ["forecast", "intervals"]
+    assert "look first at runs/car/curves.png" in result.stdout
+    assert lines[-1].startswith("verdict: intervals: too early to say: 60 of 355 examples; ")
+
+
 def test_default_predictors_share_their_machines(run, tmp_path):
     result = run("replay", "car", "--steps", 30, "--json", "--out", "here")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found["predictors"]) == ["abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal"]
+    assert list(found["predictors"]) == ["forecast", "intervals", "sets", "venn", "platt", "binning", "isotonic"]
+    assert found["verdict"]["predictor"] == "intervals"
     for name in ("platt", "binning", "isotonic"):
         assert found["predictors"][name]["width"] == 0
     alone = json.loads(run("replay", "car", "--steps", 30, "--json", "--predictors", "venn").stdout)
@@ -269,22 +287,22 @@ def test_the_order_of_a_named_set_is_that_of_seed_0_unless_none_is_asked_for(run
     assert kept.stderr.startswith("car: 1728 examples in the order of the data (--shuffle SEED for another)\n")
 
 
-def test_default_predictors_of_a_file_all_stand_on_least_squares(run, table):
+def test_the_default_predictor_of_a_file_is_the_forecaster(run, table):
     result = run("replay", table, "--label", "fruit", "--nominal", "colour", "--json")
     assert result.exit_code == 0, result.output
-    assert list(json.loads(result.stdout)["predictors"]) == ["abers", "deleted", "conformal"]
-    assert "least-squares SVM" in result.stderr
-    assert "one-vs-all" not in result.stderr
+    assert list(json.loads(result.stdout)["predictors"]) == ["forecast", "intervals", "sets"]
+    assert "forecaster: forecast, intervals and sets, with nothing to choose" in result.stderr
+    assert "SVM" not in result.stderr
 
 
 def test_a_file_sorted_by_class_is_not_tuned_on_one_class(run, tmp_path):
     rows = [f"{k + i / 100},{'ab'[k]}" for k in (0, 1) for i in range(120)]
     (tmp_path / "sorted.csv").write_text("\n".join(["u,y", *rows]) + "\n")
-    result = run("replay", "sorted.csv", "--label", "y", "--steps", 3)
+    result = run("replay", "sorted.csv", "--label", "y", "--steps", 3, "--predictors", "abers")
     assert result.exit_code == 0, result.output
     assert "the first 48 examples are of one class: kernel and C are not chosen on them" in result.stdout
     assert "RBF(gamma=1.0), C=10, by default" in result.stdout
-    asked = run("replay", "sorted.csv", "--label", "y", "--tune", 48)
+    asked = run("replay", "sorted.csv", "--label", "y", "--tune", 48, "--predictors", "abers")
     assert "prefix must hold examples of at least 2 classes" in asked.stderr
 
 
@@ -294,19 +312,29 @@ def test_a_forecaster_needs_no_choice_and_tunes_nothing(run, table):
     assert alone.exit_code == 0, alone.output
     assert "chose" not in alone.stdout
     assert [row.split()[0] for row in alone.stdout.splitlines() if row.startswith(("forecast ", "intervals ", "sets "))]
-    for option in (["--gamma", "1"], ["--scale"]):
-        refused = run(*asked, *option)
-        assert refused.exit_code == 2
-        assert option[0] in refused.stderr
+    for option in (["--gamma", "1"], ["--C", "1"], ["--tune", "20"], ["--kernel", "linear"]):
+        for named in (asked, asked[:-2]):
+            refused = run(*named, *option)
+            assert refused.exit_code == 2
+            assert f"{option[0]} chooses nothing of a forecaster" in refused.stderr
+            assert "--predictors abers" in refused.stderr
 
 
-def test_default_predictors_by_data_and_length():
-    published = ("abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal")
-    few, many = ("abers", "deleted", "conformal"), ("inductive_abers", "inductive", "inductive_conformal")
-    assert {default_predictors(data, 1000) for data in ("car", "wine_red")} == {published}
-    assert {default_predictors(data, n) for data in ("own.csv", "german", None) for n in (1, 6000)} == {few}
-    assert {default_predictors(data, n) for data in ("car", "own.csv", None) for n in (6001, None)} == {many}
-    assert {PREDICTORS[name][0] for name in (*few, *many)} == {"squares"}
+def test_a_forecaster_scales_by_itself_or_not_at_all(run, table):
+    asked = ["replay", str(table), "--label", "fruit", "--nominal", "colour", "--json"]
+    alike = [json.loads(run(*asked, *option).stdout)["predictors"] for option in ([], ["--scale"])]
+    for name, row in alike[0].items():
+        assert row == pytest.approx(alike[1][name], abs=1e-9)  # on whatever scale the columns come
+    bare = run(*asked, "--no-scale")
+    assert "columns taken as they are" in bare.stderr
+    assert json.loads(bare.stdout)["predictors"] != alike[1]
+
+
+def test_default_predictors_by_data():
+    assert {default_predictors(data) for data in ("own.csv", "german", None)} == {("forecaster",)}
+    study = ("forecaster", "venn", "platt", "binning", "isotonic")
+    assert {default_predictors(data) for data in ("car", "wine_red")} == {study}
+    assert {PREDICTORS[name][0] for name in study[1:]} == {"hinge"}
 
 
 @pytest.mark.parametrize(
@@ -412,7 +440,7 @@ def test_plain_words():
         "out: the accuracy, 0.667, ends outside its band [0.900, 0.950]; it was inside at 0 of 3 steps.",
         "safe: the accuracy, 0.667, ends outside its band [0.900, 0.950] by 0.2333, within the 0.784 that chance "
         "allows; it was inside at 0 of 3 steps.",
-        "Mean claimed probability minus accuracy: sure +0.333, unsure +0.167.",
+        "Mean claim minus accuracy: sure +0.333, unsure +0.167.",
     ]
     sets = Record(classes, ["conformal"])
     for step in range(100):

@@ -20,7 +20,6 @@ import streams
 from venn import cli
 from venn.cli import monitor as monitor_command
 from venn.cli.interrupt import Interrupt
-from venn.cli.predictors import MOST_TRANSDUCTIVE
 from venn.online.record import Record
 from venn.prediction import Forecast
 
@@ -89,20 +88,20 @@ def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     assert len(record) == 300
 
 
-@pytest.mark.parametrize(
-    ("more", "predictors"),
-    [(0, ["abers", "deleted", "conformal"]), (1, ["inductive_abers", "inductive", "inductive_conformal"])],
-)
 @pytest.mark.parametrize("command", ["monitor", "replay"])
-def test_a_long_stream_gets_inductive_predictors(run, tmp_path, command, more, predictors):
-    X, y = np.random.default_rng(0).integers(0, 9, (2, MOST_TRANSDUCTIVE + more))
+@pytest.mark.parametrize("n", [80, 7000])
+def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, n):
+    X, y = np.random.default_rng(0).integers(0, 9, (2, n))
     lines = [f"{value},{label % 2}" for value, label in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "long.csv").write_text("\n".join(["value,answer", *lines]) + "\n")
-    result = run(command, "long.csv", "--label", "answer", "--steps", 60, "--gamma", "0.1", "--C", "1", "--json")
+    result = run(command, "long.csv", "--label", "answer", "--steps", 60, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found if command == "monitor" else found["predictors"]) == predictors
-    assert ("more than 6000 examples: by default the inductive predictors" in result.stderr) == bool(more)
+    watched = ["intervals", "sets"]  # nothing is claimed of the forecast
+    assert (
+        list(found if command == "monitor" else found["predictors"]) == ["forecast"] * (command == "replay") + watched
+    )
+    assert "verdict: intervals: too early to say: 60 of 355 examples" in result.stderr
 
 
 def test_the_speed_is_kept(run):

@@ -106,6 +106,7 @@ MACHINES = {
     "SlidingWindow": lambda: venn.SlidingWindow(squares(), 50),  # more than the streams here are long
     "Scaled": lambda: venn.machines.Scaled(squares(), first=6),
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),
+    "ScaledBank": lambda: venn.machines.ScaledBank(venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0)), 5),
     "Member": lambda: venn.machines.Member(venn.machines.Bank(venn.RBF(0.5), CLASSES), 1),
     "Mixture": lambda: venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES), 0.5),
 }
@@ -119,7 +120,7 @@ PREDICTORS = {
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
     "Panel": panel,
-    "Forecaster": lambda: venn.Forecaster(CLASSES),
+    "Forecaster": lambda: venn.Forecaster(CLASSES, ranges=[(-1.0, 4.0)] * 2),
     "HandOver": lambda: venn.predictors.HandOver(
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here

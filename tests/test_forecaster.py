@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.machines import Bank, Mixture, MultiscaleRBF
+from venn.machines import Bank, Member, Mixture, MultiscaleRBF, ScaledBank
 from venn.online import Forecaster
 from venn.predictors import Averaged, HandOver
 from venn.schedules import Prefix, PrefixRestart
@@ -55,19 +55,23 @@ def test_an_outlook_says_all_in_one():
     assert repr(outlook).startswith("Outlook('no': 0.")
 
 
-def test_its_parts_are_those_of_a_panel_built_by_hand():
+@pytest.mark.parametrize("given", [{}, {"first": 0}, {"ranges": [(-3.0, 5.0)] * 2}])
+def test_its_parts_are_those_of_a_panel_built_by_hand(given):
     X, y = stream(80)
     bank = Bank(MultiscaleRBF(linear=0.06), CLASSES)
-    mixture, middle = Mixture(bank), bank.members[1]
+    if given != {"first": 0}:
+        bank = ScaledBank(bank, **given)
+    mixture, middle, deleted = Mixture(bank), bank.members[1], venn.predictors.DeletedScores()
     intervals = venn.TransductiveVennAbers(mixture)
-    beta = venn.Scaler(middle, venn.maps.BetaCalibration(), venn.predictors.DeletedScores())
-    panel = venn.Panel(intervals=intervals, beta=beta, sets=venn.Conformal(middle))
-    model = Forecaster(CLASSES)
+    every = venn.TransductiveVennAbers(Mixture(bank, whole=True))
+    beta = venn.Scaler(Member(bank, 1, whole=True), venn.maps.BetaCalibration(), deleted)
+    panel = venn.Panel(intervals=intervals, every=every, beta=beta, sets=venn.Conformal(middle))
+    model = Forecaster(CLASSES, **given)
     for x, label in zip(X, y, strict=True):
         outlook, parts = model.predict_one(x), panel.predict_one(x)
         assert same_answer(outlook["intervals"], parts["intervals"])
         assert same_answer(outlook["sets"], parts["sets"])
-        assert np.array_equal(outlook.proba, (parts["intervals"].proba + parts["beta"].proba) / 2)
+        assert np.array_equal(outlook.proba, (parts["every"].proba + parts["beta"].proba) / 2)
         model.learn_one(x, label)
         panel.learn_one(x, label)
 
@@ -76,7 +80,7 @@ def test_it_hands_over_at_the_number_that_was_fixed_and_forgets_the_bank():
     X, y = stream(90)
     model = Forecaster(CLASSES, transductive=40)
     late = venn.InductiveVennAbers(
-        Mixture(Bank(MultiscaleRBF(linear=0.06), CLASSES)), schedule=Prefix(0.5, first=40, last=80)
+        Mixture(ScaledBank(Bank(MultiscaleRBF(linear=0.06), CLASSES))), schedule=Prefix(0.5, first=40, last=80)
     )
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         outlook = model.predict_one(x)

@@ -275,9 +275,9 @@ class MachineTable:
     C: float | None = declare(POSITIVE, "Penalty of the machines.  [default: 10]")
     scale: bool | None = declare(
         FLAG,
-        "Scale each column by the first 30 examples, which are not learned; --no-scale takes columns as they come, as "
-        "without either a live source does. A data set or CSV file given by name is by default standardised as a "
-        "whole when it is loaded.",
+        "Scale each column by the first 30 examples. The forecaster does so by itself; other predictors only if told "
+        "so, and these examples are then in no bag. --no-scale takes columns as they come, the forecaster too. A data "
+        "set or CSV file given by name is by default standardised as a whole when it is loaded.",
     )
     window: int | None = declare(whole(1, 1_000_000), "Number of latest examples that a machine holds.  [default: all]")
 

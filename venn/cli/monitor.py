@@ -18,11 +18,12 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.predictors import WATCHED
 from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
-from venn.cli.words import conclusion
+from venn.cli.words import conclusion, verdict_on, watched
 from venn.monitors.monitor import Monitor
+from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replaying import advance, length
-from venn.show.snapshots import overall
+from venn.show.snapshots import overall, verdicts
 from venn.show.terminal import DRAWING, shows_progress
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def monitor(
     shown, and written with --out.
     """
     chosen = Learning.typed(options)
+    panel: Panel | None = None
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
 
     def say(text: str) -> None:
@@ -126,11 +128,11 @@ def monitor(
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None, stream, say), say)
+            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None), say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
             record = Record(stream.classes, tuple(panel), data=stream.name, shuffle=shuffle)
-            monitors = {name: Monitor(stream.classes, **settings) for name in panel}
+            monitors = {name: Monitor(stream.classes, **settings) for name in watched(panel)}
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
@@ -154,7 +156,8 @@ def monitor(
             except ImportError as error:
                 click.echo(f"no figures: {error}", err=True)
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
-        for line in conclusion(overall(snapshots)):
+        own = verdict_on(panel, verdicts(snapshots)) if panel is not None else overall(snapshots)
+        for line in conclusion(own):
             say(line)
     if status:
         click.get_current_context().exit(status)

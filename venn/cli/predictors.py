@@ -11,7 +11,7 @@ from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
-from venn.machines.scaled import Scaled
+from venn.machines.scaled import FIRST, Scaled
 from venn.machines.window import SlidingWindow
 from venn.maps.beta import Beta2, BetaScaling
 from venn.maps.beta_calibration import BetaCalibration
@@ -67,11 +67,11 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     ),
 }
 FORECASTER = "forecaster"
-# By default: beside the published study, where all examples are kept, and where there are too many for that.
-PUBLISHED = ("abers", "deleted", "venn", "platt", "binning", "isotonic", "conformal")
-FEW = ("abers", "deleted", "conformal")
-MANY = ("inductive_abers", "inductive", "inductive_conformal")
-MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
+# Beside the forecaster, on the data of the published study: its predictors.
+PUBLISHED = ("venn", "platt", "binning", "isotonic")
+STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
+WINDOWED = ("abers", "deleted", "conformal")  # what stands on a window: a forecaster does not forget
+INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal")
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but
 # print no value: these are ours.
@@ -80,40 +80,37 @@ SETTINGS = {
     "hinge": {"car": (0.1, 10.0), "wine_red": (0.1, 1.0)},
 }
 DEFAULT_C = 10.0
-DEFAULTS = (
-    f"{','.join(FEW)}; on {' and '.join(SETTINGS['hinge'])} those of the published study, too; "
-    f"beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}"
-)
-WATCHED = f"{','.join(FEW)}; beyond {MOST_TRANSDUCTIVE} examples {','.join(MANY)}"
+WATCHED = FORECASTER
+DEFAULTS = f"{FORECASTER}; on {' and '.join(SETTINGS['hinge'])} also {', '.join(PUBLISHED)}, of the published study"
 DEFAULT_DEGREE = 3
 KERNELS = ("rbf", "linear", "poly")
 #: For each parameter of kernels, the kernels that have it.
 OF_KERNELS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
 
 
-def is_long(n: int | None) -> bool:
-    """Whether n examples, or an unknown number, are too many to keep them all."""
-    return n is None or n > MOST_TRANSDUCTIVE
-
-
-def default_predictors(data: str | None, n: int | None) -> tuple[str, ...]:
-    """Return the names of the predictors that stand on a stream if none are named.
+def default_predictors(data: str | None) -> tuple[str, ...]:
+    """Return the names of the predictors that stand on a stream if none are named: the same on every length.
 
     Parameters
     ----------
     data : str or None
         Name of the data set or path of the file; None where no comparison with the published study is wanted.
-    n : int or None
-        Number of examples; None where nobody knows it.
 
     Examples
     --------
-    >>> default_predictors("own.csv", 1000)
-    ('abers', 'deleted', 'conformal')
+    >>> default_predictors("own.csv")
+    ('forecaster',)
     """
-    if is_long(n):
-        return MANY
-    return PUBLISHED if data in SETTINGS["hinge"] else FEW
+    return (FORECASTER, *PUBLISHED) if data in SETTINGS["hinge"] else (FORECASTER,)
+
+
+def refuse_choices(given: Sequence[str]) -> None:
+    """Refuse options that choose a machine where a forecaster stands alone."""
+    if given:
+        raise click.UsageError(
+            f"{given[0]} chooses nothing of a {FORECASTER}, the default: leave it out, or name predictors that it is "
+            "for, such as --predictors abers"
+        )
 
 
 def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], str]) -> None:
@@ -139,7 +136,8 @@ def panel_of(
     say: Callable[[str], None],
     window: int | None = None,
     restarting: Callable[[Any], Predictor] | None = None,
-    scale: bool = False,
+    scale: bool | None = None,
+    level: float = 0.01,
 ) -> Panel:
     """Return a panel of the predictors.
 
@@ -156,15 +154,21 @@ def panel_of(
         Number of latest examples that a machine holds.
     restarting : callable, optional
         Turns a predictor into one that restarts its window; each then has its own window.
-    scale : bool, default False
-        Whether the first examples fix the scale of the columns.
+    scale : bool, optional
+        Whether the first examples fix the scale of the columns. By default only a forecaster's do.
+    level : float in (0, 1), default 0.01
+        Chance that a forecaster's verdict is ever "changed" although nothing has changed.
     """
     machines: dict[str, Any] = {}
     others = [name for name in predictors if name != FORECASTER]
     if len(others) < len(predictors):
-        if window is not None or scale:
-            raise click.UsageError(f"{FORECASTER} goes without {'--scale' if window is None else '--window'}")
-        say(f"{FORECASTER}: forecast, intervals and sets by a bank of least-squares SVMs, with nothing to choose")
+        if window is not None:
+            raise click.UsageError(
+                f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
+                f"{','.join(WINDOWED)}"
+            )
+        by = "taken as they are" if scale is False else f"scaled by the first {FIRST}"
+        say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {by}")
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in predictors if PREDICTORS[name][0] == kind]
         if readers:
@@ -182,4 +186,6 @@ def panel_of(
         return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
 
     beside = {name: one(name) for name in others}
-    return Panel(**beside) if len(others) == len(predictors) else Forecaster(classes, beside=beside)
+    if len(others) == len(predictors):
+        return Panel(**beside)
+    return Forecaster(classes, beside=beside, level=level, first=0 if scale is False else FIRST)

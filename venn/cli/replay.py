@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,17 @@ from click.core import ParameterSource
 import streams
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
-from venn.cli.predictors import DEFAULTS
+from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
-from venn.cli.words import conclusion, plain_words, verdicts_of
+from venn.cli.words import conclusion, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
-from venn.monitors.verdict import Verdict, worst
+from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
 from venn.show.terminal import DRAWING, shows_progress
+
+CURVES = "curves.png"
 
 
 @click.command()
@@ -48,10 +49,10 @@ def replay(
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
     DATA is a named data set (see `venn datasets`) or the path of a CSV file, which needs --label.
-    `venn replay car` alone repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), and adds the sharp
-    predictors: abers (Venn-Abers by class on deleted scores), deleted (Venn on deleted scores, the predicted label
-    guaranteed) and conformal (sets of labels, their errors guaranteed). A file is replayed in its own order. Ctrl-C or
-    SIGTERM ends the replay after the current step: the results until then are printed and written.
+    By default the recommended forecaster: forecast (probabilities to decide by), intervals (a lower and an upper
+    probability for each class, guaranteed) and sets (of labels, their errors guaranteed). `venn replay car` also
+    repeats the experiment of Lambrou, Papadopoulos and Gammerman (2012), beside it. A file is replayed in its own
+    order. Ctrl-C or SIGTERM ends the replay after the current step: the results until then are printed and written.
     """
     chosen = Learning.typed(options)
 
@@ -63,8 +64,10 @@ def replay(
             shuffle = 0 if is_named(data) else None
         stream = chosen.open(data, shuffle)
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
-        names = chosen_predictors(predictors, data, stream, notes.append)
+        names = chosen_predictors(predictors, data)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
+        if predictors is None and len(names) > 1:  # between the note on the forecaster and that on their machine
+            notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:
             say(note)
         if tuning is not None:
@@ -89,21 +92,27 @@ def replay(
 
     verdicts = verdicts_of(record)
     if as_json:
-        click.echo(json.dumps(_summary(record, stream.name, tuning, verdicts), allow_nan=False))
-    elif sys.stdout.isatty():
-        from rich.console import Console  # takes a while: only in a terminal
-
-        Console().print(record)
+        summary = _summary(record, stream.name, tuning, verdicts)
+        click.echo(json.dumps(summary | {"verdict": verdict_on(panel, verdicts).plain()}, allow_nan=False))
     else:
         click.echo(record.table())
     for line in plain_words(record):
         say(line)
-    say(f"{record.seconds:.1f} s; wrote {folder}/: {', '.join(path.name for path in written)}")
-    for line in conclusion(worst(verdicts)):
+    say(f"{record.seconds:.1f} s; wrote {folder}/: {_listed(written)}")
+    first = next((path for path in written if path.name == CURVES), None)
+    if first is not None:
+        say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
+    for line in conclusion(verdict_on(panel, verdicts)):
         say(line)
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
         click.get_current_context().exit(interrupt.status)
+
+
+def _listed(written: list[Path]) -> str:
+    """Name the record, and the figures if there are any."""
+    record, *figures = (path.stem for path in written)
+    return f"{record}.npz" + (f" and the figures {', '.join(figures)}" if figures else "")
 
 
 def _order(data: str, n: int, shuffle: int | None) -> str:

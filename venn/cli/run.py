@@ -23,19 +23,21 @@ from venn.cli.places import Place, open_place
 from venn.cli.predictors import (
     DEFAULT_C,
     FORECASTER,
+    INDUCTIVE,
     MACHINES,
-    MANY,
     OF_KERNELS,
     PREDICTORS,
     SETTINGS,
+    WINDOWED,
     check_kernel,
     default_predictors,
     make_kernel,
     panel_of,
+    refuse_choices,
 )
 from venn.cli.serve import holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
-from venn.cli.words import conclusion
+from venn.cli.words import conclusion, watched
 from venn.machines.kernels import RBF, Kernel
 from venn.monitors.monitor import Monitor
 from venn.online.journal import Journal
@@ -74,8 +76,9 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     both in one.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
-    By default the predictors are abers, deleted and conformal, or, for a live source without --window,
-    inductive_abers, inductive and inductive_conformal, whose memory is bounded.
+    By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
+    by), intervals and sets, which are guaranteed. It has nothing to choose, and scales columns by itself. With --window
+    the predictors are by default abers, deleted and conformal, which can forget.
     """
     context = click.get_current_context()
     given = {
@@ -120,10 +123,9 @@ def made(config: Config) -> Plan:
     if config.journal.path is None:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     place = open_place(config)
-    endless = place.live and config.machine.window is None
-    names = config.predictor.names or default_predictors(None, None if endless else 0)
     window, watch = config.machine.window, config.monitor
-    inductive = [name for name in names if name in MANY]
+    names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)
+    inductive = [name for name in names if name in INDUCTIVE]
     if window is not None and inductive:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
@@ -145,15 +147,20 @@ def made(config: Config) -> Plan:
     def restarting(predictor: Any) -> Restarting:
         return Restarting(predictor, monitor(), watch.keep or 0)
 
-    choices = {} if list(names) == [FORECASTER] else chosen(config, place)
     notes: list[str] = []
+    choices: dict[str, tuple[Kernel, float, str]] = {}
+    if list(names) == [FORECASTER]:
+        given = [key for key in config.given("machine") if key in ("kernel", *OF_KERNELS, "C")]
+        refuse_choices([config.where("machine", key) for key in given])
+    else:
+        choices = chosen(config, place)
     panel = panel_of(
         names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None,
-        bool(config.machine.scale),
+        config.machine.scale, watch.level,
     )  # fmt: skip
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    return Plan(place, panel, {name: monitor() for name in panel}, journal, notes)
+    return Plan(place, panel, {name: monitor() for name in watched(panel)}, journal, notes)
 
 
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:

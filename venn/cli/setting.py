@@ -18,17 +18,15 @@ from venn.cli.predictors import (
     DEFAULT_C,
     FORECASTER,
     KERNELS,
-    LAST_TRAINING,
     MACHINES,
-    MOST_TRANSDUCTIVE,
     OF_KERNELS,
     PREDICTORS,
     SETTINGS,
     check_kernel,
     default_predictors,
-    is_long,
     make_kernel,
     panel_of,
+    refuse_choices,
 )
 from venn.machines.kernels import RBF, Kernel
 from venn.machines.tuning import PENALTIES, Tuning, tune
@@ -107,8 +105,9 @@ LEARNING = (
     click.option(
         "--scale/--no-scale",
         default=None,
-        help="Scale columns by the first 30 examples, which are not learned, as in venn run; --no-scale takes them as "
-        "they are in the file.  [default: standardised over the whole file when it is loaded]",
+        help="Scale columns by the first 30 examples, as in venn run; --no-scale takes them as they are in the file. "
+        "[default: standardised over the whole file when it is loaded; the forecaster always scales by the first 30, "
+        "but for --no-scale]",
     ),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
     of_columns,
@@ -116,18 +115,9 @@ LEARNING = (
 )
 
 
-def chosen_predictors(
-    names: Sequence[str] | None, data: str | None, stream: streams.Stream, say: Callable[[str], None]
-) -> list[str]:
-    """Return the predictors that were named, or those of default, and say why where the stream is long."""
-    if names is not None:
-        return list(names)
-    if is_long(len(stream)):
-        say(
-            f"more than {MOST_TRANSDUCTIVE} examples: by default the inductive predictors, which train on the first "
-            f"{LAST_TRAINING} at most"
-        )
-    return list(default_predictors(data, len(stream)))
+def chosen_predictors(names: Sequence[str] | None, data: str | None) -> list[str]:
+    """Return the predictors that were named, or those of default."""
+    return list(default_predictors(data) if names is None else names)
 
 
 def learning(command: Command) -> Command:
@@ -171,17 +161,18 @@ class Learning:
         return open_stream(data, self.columns, shuffle, whole=self.scale is None)
 
     def panel(
-        self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
+        self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None], level: float = 0.01
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
+        choices: dict[str, tuple[Kernel, float, str]] = {}
+        tuning: Tuning | None = None
         if predictors == [FORECASTER]:
-            for key in ("gamma", "degree", "coef0", "C", "tuned_on"):
-                if getattr(self, key) is not None:
-                    name = "tune" if key == "tuned_on" else key
-                    raise click.UsageError(f"--{name} chooses nothing of a {FORECASTER}: leave it out")
-            return panel_of(predictors, {}, stream.classes, say, scale=bool(self.scale)), None
-        choices, tuning = _choose(data, stream, self, say)
-        return panel_of(predictors, choices, stream.classes, say, scale=bool(self.scale)), tuning
+            typed = {"kernel": None if self.kernel == KERNELS[0] else self.kernel, "tune": self.tuned_on}
+            typed |= {key: getattr(self, key) for key in ("gamma", "degree", "coef0", "C")}
+            refuse_choices([f"--{key}" for key, value in typed.items() if value is not None])
+        else:
+            choices, tuning = _choose(data, stream, self, say)
+        return panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level), tuning
 
 
 def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from venn.monitors.verdict import Verdict
+from venn.monitors.verdict import Verdict, worst
+from venn.online.forecaster import FORECAST, INTERVALS, Forecaster
+from venn.online.panel import Panel
 from venn.online.record import Record
 
-SHARP, PUBLISHED = "abers", "venn"
+SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 
 
 def plain_words(record: Record) -> list[str]:
@@ -21,21 +23,32 @@ def plain_words(record: Record) -> list[str]:
             claims.append(f"{name} {curves.lower[-1] - curves.accuracy[-1]:+.3f}")
         else:
             lines.append(said)
-    if SHARP in record and PUBLISHED in record:
+    sharp = next((name for name in SHARP if name in record), None)
+    if sharp is not None and PUBLISHED in record:
         means = record.means()
         pairs = (
-            f"{field.replace('_', ' ')} {means[SHARP][field]:.3f} against {means[PUBLISHED][field]:.3f}"
+            f"{field.replace('_', ' ')} {means[sharp][field]:.3f} against {means[PUBLISHED][field]:.3f}"
             for field in ("width", "log_loss")
         )
-        lines.append(f"{SHARP} beside the published {PUBLISHED}: {', '.join(pairs)}.")
+        lines.append(f"{sharp} beside the published {PUBLISHED}: {', '.join(pairs)}.")
     if claims:
-        lines.append(f"Mean claimed probability minus accuracy: {', '.join(claims)}.")
+        lines.append(f"Mean claim minus accuracy: {', '.join(claims)}.")
     return lines
 
 
 def conclusion(verdict: Verdict | None) -> list[str]:
     """Return the last line of a command: the worst verdict on its predictors; nothing without one."""
     return [] if verdict is None else [f"verdict: {verdict}"]
+
+
+def watched(panel: Panel) -> list[str]:
+    """Return the names of the predictors to monitor: all but a forecaster's forecast, of which nothing is claimed."""
+    return [name for name in panel if name != FORECAST or not isinstance(panel, Forecaster)]
+
+
+def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Return the forecaster's own verdict, or else the worst of these on the predictors."""
+    return panel.verdict() if isinstance(panel, Forecaster) else worst(verdicts)
 
 
 def verdicts_of(record: Record) -> Mapping[str, Verdict]:

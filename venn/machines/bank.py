@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.machines.around import inside
-from venn.machines.base import BaseHypotheses
+from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import checked_place, code_of
 from venn.machines.frozen import clean_rows
 from venn.machines.kept import KeptMachine, Part, check_arrays, checked_objects, checked_sizes, kept_arrays, put_arrays
@@ -41,6 +41,7 @@ class BankHypotheses(BaseHypotheses):
     def __init__(self, members: list[LeastSquaresHypotheses], room: Floats) -> None:
         super().__init__(members[0].key, np.mean([member.test_scores for member in members], axis=0))
         self.members = members
+        self.mixed: dict[tuple[float, bool], ScoreTable] = {}  # what mixtures have made of it, for each other
         self._room = room
 
     @property
@@ -158,9 +159,14 @@ class Bank(KeptMachine, Storing):
         return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r})"
 
     @property
+    def size(self) -> int:
+        """Number of members."""
+        return len(self.systems)
+
+    @property
     def members(self) -> tuple[Member, ...]:
         """The members as machines. Predictors may read them; to teach one is to teach the bank."""
-        return tuple(Member(self, index) for index in range(len(self.systems)))
+        return tuple(Member(self, index) for index in range(self.size))
 
     def _make_room(self, n: int) -> None:
         """Make room for `n` examples; capacities double."""
@@ -195,8 +201,12 @@ class Bank(KeptMachine, Storing):
 
     def member_bags(self, deleted: bool) -> Floats:
         """Return the (M, c, n) training or deleted scores of the examples by every member."""
-        systems = self.systems
-        return np.array([one.deleted_scores() if deleted else one.training_scores() for one in systems])
+        return np.array([self.member_bag(index, deleted) for index in range(self.size)])
+
+    def member_bag(self, index: int, deleted: bool) -> Floats:
+        """Return the (c, n) training or deleted scores of the examples by one member."""
+        system = self.systems[index]
+        return system.deleted_scores() if deleted else system.training_scores()
 
     @property
     def bag(self) -> Bag:
@@ -278,6 +288,9 @@ class Bank(KeptMachine, Storing):
         ]
         answer = self._asked = BankHypotheses(members, self._tables)
         return answer
+
+    #: What views ask for: here all examples stand in the bag.
+    answer = hypotheses
 
     def forget(self) -> None:
         """Drop the answer that is remembered; those who hold it can no longer read it."""
@@ -416,9 +429,11 @@ class Member(View):
 
     Parameters
     ----------
-    bank : Bank, or SlidingWindow on one
+    bank : Bank, ScaledBank, or SlidingWindow on a Bank
     index : int from 0 to M - 1
         Its place among the members.
+    whole : bool, default False
+        Whether examples that only teach, as in a `ScaledBank`, count like all others: nothing is guaranteed then.
 
     Raises
     ------
@@ -438,40 +453,47 @@ class Member(View):
 
     deletes_exactly = True
 
-    def __init__(self, bank: Any, index: int) -> None:
-        super().__init__(bank)
-        self.index, size = integer("index", index, 0), len(inside(bank).systems)
+    def __init__(self, bank: Any, index: int, whole: bool = False) -> None:
+        super().__init__(bank, whole)
+        self.index, size = integer("index", index, 0), inside(bank).size
         if self.index >= size:
             raise ValueError(f"index must be below the number of members, {size}, got {index!r}")
 
     def __repr__(self) -> str:
-        return f"Member({self.bank!r}, index={self.index})"
-
-    @property
-    def _bank(self) -> Bank:
-        bank: Bank = inside(self.bank)
-        return bank
+        return f"Member({self.bank!r}, index={self.index}{self._counting})"
 
     @property
     def residual(self) -> float:
         """Worst error of the member's equations."""
-        return self._bank.member_residual(self.index)
+        residual: float = inside(self.bank).member_residual(self.index)
+        return residual
+
+    def _bag(self, deleted: bool) -> Bag:
+        bank, aside = inside(self.bank), self._aside
+        return Bag(bank.member_bag(self.index, deleted)[:, aside:], bank.counts[aside:])
 
     @property
     def bag(self) -> Bag:
         """Training scores now, by example."""
-        return Bag(self._bank.systems[self.index].training_scores(), self._bank.counts)
+        return self._bag(False)
 
     @property
     def deleted_bag(self) -> Bag:
         """Score of each example by the machines without it, by example; 0 where there is only one."""
-        return Bag(self._bank.systems[self.index].deleted_scores(), self._bank.counts)
+        return self._bag(True)
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the member as it is, without `x`."""
-        scores: Floats = self._bank.member_scores(x)[self.index]
+        scores: Floats = inside(self.bank).member_scores(x)[self.index]
         return scores
 
-    def hypotheses(self, x: Any) -> LeastSquaresHypotheses:
+    def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; the bank solves once for all members."""
-        return self._bank.hypotheses(x).members[self.index]
+        return in_bag(inside(self.bank).answer(x).members[self.index], self._aside)
+
+
+def checked_bank(bank: Any) -> Bank:
+    """Return the bank, or say what is wrong with it."""
+    if not isinstance(bank, Bank):
+        raise TypeError(f"bank must be a Bank, got {bank!r}")
+    return bank

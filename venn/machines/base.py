@@ -80,6 +80,57 @@ class BaseHypotheses(ABC):
         return rows.T
 
 
+class InBag(BaseHypotheses):
+    """An answer without its first examples, which have taught the machine and stand in no bag.
+
+    Parameters
+    ----------
+    answer : BaseHypotheses
+        With a column for each example, in order of arrival.
+    aside : int >= 0
+        Number of examples left out.
+    """
+
+    def __init__(self, answer: BaseHypotheses, aside: int) -> None:
+        self.key, self.weight = answer.key, answer.weight
+        self._answer = answer
+        self._aside = aside
+
+    def check_current(self) -> None:
+        """Raise where the machine has changed since."""
+        self._answer.check_current()
+
+    @property
+    def test_scores(self) -> Floats:  # type: ignore[override]
+        """(c,) scores of the object by the machines that have not seen it."""
+        return self._answer.test_scores
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival."""
+        return self._answer.order[self._aside :] - self._aside
+
+    def tables(self, deleted: bool) -> Tables:
+        """Return the scores of the examples of the bag."""
+        return [(self._cut(table), codes) for table, codes in self._answer.tables(deleted)]
+
+    def _cut(self, table: ScoreTable) -> ScoreTable:
+        aside, m = self._aside, len(table.labels)
+        return ScoreTable(
+            np.ascontiguousarray(table.negative[:, aside:m]),
+            np.ascontiguousarray(table.positive[:, aside:m]),
+            table.labels[aside:],
+            table.weights[aside:],
+            table.test - aside,
+            table.objects[:, aside:],
+        )
+
+
+def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:
+    """Return the answer without its first examples, as many as only teach."""
+    return InBag(answer, aside) if aside else answer
+
+
 class BaseMachine(ABC):
     """Base of machines: the parts of the contract other than learning, answering and the current scores.
 

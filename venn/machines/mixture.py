@@ -8,9 +8,9 @@ import numpy as np
 
 from venn._compiled.mixture import apply_mixture, fit_mixture, mixture_tables
 from venn.machines.around import inside
-from venn.machines.bank import Bank, BankHypotheses
-from venn.machines.base import BaseHypotheses
-from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables
+from venn.machines.bank import BankHypotheses
+from venn.machines.base import BaseHypotheses, in_bag
+from venn.machines.machine import Bag, NotConverged, Tables
 from venn.machines.views import View
 from venn.parameters import positive
 from venn.prediction import Floats, Integers
@@ -35,9 +35,11 @@ class Mixture(View):
 
     Parameters
     ----------
-    bank : Bank, or SlidingWindow on one
+    bank : Bank, ScaledBank, or SlidingWindow on a Bank
     rate : float > 0, default 1
         How fast weights fall as losses grow: 1 suits the three members of a bank by default, 0.25 about twelve.
+    whole : bool, default False
+        Whether examples that only teach, as in a `ScaledBank`, count like all others: nothing is guaranteed then.
 
     Raises
     ------
@@ -72,14 +74,14 @@ class Mixture(View):
 
     deletes_exactly = False  # the new example's scores depend on its supposed label
 
-    def __init__(self, bank: Any, rate: float = 1.0) -> None:
-        super().__init__(bank)
+    def __init__(self, bank: Any, rate: float = 1.0, whole: bool = False) -> None:
+        super().__init__(bank, whole)
         self.rate = positive("rate", rate)
         self._asked: MixtureHypotheses | None = None
         self._blend = Blend(inside(bank), self.rate)
 
     def __repr__(self) -> str:
-        return f"Mixture({self.bank!r}, rate={self.rate!r})"
+        return f"Mixture({self.bank!r}, rate={self.rate!r}{self._counting})"
 
     @property
     def residual(self) -> float:
@@ -102,10 +104,10 @@ class Mixture(View):
     def _bag(self, deleted: bool) -> Bag:
         blend = self._now
         scores = blend.bank.member_bags(deleted)
-        mixed = np.empty(scores.shape[1:])
-        if self.n:
+        mixed, aside = np.empty(scores.shape[1:]), self._aside
+        if scores.shape[2]:
             apply_mixture(*blend.fitted_to(scores), scores, mixed)
-        return Bag(mixed, blend.bank.counts)
+        return Bag(mixed[:, aside:], blend.bank.counts[aside:])
 
     @property
     def bag(self) -> Bag:
@@ -136,13 +138,13 @@ class Mixture(View):
         blend = self._now
         return blend.mixed(blend.bank.member_scores_many(X)).T
 
-    def hypotheses(self, x: Any) -> MixtureHypotheses:
+    def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; computed when it is read, and remembered as the bank's answer is."""
         blend = self._now
-        answer = blend.bank.hypotheses(x)
+        answer = blend.bank.answer(x)
         if self._asked is None or self._asked.answer is not answer:
             self._asked = MixtureHypotheses(answer, blend)
-        return self._asked
+        return in_bag(self._asked, self._aside)
 
 
 class Blend:
@@ -150,11 +152,11 @@ class Blend:
 
     Parameters
     ----------
-    bank : Bank
+    bank : Bank or ScaledBank
     rate : float > 0
     """
 
-    def __init__(self, bank: Bank, rate: float) -> None:
+    def __init__(self, bank: Any, rate: float) -> None:
         self.bank = bank
         self.rate = rate
         self._fit: tuple[int, Floats, Floats] | None = None  # after so many changes of the bank
@@ -176,7 +178,7 @@ class Blend:
     def mixed(self, scores: Floats) -> Floats:
         """Return the (c, m) forecasts for objects of (M, c, m) scores; 1 / c before the first example."""
         out = np.full(scores.shape[1:], 1 / scores.shape[1])
-        if self.bank.n:
+        if len(self.bank.labels):
             apply_mixture(*self.fitted(), scores, out)
         return out
 
@@ -196,7 +198,6 @@ class MixtureHypotheses(BaseHypotheses):
         self.key, self.weight = answer.key, answer.weight
         self.answer = answer
         self._blend = blend
-        self._ready: dict[bool, ScoreTable] = {}
 
     def check_current(self) -> None:
         """Raise where the bank has changed since."""
@@ -218,12 +219,13 @@ class MixtureHypotheses(BaseHypotheses):
     def tables(self, deleted: bool) -> Tables:
         """Return the forecasts of all examples: one table for all hypotheses."""
         self.check_current()
-        if deleted not in self._ready:
+        ready, which = self.answer.mixed, (self._blend.rate, deleted)
+        if which not in ready:
             first, negative, positive = self.answer.member_tables(deleted)
             below, above = np.empty((2, negative.shape[1], len(first.labels)))
             check_fit(mixture_tables(negative, positive, first.labels, self._blend.rate, below, above))
-            self._ready[deleted] = first._replace(negative=below, positive=above)
-        table = self._ready[deleted]
+            ready[which] = first._replace(negative=below, positive=above)
+        table = ready[which]
         return [(table, np.arange(len(table.negative)))]
 
 

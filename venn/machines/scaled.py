@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -105,8 +105,7 @@ class Scaled(Around):
         self._labels: list[Label] = []  # theirs, where they are to be learned as well
         self._trains = False
         if self.ranges is not None:
-            low, high = np.array(self.ranges).T
-            self.center, self.scale = low / 2 + high / 2, (high / 2 - low / 2) / HALF
+            self.center, self.scale = of_ranges(self.ranges)
         expect_scaled(self.machine)
 
     def fresh(self) -> Scaled:
@@ -155,11 +154,9 @@ class Scaled(Around):
             if seen or scale is not None or center is not None:
                 raise ValueError("scale must be that of the ranges, got another")
         elif scale is not None:
-            held_finite("scale", scale, (held_rows("scale", scale),))
-            if not (scale > 0).all() or seen:
-                raise ValueError("scale must be > 0, and fixed by examples that are gone")
-            self.scale = scale.copy()
-            self.center = None if center is None else held_finite("center", center, scale.shape).copy()
+            if seen:
+                raise ValueError(f"scale must be fixed by examples that are gone, got {seen} that are there")
+            self.center, self.scale = held_scale(center, scale)
         elif center is not None or not seen < self.first or self.machine.learned or (rows is not None) != (seen > 0):
             raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
         self._trains = trains
@@ -245,16 +242,16 @@ class Scaled(Around):
             self.machine.forget()
             self._rows, self._labels = rows, labels
             return
-        self._fix(stacked(rows), labels)
+        self._fix(rows, labels)
 
-    def _fix(self, rows: Any, labels: list[Label]) -> None:
+    def _fix(self, rows: list[Any], labels: list[Label]) -> None:
         """Fix the scale by the first objects; teach them to the machine where labels are given."""
-        center, scale = (None, root_mean_squares(rows)) if isinstance(rows, SparseRows) else moments(rows)
+        center, scale = fixed_by(rows)
         machine = self.machine
         if labels:
             machine = self.machine.fresh()  # so that a refused example leaves no trace
             expect_scaled(machine)
-            for row, label in zip((rows[i] for i in range(len(rows))), labels, strict=True):
+            for row, label in zip(rows, labels, strict=True):
                 machine.learn_one(scaled(row, center, scale), label)
         self.machine.forget()
         self.machine, self.center, self.scale = machine, center, scale
@@ -286,6 +283,41 @@ class Scaled(Around):
             nothing = np.zeros(row.shape[-1])
             return rows_of(nothing[None]) if isinstance(row, SparseRows) else nothing
         return scaled(row, self.center, self.scale)
+
+
+class Scale(NamedTuple):
+    """What is subtracted from each column, None for sparse objects, and what divides it."""
+
+    center: Floats | None
+    spread: Floats
+
+    def place(self, row: Any, farthest: float = math.inf) -> Any:
+        """Return a clean object on this scale, no value farther than so many deviations; or say that it has none."""
+        placed = scaled(row, self.center, self.spread)
+        if not isinstance(placed, SparseRows):
+            return np.clip(placed, -farthest, farthest)
+        starts, stops, indices, values = placed.packed().arrays
+        return SparseRows(Rows(starts, stops, indices, np.clip(values, -farthest, farthest)), placed.features)
+
+
+def fixed_by(rows: list[Any]) -> Scale:
+    """Return the scale of at least one clean object; it does not depend on their order, nor does its last bit."""
+    objects = stacked(rows)
+    return Scale(None, root_mean_squares(objects)) if isinstance(objects, SparseRows) else Scale(*moments(objects))
+
+
+def of_ranges(ranges: tuple[tuple[float, float], ...]) -> Scale:
+    """Return the scale on which each range goes from -HALF to HALF."""
+    low, high = np.array(ranges).T
+    return Scale(low / 2 + high / 2, (high / 2 - low / 2) / HALF)
+
+
+def held_scale(center: Any, spread: Any) -> Scale:
+    """Return a copy of the scale of a state, or raise a ValueError if it is none."""
+    held_finite("scale", spread, (held_rows("scale", spread),))
+    if not (spread > 0).all():
+        raise ValueError(f"scale must be > 0, got {spread.min()}")
+    return Scale(None if center is None else held_finite("center", center, spread.shape).copy(), spread.copy())
 
 
 def expect_scaled(machine: Any) -> None:

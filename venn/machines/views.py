@@ -7,7 +7,7 @@ from typing import Any, Self
 from venn.machines.around import inside
 from venn.machines.machine import Tuned
 from venn.machines.scaled import scales
-from venn.parameters import has_methods
+from venn.parameters import flag, has_methods
 from venn.prediction import Label
 from venn.saved import Saved
 
@@ -19,15 +19,18 @@ class View(Saved):
 
     Parameters
     ----------
-    bank : Bank, or SlidingWindow on one
+    bank : Bank, ScaledBank, or SlidingWindow on a Bank
+    whole : bool, default False
+        Whether examples that only teach count like all others.
     """
 
-    def __init__(self, bank: Any) -> None:
+    def __init__(self, bank: Any, whole: bool = False) -> None:
         if not has_methods(inside(bank), "member_scores"):
-            raise TypeError(f"bank must be a Bank, or a SlidingWindow on one, got {bank!r}")
+            raise TypeError(f"bank must be a Bank, a ScaledBank, or a SlidingWindow on a Bank, got {bank!r}")
         if scales(bank):  # members would read the bank inside, whose objects are scaled
-            raise TypeError(f"bank must not be scaled, got {bank!r}: scale its objects beforehand")
+            raise TypeError(f"bank must not be in Scaled, got {bank!r}: ScaledBank(bank) scales for all its members")
         self.bank: Any = bank
+        self.whole = flag("whole", whole)
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -36,10 +39,19 @@ class View(Saved):
         return classes
 
     @property
+    def _aside(self) -> int:
+        """Number of first examples that only teach, and do not count here."""
+        return 0 if self.whole else getattr(inside(self.bank), "aside", 0)
+
+    @property
+    def _counting(self) -> str:
+        return ", whole=True" if self.whole else ""
+
+    @property
     def n(self) -> int:
-        """Number of examples that the bank holds."""
+        """Number of examples that count here."""
         n: int = self.bank.n
-        return n
+        return n + getattr(inside(self.bank), "aside", 0) if self.whole else n
 
     @property
     def learned(self) -> int:

@@ -292,8 +292,8 @@ class SetKind(Kind):
             low = 0
         inside = "within" if low <= errors <= high else "BEYOND"
         return (
-            f"{name}: {errors} of {n} sets at significance {LEVEL} missed the true label, {inside} the {low} to {high} "
-            f"that chance allows; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
+            f"{name}: {errors} of {n} missed the true label at significance {LEVEL}, {inside} the {low} to {high} that "
+            "chance allows."
         )
 
     def known(self, prediction: PredictionSet) -> tuple[int, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from venn.machines.bank import Bank
+from venn.machines.bank import Bank, Member
 from venn.machines.frozen import FrozenScorer
 from venn.machines.kernels import MultiscaleRBF
 from venn.machines.mixture import Mixture
+from venn.machines.scaled import checked_ranges
+from venn.machines.scaled_bank import ScaledBank
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import EARLY, Verdict, worst
@@ -30,6 +32,7 @@ from venn.saved import checked_keys, saved
 from venn.schedules import Prefix
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
+CHOSEN = ("transductive", "first", "ranges", "level")
 LINEAR = 0.06  # share of a linear kernel beside four widths
 SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
 
@@ -111,6 +114,11 @@ class Forecaster(Panel):
     once more, at twice as many. When that happens depends on the number of examples only, so each answer keeps its
     guarantee.
 
+    Columns may have any units: a `ScaledBank` scales them. Until there are `first` examples, each answer is on the
+    scale of all objects so far and the new one. Then the scale is fixed; these examples teach and count in the
+    forecast, but not in intervals and sets, whose guarantees rest on the later ones: with none of these yet, intervals
+    are [0, 1] again, and narrow from there on. Labels are not looked at for the scale.
+
     Parameters
     ----------
     classes : sequence of labels, optional
@@ -120,6 +128,11 @@ class Forecaster(Panel):
         examples.
     transductive : int >= 2, default 1000
         Number of examples up to which every answer uses all of them.
+    first : int >= 2, or 0, default 30
+        Number of examples that fix the scale of the columns; 0 takes objects as they are. Not with a scorer, which has
+        its own scale.
+    ranges : sequence of (low, high), optional
+        Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
         Probability that the verdict is ever "changed" although nothing has changed.
     beside : mapping of str to Predictor, optional
@@ -156,17 +169,25 @@ class Forecaster(Panel):
         *,
         scorer: Any = None,
         transductive: int = 1000,
+        first: int | None = None,
+        ranges: Iterable[tuple[float, float]] | None = None,
         level: float = 0.01,
         beside: Mapping[str, Predictor] | None = None,
     ) -> None:
         self.transductive = integer("transductive", transductive, 2)
         self.level = fraction("level", level)
+        self.first: int | None = None
+        self.ranges: tuple[tuple[float, float], ...] | None = None
         if scorer is not None:
+            if first is not None or ranges is not None:
+                raise TypeError("first and ranges must not be given with a scorer, which has its own scale")
             parts = given_parts(FrozenScorer(scorer, classes))
         elif classes is None:
             raise TypeError("Forecaster needs classes, the labels that may come, or a fitted scorer, got neither")
         else:
-            parts = own_parts(tuple(classes), self.transductive)
+            bank = own_bank(classes, first, ranges)
+            self.first, self.ranges = (bank.first, bank.ranges) if isinstance(bank, ScaledBank) else (0, None)
+            parts = own_parts(bank, self.transductive)
         others = dict(beside or {})
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
@@ -187,18 +208,19 @@ class Forecaster(Panel):
     def __repr__(self) -> str:
         intervals: Any = self[INTERVALS]
         scorer = "" if isinstance(intervals, HandOver) else f", scorer={intervals.given!r}"
+        scale = "" if self.first is None else f", first={self.first}"
+        scale += "" if self.ranges is None else f", ranges={self.ranges!r}"
         others = {name: one for name, one in self.items() if name not in (FORECAST, INTERVALS, SETS)}
         beside = f", beside={others!r}" if others else ""
-        return (
-            f"Forecaster({list(self.classes)!r}{scorer}, transductive={self.transductive}, level={self.level}{beside})"
-        )
+        chosen = f"transductive={self.transductive}{scale}, level={self.level}"
+        return f"Forecaster({list(self.classes)!r}{scorer}, {chosen}{beside})"
 
     # -------------------------------------------------------------------- state
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The predictors as they are, and what was chosen."""
-        return {"predictors": dict(self), "transductive": self.transductive, "level": self.level}
+        return {"predictors": dict(self)} | {name: getattr(self, name) for name in CHOSEN}
 
     @property
     def state(self) -> dict[str, Any]:
@@ -208,10 +230,12 @@ class Forecaster(Panel):
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
         """Return a forecaster of these predictors."""
-        checked_keys("parameters", parameters, ("predictors", "transductive", "level"))
+        checked_keys("parameters", parameters, ("predictors", *CHOSEN))
         made = cls.__new__(cls)
         made.transductive = integer("transductive", parameters["transductive"], 2)
         made.level = fraction("level", parameters["level"])
+        made.first = None if parameters["first"] is None else integer("first", parameters["first"], 0)
+        made.ranges = None if parameters["ranges"] is None else checked_ranges(parameters["ranges"])
         predictors = parameters["predictors"]
         if not isinstance(predictors, dict) or tuple(predictors)[:3] != (FORECAST, INTERVALS, SETS):
             raise ValueError(f"predictors must begin with {FORECAST}, {INTERVALS} and {SETS}, got {predictors!r}")
@@ -281,16 +305,26 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
     return {FORECAST: Averaged([intervals]), INTERVALS: intervals, SETS: InductiveConformal(scorer)}
 
 
-def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predictor]:
+def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank | ScaledBank:
+    """Return the bank of a forecaster, on a scale that it finds or on declared ranges, or on that of its objects."""
+    bank = Bank(MultiscaleRBF(linear=LINEAR), tuple(classes))
+    if ranges is not None or first is None or integer("first", first, 0) > 0:
+        return ScaledBank(bank, first, ranges)
+    bank.expect_scaled()  # who takes objects as they are needs no warning
+    return bank
+
+
+def own_parts(bank: Bank | ScaledBank, transductive: int) -> dict[str, Predictor]:
     """Return the predictors on a bank of machines."""
     schedule = Prefix(SHARE, first=transductive, last=2 * transductive)
-    bank = Bank(MultiscaleRBF(linear=LINEAR), classes)
-    mixture, middle = Mixture(bank), bank.members[1]
-    late = Mixture(bank.fresh())
-    early, beta = TransductiveVennAbers(mixture), Scaler(middle, BetaCalibration(), DeletedScores())
+    middle, late = bank.members[1], Mixture(bank.fresh())
     abers = InductiveVennAbers(late, schedule=schedule)
+    early = TransductiveVennAbers(Mixture(bank))
+    # Nothing is claimed of the forecast: there the examples that have fixed the scale count, too.
+    every = TransductiveVennAbers(Mixture(bank, whole=True)) if isinstance(bank, ScaledBank) and bank.first else early
+    beta = Scaler(Member(bank, 1, whole=True), BetaCalibration(), DeletedScores())
     return {
-        FORECAST: HandOver(Averaged([early, beta]), Averaged([abers])),
+        FORECAST: HandOver(Averaged([every, beta]), Averaged([abers])),
         INTERVALS: HandOver(early, abers),
         SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
     }

@@ -20,6 +20,7 @@ from venn.online import checkpoint
 from venn.online.ahead import ahead
 from venn.online.bulletin import Bulletin
 from venn.online.codec import copy_object, encode, encode_object
+from venn.online.forecaster import Forecaster
 from venn.online.journal import Journal, JournalError, Question, checked_id
 from venn.online.panel import Panel
 from venn.online.record import Record
@@ -500,8 +501,11 @@ class Online:
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
-        That of the monitors; without any, one on the predictions as they were made, on which nothing bets.
+        That of the monitors; without any, one on the predictions as they were made, on which nothing bets. A
+        `Forecaster` has its own.
         """
+        if isinstance(self.panel, Forecaster):
+            return self.panel.verdict()
         watching = self.monitors or self.told
         found = {name: monitor.verdict() for name, monitor in watching.items()}
         return next(iter(found.values())) if self.alone else worst(found)

@@ -366,7 +366,7 @@ class Record(HasLabels):
         clipped = {name: int((self.outcomes(name).probability < self.clip).sum()) for name in lossy}
         counts = ", ".join(f"{name} {count}" for name, count in clipped.items() if count)
         return (
-            f"Means over all steps. Log loss in nats, probabilities clipped below at {self.clip:g} "
+            f"Means over all steps. Log loss in nats, clipped at {self.clip:g} "
             f"({'steps clipped: ' + counts if counts else 'no step clipped'})."
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from venn.monitors.monitor import Monitor
 from venn.online.ahead import ahead
+from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.parameters import by_name
@@ -23,7 +24,7 @@ AT_MOST = 5  # examples at the start that are compared with those a machine was 
 
 def replay(
     stream: Iterable[tuple[Any, Label]],
-    predictor: Predictor | Panel,
+    predictor: Predictor | Panel | None = None,
     *,
     progress: bool | None = None,
     steps: int | None = None,
@@ -36,10 +37,10 @@ def replay(
     stream : iterable of (x, y)
         If it has a `name` (str) or a length, the record and the progress bar use them. If all of it is at hand (a
         stream of `streams`, a list), given scorers score some hundred objects in one call; no answer depends on that.
-    predictor : Predictor or Panel
-        It continues from what it has learned, and the record's title says after how many examples. If the same examples
-        are replayed twice, they are twice in a bag, and no guarantee holds. A single predictor appears in the record
-        under the name of its class.
+    predictor : Predictor or Panel, optional
+        By default `Forecaster(stream.classes)`, for a stream that declares its classes. It continues from what it has
+        learned, and the record's title says after how many examples. If the same examples are replayed twice, they are
+        twice in a bag, and no guarantee holds. A single predictor appears in the record under the name of its class.
     progress : bool, optional
         Whether to show a progress bar on stderr; by default when stderr is a terminal.
     steps : int >= 1, optional
@@ -54,7 +55,8 @@ def replay(
     Raises
     ------
     TypeError
-        The stream does not iterate (x, y) pairs: a table, an array, a string or a mapping.
+        The stream does not iterate (x, y) pairs: a table, an array, a string or a mapping. Or there is no predictor,
+        and the stream has no `classes`.
     ValueError
         The stream is empty, a label is unknown, or the predictor refuses an example. Errors of a predictor or machine
         pass through with a note that names the step; earlier steps stay learned. To keep the record of an interrupted
@@ -79,6 +81,7 @@ def replay(
     Curves(3 steps: accuracy 0.333 in [0.639, 0.639])
     """
     _check(stream, steps)
+    predictor = default_for(stream) if predictor is None else predictor
     panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
     watched = by_name("monitors", monitors, "monitors")
     for name in watched:
@@ -110,6 +113,17 @@ def replay(
         bar.update(len(record), record.running(first))
     record.seconds = perf_counter() - start
     return record
+
+
+def default_for(stream: object) -> Forecaster:
+    """Return the predictor that stands on a stream if none is given."""
+    classes = getattr(stream, "classes", None)
+    if classes is None:
+        raise TypeError(
+            "predictor must be given for a stream without classes, such as venn.Forecaster(classes), "
+            f"got {stream!r:.80}"
+        )
+    return Forecaster(classes)
 
 
 def learned_before(panel: Panel) -> dict[str, int]:

@@ -1,0 +1,377 @@
+"""A bank that scales its objects by the first of them: these teach it, and stand in no bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from venn.machines.bank import Bank, BankHypotheses, Member, checked_bank
+from venn.machines.base import BaseHypotheses, in_bag
+from venn.machines.checks import clean_object, code_of
+from venn.machines.frozen import clean_rows
+from venn.machines.machine import Bag, Tuned
+from venn.machines.scaled import FIRST, Scale, checked_ranges, fixed_by, held_scale, of_ranges, stacked
+from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
+from venn.parameters import integer
+from venn.prediction import Floats, Integers, Label
+from venn.saved import Saved, checked_keys, held_codes, held_finite, held_rows, saved
+
+FARTHEST = 10.0  # deviations from the centre
+
+
+class Early(NamedTuple):
+    """A bank made anew for a question, while the scale is not fixed yet."""
+
+    key: bytes
+    bank: Bank
+    scale: Scale
+
+
+@saved
+class ScaledBank(Saved):
+    """A bank whose columns may have any units: it scales each object before it learns it, or answers about it.
+
+    The first 30 objects fix the centre and the spread of each column. Those examples teach the bank like all others,
+    but stand in no bag: predictors on the bank, its `members` and a `Mixture` count the later ones only. So no
+    knowledge is lost, and the guarantees hold:
+
+    - From then on the first 30 are given. Scale, kernels and machines are functions of them and of the bag, in which
+      every example, the new one included, is treated alike: it is on the same scale, and each deleted score is that by
+      a machine of the first 30 and all others in the bag.
+    - Until then the bag holds all examples and the new one, and the scale is that of all their objects, the new one's
+      included. It treats them alike too. It is another scale for each question, so the bank is made anew for each,
+      which is cheap while there are few.
+
+    Given the bag without its order, no earlier answer says which of its examples came last, and later answers depend on
+    it only through the first 30 without their order. So conformal p-values of successive steps are independent, as
+    without scaling. Labels are not looked at for the scale.
+
+    With declared `ranges` all examples stand in the bag, and a column goes from -1.73 to 1.73. A value beyond 10
+    deviations counts as 10: a column that was constant at first, or one that drifts away, does not drown all others.
+    A column that is constant over the first examples is only centred; sparse objects keep their zeros, as in `Scaled`.
+
+    Parameters
+    ----------
+    bank : Bank
+        One that has learned nothing. It is taught by this object from now on, and by nobody else.
+    first : int >= 2, default 30
+        Number of examples that fix the scale. Not with `ranges`.
+    ranges : sequence of (low, high), optional
+        Finite numbers, low < high, one pair for each column.
+
+    Attributes
+    ----------
+    bank : Bank
+        The bank inside, which meets scaled objects only. Do not teach it.
+    n : int
+        Number of examples in the bag.
+    aside : int
+        Number of those that fixed the scale: they teach only.
+    learned : int
+        Number of all examples.
+    members : tuple of Member
+        The members as machines.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described, or objects lie too far apart to be scaled.
+
+    Examples
+    --------
+    >>> import venn
+    >>> from venn.machines import Bank, Mixture, MultiscaleRBF
+    >>> bank = ScaledBank(Bank(MultiscaleRBF(), ["no", "yes"]), first=10)
+    >>> model = venn.TransductiveVennAbers(Mixture(bank))
+    >>> for i in range(40):
+    ...     model.learn_one([i * 1e6, 1e-3 * (i % 2)], "yes" if i > 20 else "no")
+    >>> bank.learned, bank.n, bank.aside
+    (40, 30, 10)
+    >>> model.predict_one([8e6, 1e-3])
+    ClassIntervals('no': [0.909, 1.000])
+    """
+
+    def __init__(
+        self, bank: Bank, first: int | None = None, ranges: Iterable[tuple[float, float]] | None = None
+    ) -> None:
+        self.bank = checked_bank(bank)
+        if bank.learned:
+            raise ValueError(f"bank must have learned nothing, got one of {bank.learned} examples, not scaled")
+        if ranges is not None and first is not None:
+            raise ValueError(f"first must not be given with ranges, which fix the scale, got {first!r}")
+        self.ranges = None if ranges is None else checked_ranges(ranges)
+        self.first = None if ranges is not None else integer("first", FIRST if first is None else first, 2)
+        self.scale: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
+        self._rows: list[Any] = []  # the first objects and their labels, until the scale is fixed
+        self._labels: list[Label] = []
+        self._codes = {label: code for code, label in enumerate(bank.classes)}
+        self._asked: Early | None = None  # the bank for the last question
+        self._now: Early | None = None  # the bank without any new object
+        self.bank.expect_scaled()
+
+    def fresh(self) -> ScaledBank:
+        """Return a bank with the same parameters that has learned nothing: no scale is known by examples."""
+        return ScaledBank(self.bank.fresh(), self.first, self.ranges)
+
+    def __repr__(self) -> str:
+        how = f"first={self.first}" if self.ranges is None else f"ranges={self.ranges!r}"
+        return f"ScaledBank({self.bank!r}, {how})"
+
+    # -------------------------------------------------------------------- state
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return an object around this bank, which may have learned: `restore` says on what scale."""
+        checked_keys("parameters", parameters, ("bank", "first", "ranges"))
+        bank = checked_bank(parameters["bank"])
+        made = cls(bank.fresh(), parameters["first"], parameters["ranges"])
+        made.bank = bank
+        bank.expect_scaled()
+        return made
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The scale by examples, or the examples so far that will fix it."""
+        fixed = None if self.ranges is not None or self.scale is None else self.scale
+        return {
+            "rows": stacked(self._rows) if self._rows else None,
+            "codes": np.array([self._codes[label] for label in self._labels], np.int64),
+            "center": None if fixed is None else fixed.center,
+            "spread": None if fixed is None else fixed.spread,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        super().restore(state)
+        rows, center, spread = state["rows"], state["center"], state["spread"]
+        seen = 0 if rows is None else len(rows) if isinstance(rows, SparseRows) else held_rows("rows", rows)
+        if rows is not None and not isinstance(rows, SparseRows):
+            held_finite("rows", rows, (seen, rows.shape[-1]))
+        codes = held_codes("codes", state["codes"], (seen,), 0, len(self.classes))
+        if self.first is None:
+            if seen or spread is not None or center is not None:
+                raise ValueError("spread must be that of the ranges, got another")
+        elif spread is not None:
+            self.scale = held_scale(center, spread)
+            if seen or self.bank.n < self.first:
+                raise ValueError(f"rows must be none once {self.first} examples have fixed the scale, got {seen}")
+        elif center is not None or not seen < self.first or self.bank.n or (rows is not None) != (seen > 0):
+            raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
+        self._rows = [] if rows is None else [rows[i] for i in range(seen)]
+        self._labels = [self.classes[code] for code in codes]
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        return self.bank.classes
+
+    @property
+    def tuning(self) -> Tuned | None:
+        """The result of `tune`, if it chose the bank's parameters."""
+        return self.bank.tuning
+
+    @property
+    def deletes_exactly(self) -> bool:
+        """Whether deleted scores are those of machines solved without the example."""
+        return self.bank.deletes_exactly
+
+    @property
+    def learned(self) -> int:
+        """Number of all examples."""
+        return self.bank.n + len(self._rows)
+
+    @property
+    def aside(self) -> int:
+        """Number of examples that have fixed the scale: they teach, and stand in no bag."""
+        return 0 if self.first is None or self.scale is None else self.first
+
+    @property
+    def n(self) -> int:
+        """Number of examples in the bag."""
+        return self.learned - self.aside
+
+    @property
+    def changes(self) -> int:
+        """Number of changes so far: readers see by it what is out of date."""
+        return self.learned
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return self.bank.size
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members as machines. Predictors may read them; to teach one is to teach the bank."""
+        return tuple(Member(self, index) for index in range(self.size))
+
+    @property
+    def current(self) -> Bank:
+        """The bank on the scale of the objects learned so far."""
+        if self.scale is not None:
+            return self.bank
+        if not self._rows:
+            return self.bank
+        if self._now is None:
+            self._now = self._made(b"", fixed_by(self._rows))
+        return self._now.bank
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations over all members, examples and classes, the kernels computed afresh."""
+        return self.current.residual
+
+    def member_residual(self, index: int) -> float:
+        """Return the worst error of one member's equations."""
+        return self.current.member_residual(index)
+
+    @property
+    def labels(self) -> Integers:
+        """(learned,) class codes of all examples, in order of arrival."""
+        return self.current.labels
+
+    @property
+    def counts(self) -> Integers:
+        """(learned, c) examples of each class at each place."""
+        return self.current.counts
+
+    def member_bags(self, deleted: bool) -> Floats:
+        """Return the (M, c, learned) training or deleted scores of all examples by every member."""
+        return self.current.member_bags(deleted)
+
+    def member_bag(self, index: int, deleted: bool) -> Floats:
+        """Return the (c, learned) training or deleted scores of all examples by one member."""
+        return self.current.member_bag(index, deleted)
+
+    @property
+    def bag(self) -> Bag:
+        """Mean training scores now, by example of the bag."""
+        bag = self.current.bag
+        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Mean score of each example of the bag by the members without it."""
+        bag = self.current.deleted_bag
+        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
+
+    def member_scores(self, x: Any) -> Floats:
+        """Return the (M, c) scores of `x` by the members as they are, without `x`; 0 before the first example."""
+        row = self._clean(x)
+        bank = self.current
+        return bank.member_scores(self._placed(row))
+
+    def member_scores_many(self, X: Any) -> Floats:
+        """Return the (M, c, m) scores of m objects (m, d) by the members; each as `member_scores` gives it."""
+        objects = clean_rows(X, None)
+        placed = [self._placed(self._clean(objects[i])) for i in range(len(objects))]
+        if not placed:
+            return np.zeros((self.size, len(self.classes), 0))
+        return self.current.member_scores_many(stacked(placed))
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) mean scores of `x` by the members as they are, without `x`; 0 before the first example."""
+        means: Floats = self.member_scores(x).mean(axis=0)
+        return means
+
+    # ----------------------------------------------------------------- learning
+
+    def answer(self, x: Any) -> BankHypotheses:
+        """Return the bank's answer about `x`, in which all examples stand, those that only teach too."""
+        row = self._clean(x)
+        if self.scale is not None:
+            return self.bank.answer(self.scale.place(row, FARTHEST))
+        early = self._early(row)
+        return early.bank.answer(early.scale.place(row, FARTHEST))
+
+    def hypotheses(self, x: Any) -> BaseHypotheses:
+        """Answer for every hypothesis about `x` with the scores of the bag; solved once, remembered until it changes.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        """
+        return in_bag(self.answer(x), self.aside)
+
+    def forget(self) -> None:
+        """Drop the answer that is remembered; those who hold it can no longer read it."""
+        self.bank.forget()
+        if self._asked is not None:
+            self._asked.bank.forget()
+            self._asked = None
+
+    def expect_deleted(self) -> None:
+        """Do nothing: deleted scores cost the same whether they were read before or not."""
+
+    def check(self, x: Any, y: Label) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        code_of(y, self._codes)
+        row = self._clean(x)
+        scale = fixed_by([*self._rows, row]) if self.scale is None else self.scale
+        self.bank.check(scale.place(row, FARTHEST), y)
+
+    def learn_one(self, x: Any, y: Label) -> None:
+        """Learn one example; the last of the first ones fixes the scale.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        y : one of `classes`
+        """
+        self.check(x, y)
+        row = self._clean(x)
+        if self.scale is not None:
+            self.bank.learn_one(self.scale.place(row, FARTHEST), y)
+            return
+        last = len(self._rows) + 1 == self.first
+        if last:
+            early = self._early(row)
+            early.bank.learn_one(early.scale.place(row, FARTHEST), y)
+            self._asked = None
+        self.forget()
+        self._now = None
+        if last:
+            self.bank, self.scale = early.bank, early.scale
+            self._rows, self._labels = [], []
+        else:
+            self._rows, self._labels = [*self._rows, row], [*self._labels, y]
+
+    # ------------------------------------------------------------------ scaling
+
+    def _early(self, row: Any) -> Early:
+        """Return a bank of the examples so far, on the scale of their objects and a new one."""
+        key = row.tobytes()
+        if self._asked is None or self._asked.key != key:
+            made = self._made(key, fixed_by([*self._rows, row]))
+            self.forget()
+            self._asked = made
+        return self._asked
+
+    def _made(self, key: bytes, scale: Scale) -> Early:
+        bank = self.bank.fresh()
+        bank.expect_scaled()
+        for row, label in zip(self._rows, self._labels, strict=True):
+            bank.learn_one(scale.place(row, FARTHEST), label)
+        return Early(key, bank, scale)
+
+    def _placed(self, row: Any) -> Any:
+        """Return a clean object on the scale of the objects learned so far."""
+        scale = fixed_by(self._rows or [row]) if self.scale is None else self.scale
+        return scale.place(row, FARTHEST)
+
+    def _clean(self, x: Any) -> Any:
+        """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
+        features, sparse = None, is_sparse(x)
+        if self.scale is not None:
+            features, sparse = len(self.scale.spread), self.scale.center is None
+        elif self._rows:
+            features, sparse = self._rows[0].shape[-1], isinstance(self._rows[0], SparseRows)
+        if is_sparse(x):
+            row = clean_sparse("x", x, features)
+            return row if sparse else row.toarray()[0]
+        dense = clean_object(x, features)
+        return rows_of(dense[None]) if sparse else dense
