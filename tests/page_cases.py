@@ -132,7 +132,7 @@ def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: 
             made, y = truthful(rng, kinds)
             change = {"changed": 900, "doubtful": 1460}.get(state, n + late)
             if number > change:
-                y = (y + 1) % 3 if state == "changed" or rng.random() < 0.45 else y
+                y = (y + 1) % 3 if state == "changed" or rng.random() < 0.8 else y
             event += 1
             asked.append((event, made, y))
             step = max(number - late, 1) - 1

@@ -19,6 +19,7 @@ LATEST = 20  # questions in a table
 OUTCOMES = 40  # latest questions with their labels
 OFTEN = 0.25  # least seconds between two readings, however many viewers ask
 RATE_OVER = 10.0  # seconds
+FEW = 5  # fewer answers say little about a rate
 QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so many times its usual gap
 
 
@@ -186,10 +187,11 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Answers per second over the last seconds; after a single reading, over the latest answers."""
+        """Answers per second over the last seconds, or over the latest answers where the last seconds are too few."""
         (start, first), (end, last) = self._times[0], self._times[-1]
-        if end - start > 1.0:
-            return (last - first) / (end - start)
+        apart = end - start
+        if apart > 1.0 and max(last - first, apart * self.counts.rate) >= FEW:
+            return (last - first) / apart
         return 0.0 if self.silent() else self.counts.rate
 
     def silent(self, now: float | None = None) -> bool:

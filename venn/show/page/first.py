@@ -15,16 +15,17 @@ from venn.show.page.words import clock, duration, text
 from venn.show.snapshots import Recent, recent, verdicts
 
 SILENT, BROKEN, WAITING = "silent", "broken", "waiting"
+SHORT = {EARLY: "too early"}  # in a table
 ALARMS, OUTCOMES, SPELLED, ROWS = 3, 40, 5, 6  # how many of each there are room for
 LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
 SENTENCE = 1000
 
 #: What each state means, for somebody who has not read about it.
 MEANINGS = {
-    CHANGED: "What it claims does not hold now.",
-    DOUBTFUL: "What it claims may not hold any more.",
+    CHANGED: "Do not rely on it: what it claims no longer holds.",
+    DOUBTFUL: "Watch it: what it claims may no longer hold.",
     EARLY: "There are not enough labels yet to judge it.",
-    CLAIMED: "Nothing speaks against what it claims.",
+    CLAIMED: "Fine so far: nothing speaks against what it claims.",
     SILENT: "Nothing arrives: the figures are old.",
     BROKEN: "The file of the run cannot be read: the figures are old.",
     WAITING: "There is nothing to show yet.",
@@ -118,8 +119,9 @@ def head(feed: Feed) -> str:
     card = banner(found, feed.path.name)
     if run is None:
         return f'<div class="first">{card}</div>'
+    old = " old" if found.state in (SILENT, BROKEN) else ""
     parts = (card, lately(run), alarms(run), outcomes(run), words.facts(run.counts, run.rate))
-    return f'<div class="first">{"".join(parts)}</div>'
+    return f'<div class="first{old}">{"".join(parts)}</div>'
 
 
 def banner(found: Status, name: str) -> str:
@@ -145,21 +147,17 @@ def concluded(run: Run) -> str:
 
 def lately(run: Run) -> str:
     """Return what came true lately beside what was claimed: in large of the verdict's predictor, then of each."""
-    name = run.worst
+    name, verdict = run.worst, run.verdict
     found = recent(run.snapshots[name]) if name in run.snapshots else None
-    if found is None:
+    if found is None or verdict is None:
         return ""
-    return f'<section class="card lately">{_large(name, found, len(run.names) > 1)}{each(run)}</section>'
-
-
-def _large(name: str, found: Recent, several: bool) -> str:
     share, claim = numbers(found)
-    of = f"{text(name)}: " if several else ""
+    of = f"{text(name)}, " if len(run.names) > 1 else ""
     span = f"all {found.size:,}" if found.size == found.step else f"the last {found.size:,}"
-    promise = "claimed while nothing has changed" if found.guaranteed else "it says, nothing is guaranteed"
+    bad = verdict.state in (CHANGED, DOUBTFUL)
     return (
-        f'<h2>{of}{found.what} in {span} answers</h2><div class="pair"><p><b>{share}</b> came true</p>'
-        f"<p><b>{claim}</b> {promise}</p></div>{bar(found)}"
+        f'<section class="card lately"><h2>{of}{span} answers</h2><div class="pair"><p><b>{share}</b> {found.what}</p>'
+        f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}</section>"
     )
 
 
@@ -171,20 +169,20 @@ def numbers(found: Recent) -> tuple[str, str]:
     return share, f"at most {upper}" if found.lower == 0 and found.what == "wrong" else f"{lower} to {upper}"
 
 
-def bar(found: Recent) -> str:
+def bar(found: Recent, bad: bool) -> str:
     """Return the claim as a band, and what came true as a mark, on a bar."""
     end = 1.0 if found.what == "right" else min(1.0, max(LEAST_RANGE, MARGIN * found.share))
     low, high, at = (100 * min(value / end, 1.0) for value in (found.lower, found.upper, found.share))
     low, high = min(low, 99.0), max(high, min(low, 99.0) + 1)
     share, claim = numbers(found)
-    inside = "in" if found.lower <= found.share <= found.upper else "out"
+    promise = "claimed while nothing has changed" if found.guaranteed else "said, not guaranteed"
     return (
-        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{share} came true, '
-        f'{claim} was claimed"><rect class="track" y="3" width="100" height="4"/>'
+        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{share} {found.what}, '
+        f'{claim} claimed"><rect class="track" y="3" width="100" height="4"/>'
         f'<rect class="claim" x="{low:.2f}" y="1" width="{high - low:.2f}" height="8"/>'
-        f'<rect class="came {inside}" x="{min(at, 99.2):.2f}" width=".8" height="10"/></svg>'
-        f'<p class="ends"><span>0</span><span class="key">band: claimed; line: came true</span>'
-        f"<span>{shares(end)[0]}</span></p>"
+        f'<rect class="mark{" bad" if bad else ""}" x="{min(at, 99.2):.2f}" width=".8" height="10"/></svg>'
+        f'<p class="ends"><span>0</span><span>band: {promise}</span>'
+        f"<span>{shares(end)[0].removesuffix('.00')}</span></p>"
     )
 
 
@@ -198,10 +196,10 @@ def each(run: Run) -> str:
         share, claim = ("–", "–") if lately is None else numbers(lately)
         what = "" if lately is None else f"{lately.what} "
         state = found[name].state if name in found else EARLY
-        said = f'<span class="mini {of_state(state)}">{shape(state)}{state}</span>'
+        said = f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
         rows.append((text(name, 24), f"{what}{share}", claim, said))
     more = f"<p class='fine'>and {len(run.names) - ROWS} more, below</p>" if len(run.names) > ROWS else ""
-    return words.table(("predictor", "came true", "claimed", "now"), rows) + more
+    return words.table(("predictor", "lately", "claimed", "now"), rows) + more
 
 
 def alarms(run: Run) -> str:
@@ -228,7 +226,7 @@ def outcomes(run: Run) -> str:
         return '<section class="card outcomes"><h2>Outcomes: no label has come yet</h2></section>'
     wrong = sum(not right for _, right in judged)
     late = [seen.delay for seen, _ in judged if seen.delay]
-    waits = f", labels {min(late):,} to {max(late):,} answers late" if late else ""
+    waits = f"; labels {_range(min(late), max(late))} answers late" if late else ""
     cells = "".join(f'<i class="{"right" if right else "wrong"}"></i>' for _, right in judged)
     rows = [
         (text(seen.id, 24), text(seen.predictions[name].label, 24), text(seen.y, 24), words.verdict_on(right))
@@ -236,10 +234,15 @@ def outcomes(run: Run) -> str:
     ]
     of = f"{text(name, 24)}: " if len(run.names) > 1 else ""
     return (
-        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} outcomes wrong{waits}</h2>'
+        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} outcomes wrong</h2>'
+        f'<p class="fine">newest first; crossed: wrong{waits}</p>'
         f'<p class="strip" role="img" aria-label="newest first: {wrong} of {len(judged)} wrong">{cells}</p>'
         f"{words.table(('id', 'predicted', 'true', 'right?'), rows)}</section>"
     )
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _judged(seen: Sequence[Any], name: str) -> Iterator[tuple[Any, bool]]:

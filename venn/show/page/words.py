@@ -97,9 +97,21 @@ def duration(seconds: float) -> str:
     return " ".join(said[:2])
 
 
-def rate(value: float) -> str:
-    """Return a throughput."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+def rate(value: float) -> tuple[str, str]:
+    """Return a number of answers and the time in which they come, from how many come in a second.
+
+    Examples
+    --------
+    >>> rate(1234.5), rate(0.25), rate(0.01)
+    (('1,234', 'answers a second'), ('15', 'answers a minute'), ('36', 'answers an hour'))
+    """
+    for unit, times in (("a second", 1), ("a minute", 60)):
+        if value * times >= 1:
+            break
+    else:
+        unit, times = "an hour", 3600
+    often = value * times
+    return f"{often:,.0f}" if often >= 10 or often == 0 else f"{often:.1f}", f"answers {unit}"
 
 
 # ----------------------------------------------------------------------- progress
@@ -107,12 +119,12 @@ def rate(value: float) -> str:
 
 def facts(counts: Counts, throughput: float | None) -> str:
     """Return the progress of a run."""
-    shown = {
-        "asked": f"{counts.asked:,}", "answered": f"{counts.answered:,}", "pending": f"{counts.pending:,}",
-        "expired": f"{counts.expired:,}",
-    }  # fmt: skip
+    shown = {"asked": f"{counts.asked:,}", "answered": f"{counts.answered:,}", "pending": f"{counts.pending:,}"}
+    if counts.expired:
+        shown["expired"] = f"{counts.expired:,}"
     if throughput is not None:
-        shown["answers a second"] = rate(throughput)
+        often, unit = rate(throughput)
+        shown[unit] = often
     return tiles(shown)
 
 
@@ -224,7 +236,7 @@ def summary(run: Run) -> str:
 
 def verdict_on(right: bool) -> str:
     """Return whether a prediction came true."""
-    return f'<b class="{"right" if right else "wrong"}">{"yes" if right else "no"}</b>'
+    return f'<b class="{"right" if right else "wrong"}">{"right" if right else "wrong"}</b>'
 
 
 def _said(prediction: Any) -> tuple[str, str, bool]:
