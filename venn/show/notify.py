@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from http.client import HTTPException
 from math import log
 from queue import Empty, Full, Queue
 from time import monotonic
@@ -26,6 +27,7 @@ EVERY = 60.0  # least seconds between two notifications about one predictor
 MOST_WAITING = 100  # notifications that wait for a slow receiver; later ones are left out
 TIMEOUT = 10.0  # seconds that a web address may take
 PATIENCE = 30.0  # seconds that a command may take
+LONGEST = 10_000  # letters of an environment variable
 GRACE = 5.0  # seconds that the end of a run waits for what is being sent
 
 Message = dict[str, Any]
@@ -134,6 +136,9 @@ class Command(Receiver):
         finally:
             with self._lock:
                 self._process = None
+            if process.stdin is not None:
+                with suppress(OSError):
+                    process.stdin.close()
         if process.returncode:
             raise OSError(f"it ended with code {process.returncode}")
 
@@ -148,7 +153,8 @@ class Command(Receiver):
     def _kill(process: subprocess.Popen[bytes]) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with suppress(subprocess.TimeoutExpired):  # it may not be ours to kill
+            process.wait(1.0)
 
 
 def variables(message: Message) -> dict[str, str]:
@@ -166,7 +172,12 @@ def variables(message: Message) -> dict[str, str]:
     found |= {"state": message["verdict"]["state"], "verdict": message["verdict"]["sentence"]}
     since = message["verdict"]["since"]
     found["since"] = "" if since is None else since
-    return {f"VENN_{part.upper()}": str(value).replace("\0", "") for part, value in found.items()}
+    return {f"VENN_{part.upper()}": _clean(str(value)) for part, value in found.items()}
+
+
+def _clean(text: str) -> str:
+    """Return a text as the environment takes it."""
+    return text[:LONGEST].replace("\0", "").encode(errors="replace").decode()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -211,7 +222,7 @@ class Webhook(Receiver):
             raise OSError(f"it answered {error.code}") from None
         except urllib.error.URLError as error:
             raise OSError(str(error.reason)) from None
-        except ValueError as error:  # such as an answer that is no HTTP
+        except (ValueError, HTTPException) as error:  # such as an answer that is no HTTP; it may spell the address
             raise OSError(type(error).__name__) from None
 
 
@@ -293,6 +304,7 @@ class Notifier:
         self._last: dict[str, float] = {}  # when each predictor's last alarm was sent
         self._left_out: dict[str, int] = {}
         self._all_left_out = 0
+        self._closed = False
 
     def __enter__(self) -> Notifier:
         return self
@@ -329,8 +341,10 @@ class Notifier:
     def close(self, grace: float = GRACE) -> None:
         """Wait for what is being sent, at most `grace` seconds in all."""
         until = monotonic() + grace
-        for worker in self._workers:
-            worker.end(until)
+        if not self._closed:
+            self._closed = True
+            for worker in self._workers:
+                worker.end(until)
 
     def said(self) -> str:
         """Return how many notifications were sent, as text; empty if there were none."""
