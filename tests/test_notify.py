@@ -121,14 +121,10 @@ def test_a_command_that_fails_is_missing_or_hangs(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         Command([str(tmp_path / "none")]).send(told())
     # It ignores what it is asked politely, and has a child of its own.
-    hangs = (
-        "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
-        "open(sys.argv[1], 'w').write(str(child.pid)); time.sleep(600)"
-    )
     pid = tmp_path / "pid"
-    with pytest.raises(TimeoutError, match="longer than 3 seconds"):
-        Command([sys.executable, "-c", hangs, str(pid)], patience=3.0).send(told())
+    hangs = ["sh", "-c", 'trap "" TERM; sleep 600 & echo $! > "$0"; wait', str(pid)]
+    with pytest.raises(TimeoutError, match="longer than 2 seconds"):
+        Command(hangs, patience=2.0).send(told())
     child = int(pid.read_text())
     until(lambda: _dead(child))
 
@@ -154,7 +150,7 @@ def test_a_webhook_that_fails_is_away_or_hangs(server):
     server.status = 302
     with pytest.raises(OSError, match="it answered 302"):
         Webhook(server.url).send(told())
-    assert [path for path, _ in server.found] == ["", ""] or len(server.found) == 2, "it is not sent elsewhere"
+    assert len(server.found) == 2, "it is not sent elsewhere"
     server.wait.clear()
     with pytest.raises(OSError, match="timed out"):
         Webhook(server.url, timeout=0.2).send(told())
@@ -313,7 +309,8 @@ def test_a_run_tells_of_an_alarm_once_over_kill_and_restart(tmp_path, server):
     assert done.stderr.splitlines()[-1].startswith("verdict: ")
 
 
-def test_a_run_goes_on_where_nobody_can_be_told(tmp_path, server):
+def test_a_run_goes_on_where_nobody_can_be_told(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(Notifier.close, "__defaults__", (0.5,))
     server.wait.clear()  # it hangs
     source = tmp_path / "in.jsonl"
     source.write_text("".join(lines(0, 120, False)) + "".join(lines(120, 260, True)))

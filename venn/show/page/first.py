@@ -11,7 +11,7 @@ from venn.monitors.kinds import kind_of, shares
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, Verdict
 from venn.show.page import columns, words
 from venn.show.page.feed import Feed, Run
-from venn.show.page.words import clock, duration, text
+from venn.show.page.words import ago, clock, text
 from venn.show.snapshots import Recent, recent, verdicts
 
 SILENT, BROKEN, WAITING = "silent", "broken", "waiting"
@@ -73,7 +73,7 @@ def status(feed: Feed, now: float | None = None) -> Status:
         return Status(BROKEN, "", feed.complaint, held and f"before that: {held}")
     if not run.counts.asked:
         return Status(WAITING, "", "no question yet", "")
-    quiet = f"no event for {duration(now - run.counts.time)}, since {clock(run.counts.time)}"
+    quiet = f"no event for {ago(now - run.counts.time)}, since {clock(run.counts.time)}"
     if run.verdict is None:
         found = Status(EARLY, "", "no label has come yet", "")
     else:
@@ -94,7 +94,7 @@ def _since(run: Run, verdict: Verdict, now: float) -> str:
     if verdict.since is None:
         return ""
     when = run.since
-    at = f", {clock(when)}, {duration(now - when)} ago" if when else ""
+    at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
     if verdict.state == CHANGED:
         return f"since about answer {verdict.since:,}{at}"
     return f"again: the last alarm was at answer {verdict.since:,}{at}"
@@ -120,7 +120,7 @@ def head(feed: Feed) -> str:
     if run is None:
         return f'<div class="first">{card}</div>'
     old = " old" if found.state in (SILENT, BROKEN) else ""
-    parts = (card, lately(run), alarms(run), outcomes(run), words.facts(run.counts, run.rate))
+    parts = (card, lately(run), alarms(run), outcomes(run))
     return f'<div class="first{old}">{"".join(parts)}</div>'
 
 

@@ -53,7 +53,7 @@ class Page:
         self._version = -1
         self._compared: Comparison | None = None
         self._predictor: Predictor | None = None
-        self._words = {name: phrase(name=name) for name in ("head", "alarms", "promise", "outcomes", "latest")}
+        self._words = {name: phrase(name=name) for name in ("head", "facts", "alarms", "promise", "outcomes", "latest")}
         self._places = {
             name: column(phrase(), name=name, sizing_mode="stretch_width")
             for name in ("compared", "numbers", "accuracy", "evidence", "calibration")
@@ -83,6 +83,7 @@ class Page:
             self._doc.title = title
         if run is None:
             return
+        self._say("facts", words.facts(run.counts, run.rate))
         if run is self._run and run.version == self._version:
             return
         if run is not self._run:

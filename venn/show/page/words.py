@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from time import localtime, strftime
+from time import localtime, strftime, time
 from typing import Any
 
 from venn.monitors.kinds import LEVEL, kind_of
@@ -97,6 +97,18 @@ def duration(seconds: float) -> str:
     return " ".join(said[:2])
 
 
+def ago(seconds: float) -> str:
+    """Return a duration that a reader need not see grow by seconds.
+
+    Examples
+    --------
+    >>> ago(43.2), ago(3725), ago(-1)
+    ('43 s', '1 h 2 min', '0 s')
+    """
+    left = max(int(seconds), 0)
+    return duration(left if left < 60 else left - left % 60)
+
+
 def rate(value: float) -> tuple[str, str]:
     """Return a number of answers and the time in which they come, from how many come in a second.
 
@@ -125,12 +137,14 @@ def facts(counts: Counts, throughput: float | None) -> str:
     if throughput is not None:
         often, unit = rate(throughput)
         shown[unit] = often
-    return tiles(shown)
+        if counts.time:
+            shown["last event"] = f"{ago(time() - counts.time)} ago"
+    return tiles(shown, "facts")
 
 
-def tiles(shown: Mapping[str, str]) -> str:
-    """Return numbers as large tiles."""
-    return f"<dl>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
+def tiles(shown: Mapping[str, str], of: str = "tiles") -> str:
+    """Return numbers with their names; `of` is a class of the style sheet."""
+    return f"<dl class='{of}'>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
 
 
 # --------------------------------------------------------------------- predictors
