@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,3 +90,64 @@ def figures(monitor: Monitor, watched: bool = True) -> dict[str, Any]:
     seen = monitor.snapshot()
     evidence = {f"{one['detector']}: {one['name']}": one.get("log10") for one in seen["evidence"]}
     return {"curves": seen["curves"], "window": seen["window"], "evidence": evidence if watched else {}}
+
+
+def truthful(rng: np.random.Generator, kinds: str) -> tuple[dict[str, Prediction], int]:
+    """Return predictions of each kind that keep what they claim, and the code of the label."""
+    p = rng.choice([0.7, 0.8, 0.9])
+    row = np.array([p, (1 - p) / 2, (1 - p) / 2])
+    y = int(rng.choice(3, p=row))
+    p_values = rng.random(3) * np.array([1.0, 0.1, 0.1])
+    p_values[y] = rng.random()
+    found: dict[str, Prediction] = {
+        "venn": Multiprobability(np.array([row, 0.97 * row + 0.01, 0.97 * row + 0.01]), CLASSES),
+        "abers": ClassIntervals(np.array([[p - 0.02, p + 0.02], *[[(1 - p) / 2 - 0.02, (1 - p) / 2 + 0.02]] * 2]), CLASSES),
+        "conformal": PredictionSet(p_values, CLASSES),
+        "platt": Forecast(row, CLASSES),
+    }
+    return {name: found[name] for name in kinds.split()}, y
+
+
+def write_state(path: Any, state: str, kinds: str = "abers conformal", *, late: int = 40, pace: float = 60.0) -> None:
+    """Write the journal of a run in a state: "as claimed", "too early to say", "changed", "doubtful" or "silent".
+
+    Labels come `late` questions after theirs; from one question to the next `pace` seconds pass; the last event was
+    now, or a long time ago.
+    """
+    n = {"too early to say": 90}.get(state, 1500)
+    rng = np.random.default_rng(3)
+    names = kinds.split()
+    end = time() - (20 * pace if state == "silent" else 0.0)
+    begun = end - (n + late) * pace
+    told = {name: Monitor(CLASSES) for name in names}
+    journal = Journal(path)
+    journal.open({
+        "classes": list(CLASSES), "names": names, "alone": len(names) == 1, "created": begun, "start": 0,
+        "predictors": {name: f"{name}()" for name in names}, "monitors": {name: "Monitor()" for name in names},
+    })  # fmt: skip
+    event, asked = 0, []
+    with journal:
+        for number in range(1, n + late + 1):
+            now = begun + number * pace
+            made, y = truthful(rng, kinds)
+            change = {"changed": 900, "doubtful": 1460}.get(state, n + late)
+            if number > change:
+                y = (y + 1) % 3 if state == "changed" or rng.random() < 0.8 else y
+            event += 1
+            asked.append((event, made, y))
+            step = max(number - late, 1) - 1
+            journal.ask(Question(event, f"order-{10_000 + number}", step, b"", encode(made), now))
+            if number <= late:
+                continue
+            step, event = number - late, event + 1
+            question, made, y = asked[step - 1]
+            journal.answer(step, event, question, now, y)
+            for name, monitor in told.items():
+                for place, alarm in enumerate(monitor.update(made[name], CLASSES[y]), monitor.count):
+                    journal.ring(name, place, step, now, alarm)
+            if step % 8 == 0:
+                journal.draw(step, now, {name: figures(one) for name, one in told.items()})
+        for name, one in told.items():
+            seen = one.snapshot()
+            journal.show(name, n, end, {"told": seen, "monitor": seen})
+    journal.close()

@@ -18,11 +18,11 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from page_cases import CLASSES, HOSTILE, write
+from page_cases import CLASSES, HOSTILE, write, write_state
 
 from venn import cli
 from venn.online.watch import Watch
-from venn.show.page import columns, feed, words
+from venn.show.page import columns, feed, first, words
 from venn.show.page.feed import Feed, Run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -58,6 +58,12 @@ class Scripted:
 
     def latest(self, questions=20):
         return []
+
+    def outcomes(self, answers=20):
+        return []
+
+    def answered_at(self, step):
+        return 1000.0 + step
 
     def close(self):
         self.closed += 1
@@ -145,19 +151,21 @@ def test_a_journal_that_comes_goes_and_is_replaced(tmp_path):
     watched = Feed(lambda: Watch(path), path)
     assert watched.look() is None
     assert "not there yet" in watched.complaint
-    assert "waiting for <b>run.db</b>" in words.head(watched)
+    assert '<section class="status waiting"' in first.head(watched)
+    assert "not there yet" in first.head(watched)
     path.write_bytes(b"")
     assert look(watched) is None
     write(path, 20)
-    first = look(watched)
-    assert (first.counts.answered, watched.complaint) == (20, None)
-    assert look(watched) is first
+    before = look(watched)
+    assert (before.counts.answered, watched.complaint) == (20, None)
+    assert look(watched) is before
     path.unlink()
-    assert look(watched) is first, "what was seen stays"
-    assert "cannot be read now" in words.head(watched)
+    assert look(watched) is before, "what was seen stays"
+    assert '<section class="status broken"' in first.head(watched)
+    assert "before that: " in first.head(watched)
     write(path, 10, "conformal", created=1_800_000_000.0)
     second = look(watched)
-    assert second is not first
+    assert second is not before
     assert (second.names, second.counts.answered) == (("conformal",), 10)
     path.write_bytes(b"damage" * 5000)
     look(watched)
@@ -232,6 +240,7 @@ def test_words_escape_what_a_run_says(tmp_path):
         run = Run(watch)
     for name in run.names:
         said = words.latest(run, name) + words.alarms(run) + words.promise(run, name) + words.parameters(run)
+        said += words.outcomes(run, name) + first.outcomes(run) + first.lately(run) + first.alarms(run)
         assert "<img" not in said
         assert "&lt;img" in said
     assert "(&lt;b&gt;)" in words.parameters(run)
@@ -241,6 +250,12 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     made = write(tmp_path / "run.db", 120, flip=60)
     with Watch(tmp_path / "run.db") as watch:
         run = Run(watch)
+    for name in run.names:
+        for place in ("Guaranteed", "guaranteed"):
+            for after in words.promise(run, name).split(place)[1:]:
+                before = words.promise(run, name).partition(f"{place}{after}")[0]
+                assert after.startswith(" while nothing has changed") or before.lower().endswith(("not ", "nothing is "))
+    assert "It does not hold now: changed since about " in words.promise(run, "conformal")
     assert "misses the true label with exactly that probability" in words.promise(run, "conformal")
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
@@ -256,6 +271,109 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     assert rows.count('class="right"') == sum(right)
     right = [y in one["conformal"].set(0.05) for one, y in zip(made.said[-16:], made.truths[-16:], strict=True)]
     assert words.latest(run, "conformal").count('class="right"') == sum(right)
+
+
+# ----------------------------------------------------------------- the first screen
+
+
+STATES = ("as claimed", "too early to say", "changed", "doubtful", "silent")
+
+
+def fed(path):
+    watched = Feed(lambda: Watch(path), path)
+    watched.look()
+    watched.close()
+    return watched
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_state_of_a_run(state, tmp_path):
+    write_state(tmp_path / "run.db", state)
+    watched = fed(tmp_path / "run.db")
+    run, found = watched.run, first.status(watched)
+    assert found.state == state
+    if state == "silent":
+        assert run.verdict.state == "as claimed"
+        assert found.since.startswith("no event for 20 min, since ")
+        assert found.also == f"before that: {run.verdict}"
+    else:
+        assert (run.verdict.state, found.sentence, found.also) == (state, str(run.verdict), "")
+    if state == "changed":
+        at = run.points[0].step  # a point of the curves, and each minute an answer
+        assert run.since == pytest.approx(run.counts.time - 60 * (1500 - run.verdict.since), abs=1), at
+        assert found.since.startswith(f"since about answer {run.verdict.since}, ")
+        assert found.since.endswith(" h 59 min ago")
+
+
+def test_a_change_is_shown_in_a_silence_too_and_nothing_else_as_if_it_held(tmp_path):
+    for state in STATES[:4]:
+        path = tmp_path / f"{state}.db"
+        write_state(path, state, "conformal")
+        watched = fed(path)
+        later = first.status(watched, watched.run.counts.time + 7200)
+        assert later.state == ("changed" if state == "changed" else "silent")
+        assert "no event for 2 h, since" in later.since + later.also
+        if state != "changed":
+            assert watched.run.verdict.sentence in later.also
+
+
+def test_what_came_true_lately_is_that_of_the_verdict(tmp_path):
+    for state, kinds in (("changed", "abers"), ("changed", "conformal"), ("as claimed", "platt"), ("changed", "venn")):
+        path = tmp_path / f"{state}-{kinds}.db"
+        write_state(path, state, kinds)
+        run = fed(path).run
+        said, sentence = first.lately(run), run.verdict.sentence
+        share, claim = first.numbers(first.recent(run.snapshots[kinds]))
+        assert f"<b>{share}</b>" in said
+        assert f" {share} " in sentence.partition(": ")[2]
+        assert claim in sentence
+        size = run.snapshots[kinds]["monitor"]["recent"]["size"]
+        assert f"the last {size:,} answers" in said
+        assert f"of the {'last ' if state == 'as claimed' else ''}{size}" in sentence
+        assert ("while nothing has changed" in said) == (kinds != "platt")
+
+
+def test_outcomes_of_labels_that_come_late(tmp_path):
+    write_state(tmp_path / "run.db", "changed", "abers", late=40)
+    run = fed(tmp_path / "run.db").run
+    assert {seen.status for seen in run.latest} == {"pending"}
+    assert [seen.delay for seen in run.outcomes] == [39 if seen.id == "x" else 40 for seen in run.outcomes]
+    with Watch(tmp_path / "run.db") as watch:
+        record = watch.record()
+        truth = record.truth[-40:][::-1]
+        outcomes = record.outcomes("abers")
+    assert [watch.space.encode(seen.y) for seen in run.outcomes] == truth.tolist()
+    wrong = outcomes.predicted[-40:] != outcomes.truth[-40:]
+    said = first.outcomes(run)
+    assert f"{wrong.sum()} of the last 40 outcomes wrong" in said
+    assert said.count('<i class="wrong">') == wrong.sum()
+    assert "labels 40 answers late" in said
+    rows = words.outcomes(run, "abers")
+    assert rows.count("<tr>") == 21
+    assert rows.count('class="wrong"') == wrong[-20:].sum()
+
+
+def test_alarms_in_one_line_each(tmp_path):
+    write_state(tmp_path / "run.db", "changed")
+    run = fed(tmp_path / "run.db").run
+    said = first.alarms(run)
+    assert said.count("<li>") == first.ALARMS
+    newest = max(alarm["step"] for rung in run.alarms.values() for alarm in rung)
+    assert f"at {newest:,}, evidence 10<sup>" in said
+    write_state(tmp_path / "calm.db", "as claimed")
+    assert "Alarms: none" in first.alarms(fed(tmp_path / "calm.db").run)
+
+
+def test_a_rate_of_few_answers_is_that_of_the_latest():
+    made = Scripted()
+    made.answered, made.time = 5, time.time()
+    run = Run(made)
+    run.counts.rate = 0.2
+    for answers, rate in ((1, 0.2), (16, 2.0)):  # of the last eight seconds
+        now = time.monotonic()
+        run._times.clear()
+        run._times.extend([(now - 8, 0), (now, answers)])
+        assert run.rate == pytest.approx(rate)
 
 
 # --------------------------------------------------------------------- the command
@@ -427,7 +545,7 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     viewer = Viewer(browser, served.url, viewport={"width": 1400, "height": 900}, color_scheme="dark")
     viewer.waits_for("not there yet")
     write(served.path, 96, flip=48)
-    viewer.waits_for("silent since")
+    viewer.waits_for("silent: no event for")  # beside the change
     assert [viewer.number(of) for of in ("asked", "answered", "pending", "expired")] == [100, 96, 3, 1]
     viewer.page.locator("canvas").first.wait_for()
     viewer.waits_for("the probabilities in the row of the true label")
@@ -469,6 +587,63 @@ def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
     viewer.is_clean(served.url)
 
 
+FILLS = {
+    "as claimed": (12, 107, 77), "too early to say": (76, 92, 112), "changed": (179, 38, 30),
+    "doubtful": (240, 176, 63), "silent": (43, 48, 56),
+}  # fmt: skip
+
+
+def seen(viewer, selector):
+    """Return the colour of the ground of an element, and its box; it may just be replaced by a newer one."""
+    of = viewer.page.locator(selector).first
+    for _ in range(20):
+        colour, box = of.evaluate("of => getComputedStyle(of).backgroundColor"), of.bounding_box()
+        if colour and box is not None:
+            return tuple(map(float, colour[colour.index("(") + 1 : -1].split(","))), box
+    raise AssertionError(f"no {selector} to be seen")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_first_screen_says_which_state_it_is(state, browser, served):
+    write_state(served.path, state)
+    viewer = Viewer(browser, served.url, viewport={"width": 400, "height": 800})
+    for width, height, theme in ((400, 800, "light"), (400, 800, "dark"), (1400, 900, "dark"), (1400, 900, "light")):
+        viewer.page.set_viewport_size({"width": width, "height": height})
+        viewer.page.emulate_media(color_scheme=theme)
+        card = viewer.page.locator(f".status.{state.replace(' ', '-')}")
+        card.wait_for()
+        assert viewer.page.locator(".status").count() == 1
+        colour, _ = seen(viewer, ".status")
+        assert colour == FILLS[state]
+        assert (colour[1] > max(colour[0], colour[2]) + 20) == (state == "as claimed"), "nothing else is green"
+        # Verdict, shape, recent accuracy, alarms and outcomes: all on the first screen.
+        assert card.locator("h1").inner_text().lower() == state
+        for part in ("h1", ".means", "p:last-child", "svg.shape"):
+            inside(seen(viewer, f".status {part}")[1], width, height)
+        for part in (".lately .pair", ".lately svg.bar", ".rung", ".outcomes .strip"):
+            inside(seen(viewer, part)[1], width, height)
+        assert viewer.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert viewer.page.title() == f"{state} · run.db"
+    if state == "silent":
+        assert "no event for 20 min" in viewer.page.locator(".status .since").inner_text()
+        green = viewer.page.locator(".mini.as-claimed").first.evaluate("of => getComputedStyle(of).color")
+        assert green == "rgb(93, 101, 112)", "not green in the table either"
+    if state == "as claimed":  # the server goes: nothing stays green
+        viewer.page.evaluate("document.documentElement.dataset.lost = ''")
+        assert seen(viewer, ".status")[0] == (93, 101, 112)
+    viewer.is_clean(served.url)
+    viewer.page.close()
+
+
+def inside(box, width, height):
+    __tracebackhide__ = True
+    assert box["x"] >= 0
+    assert box["y"] >= 0
+    assert box["width"] > 0 < box["height"]
+    assert box["x"] + box["width"] <= width
+    assert box["y"] + box["height"] <= height
+
+
 RUN = """
 import sys, time, streams, venn
 stream = streams.load("car", shuffle=0)
@@ -492,7 +667,7 @@ def test_two_viewers_follow_a_run_over_its_death(browser, served):
         first, second = (Viewer(browser, served.url, viewport={"width": 420, "height": 600}) for _ in range(2))
         for viewer in (first, second):
             viewer.reaches(20)
-        first.waits_for("running")
+        first.waits_for("last event")
         process.send_signal(signal.SIGKILL)
         process.wait(30)
         with Watch(served.path) as watch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ from msgspec.structs import asdict
 
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import KERNELS, PREDICTORS
+from venn.show.notify import EVERY, Webhook
 
 SHOWN = 60  # characters of a wrong value
 MOST = sys.float_info.max
@@ -83,6 +85,19 @@ def _fills(value: Any) -> dict[str, float | str]:
 def _fill(value: Any) -> float | str:
     clean: float | str = convert(value, Literal["median"] | Finite)
     return clean
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    """Take a program and its arguments: a list, or text that is split as a shell would, with nothing else done to it."""
+    parts = shlex.split(_text(value)) if isinstance(value, str) else convert(value, list[str])
+    _require(bool(parts) and bool(parts[0]) and not any("\0" in part for part in parts))
+    return tuple(parts)
+
+
+def _address(value: Any) -> str:
+    url = _text(value)
+    Webhook(url)
+    return url
 
 
 def _delimiter(value: Any) -> str:
@@ -199,6 +214,8 @@ FILLS = Kind(
     "a table from column to median or a finite number", _fills, _split_fills, "COLUMN=median|NUMBER",
     "COLUMN=median or COLUMN=NUMBER, each column once", True,
 )  # fmt: skip
+COMMAND = Kind("a program and its arguments, as text or as a list of texts", _command, metavar="COMMAND")
+ADDRESS = Kind("http://HOST/... or https://HOST/...", _address, metavar="URL")
 DELIMITER = Kind('one character, neither " nor a line end, or tab', _delimiter, metavar="CHARACTER")
 AFFINE = Kind("a table of mean and deviation, lists of as many numbers, the latter > 0", _affine)
 SETTINGS = Kind("a table of settings", _of(dict[str, str | int | float | bool]))
@@ -292,6 +309,14 @@ class MonitorTable:
         "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
     restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)
+    on_alarm: tuple[str, ...] | None = declare(
+        COMMAND,
+        "Run this on an alarm, without a shell; it gets the alarm as JSON on its standard input, and in variables.",
+    )
+    alarm_webhook: str | None = declare(ADDRESS, "Post an alarm to this address as JSON.")
+    alarm_every: float = declare(
+        NOT_NEGATIVE, "Least seconds from one notification about a predictor to the next.  [default: 60]", EVERY
+    )
     keep: int | None = declare(whole(0), "Number of latest examples that --restart-on-alarm keeps.  [default: 0]")
 
 

@@ -76,6 +76,13 @@ class Recorded:
             found.append(Seen(n, n, 0.0, said, "answered", record.space.decode(truth[n - 1]), 0))
         return found
 
+    def outcomes(self, answers: int = 20) -> list[Seen]:
+        """Return the same: each step has its label."""
+        return self.latest(answers)
+
+    def answered_at(self, step: int) -> None:
+        """Return None: a record knows no times."""
+
     def close(self) -> None:
         """Nothing is open."""
 

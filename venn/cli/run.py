@@ -45,6 +45,8 @@ from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Counts, Watch
 from venn.predictors.restarting import Restarting
+from venn.show.notify import Command as AlarmCommand
+from venn.show.notify import Notifier, Receiver, Webhook
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -140,6 +142,9 @@ def made(config: Config) -> Plan:
         raise click.UsageError(
             f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
         )
+
+    if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
+        raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
     def monitor() -> Monitor:
         return Monitor(place.classes, level=watch.level, run_length=watch.run_length)
@@ -250,22 +255,34 @@ def serve(config: Config, voice: Voice) -> int:
     with ExitStack() as stack:
         ending = stack.enter_context(Ending())
         source: Source = stack.enter_context(plan.place.source)
+        notifier = stack.enter_context(notifying(config, voice))
         online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=keep.patience))
         _check_source(config, online, plan.journal, source)
         if settings.metrics_port is not None:
             _serve_metrics(plan.journal.path, settings.metrics_host, settings.metrics_port, voice, stack)
         limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
-        service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits)
+        service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits, notifier)
         plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
         for note in plan.notes:
             voice.say(note)
         if online.asked:
             voice.say(f"goes on after {online.asked:,} questions and {online.answered:,} answers")
         service.run(ending)
+        notifier.close()
         voice.say(service.farewell())
+        if notifier.said():
+            voice.say(notifier.said())
         for line in conclusion(online.verdict()):
             voice.say(line)
     return INTERRUPTED if ending.pressed and not ending.terminated else 0
+
+
+def notifying(config: Config, voice: Voice) -> Notifier:
+    """Return what tells others of alarms."""
+    watch = config.monitor
+    receivers: list[Receiver] = [] if watch.on_alarm is None else [AlarmCommand(watch.on_alarm)]
+    receivers += [] if watch.alarm_webhook is None else [Webhook(watch.alarm_webhook)]
+    return Notifier(receivers, voice.warn, watch.alarm_every)
 
 
 def _check_source(config: Config, online: Online, journal: Journal, source: Source) -> None:

@@ -96,7 +96,7 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
         snapshot = watch.snapshot(name)
         if snapshot is not None:
             monitor = snapshot["monitor"]
-            seen = {} if monitor is None else {key: monitor[key] for key in ("verdict", "evidence", "alarms")}
+            seen = {} if monitor is None else {key: monitor[key] for key in ("verdict", "recent", "evidence", "alarms")}
             found[name] = snapshot["told"] | seen
     return found
 

@@ -17,9 +17,11 @@ from streams.messages import BadMessage, Message, Source
 from venn.cli.interrupt import Ending
 from venn.cli.output import KEY, Output, prediction_line
 from venn.machines.machine import NotConverged
+from venn.monitors.alarms import Alarm
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.predictors.restarting import Restarting
+from venn.show.notify import Notifier, message
 from venn.show.telling import Telling
 
 PLAIN = 30.0  # seconds between two lines of progress
@@ -73,8 +75,11 @@ class Voice:
 
     def say(self, text: str) -> None:
         """Say one line."""
-        if self._quiet:
-            return
+        if not self._quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Say one line even where nothing else is said."""
         line = " ".join(text.split())
         if self._status is not None:
             self._status.console.print(line, markup=False)
@@ -145,11 +150,14 @@ class Service:
     output : Output
     voice : Voice
     limits : Limits
+    notifier : Notifier, optional
+        Is told of the alarms of labels that are learned from now on.
     """
 
     def __init__(
-        self, online: Online, journal: Journal, source: Source, output: Output, voice: Voice, limits: Limits
-    ) -> None:
+        self, online: Online, journal: Journal, source: Source, output: Output, voice: Voice, limits: Limits,
+        notifier: Notifier | None = None,
+    ) -> None:  # fmt: skip
         self.online, self.source, self.limits = online, source, limits
         self._journal, self._output, self._voice = journal, output, voice
         self._place: Any = None  # the position up to which the source has been read
@@ -158,6 +166,8 @@ class Service:
         self._alarms = {name: monitor.count for name, monitor in online.monitors.items()}
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if isinstance(one, Restarting)}
         self._telling = Telling()
+        self._notifier = notifier
+        self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
         self._judged = online.answered
         self._states = {name: monitor.verdict().state for name, monitor in online.monitors.items()}
         self._rate = 0.0
@@ -237,6 +247,7 @@ class Service:
             self._output.write(lines, online.asked + online.answered + online.expired)
         for text in news:
             self._voice.say(text)
+        self._notify()
         if online.answered > self._judged:
             self._judge()
         if self._reached is not None:
@@ -276,12 +287,21 @@ class Service:
             rung = monitor.count - self._alarms[name]
             if rung:
                 self._alarms[name] = monitor.count
+                self._rung += [(name, alarm) for alarm in monitor.alarms[-rung:]]
                 news += [f"alarm: {name}: {self._telling.tell(asdict(alarm))}" for alarm in monitor.alarms[-rung:]]
         for name, known in self._restarts.items():
             one = self.online.panel[name]
             if isinstance(one, Restarting) and len(one.restarts) > known:
                 self._restarts[name] = len(one.restarts)
                 news.append(f"restart: {name}: the window starts anew after the answer to {id!r}, step {one.n}")
+
+    def _notify(self) -> None:
+        """Send the alarms of the transaction that was written, with the verdicts of now."""
+        if self._notifier:
+            now, run = time(), str(self._journal.path)
+            for name, alarm in self._rung:
+                self._notifier.tell(message(run, name, alarm, self.online.monitors[name].verdict(), now))
+        self._rung.clear()
 
     def _judge(self) -> None:
         """Report verdicts whose state is another than before."""

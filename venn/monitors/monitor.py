@@ -25,7 +25,7 @@ from venn.monitors.outcomes import Outcomes, outcome
 from venn.monitors.running import Running, State, close, held_count, held_numbers
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
-from venn.monitors.verdict import Judge, Verdict
+from venn.monitors.verdict import CHANGED, Judge, Verdict
 from venn.parameters import above_one, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.saved import saved
@@ -369,17 +369,19 @@ class Monitor(HasLabels, Running):
         dict
             ``step``; ``verdict``, as JSON; ``predictions`` and ``guaranteed``, which describe the predictor;
             ``curves``, the means over all steps; ``window``, the means over the latest steps, and their number
-            ``size``; ``accuracy_interval``, a confidence sequence of level 0.05 for the mean conditional accuracy;
+            ``size``; ``recent``, the same over the steps of which the verdict speaks; ``accuracy_interval``, a confidence sequence of level 0.05 for the mean conditional accuracy;
             ``calibration``, expected calibration error and bins; ``evidence``, one entry for each detector, with base
             10 logarithms; ``alarms``, their ``count`` and the ``last`` ones.
         """
+        verdict = self.verdict()
         shown: State = {
             "step": self.n,
-            "verdict": self.verdict().plain(),
+            "verdict": verdict.plain(),
             "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
             "curves": {},
             "window": {"size": 0},
+            "recent": {"size": 0},
             "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }
@@ -387,16 +389,20 @@ class Monitor(HasLabels, Running):
             size = min(self.n, self.window)
             shown["curves"] = self._named(self._sums / self.n)
             shown["window"] = self._named(self._ring[:size].mean(axis=0)) | {"size": size}
+            if verdict.state == CHANGED and verdict.since is not None:
+                size = min(size, self.n - verdict.since + 1)
+            shown["recent"] = self._with_width(self._latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
             if (self._scorer.kind or FORECAST).calibrated:
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}
         return shown
 
     def _named(self, means: Any) -> State:
-        named: State = dict(zip(self._names, means.tolist(), strict=True))
-        if "upper" in named:
-            named["width"] = named["upper"] - named["lower"]
-        return named
+        return self._with_width(dict(zip(self._names, means.tolist(), strict=True)))
+
+    @staticmethod
+    def _with_width(named: State) -> State:
+        return named | {"width": named["upper"] - named["lower"]} if "upper" in named else named
 
     def _plain(self) -> State:
         names = None if self.sources is None else [source.name for source in self.sources]

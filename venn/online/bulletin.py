@@ -54,7 +54,8 @@ class Bulletin:
         last: bool = False,
     ) -> None:  # fmt: skip
         """Write what is due, or everything at the `last` moment of a run; what cannot be written waits."""
-        late = last or time.monotonic() - self._shown >= FRESH
+        # With an alarm always: nothing may come after it for long, and the verdict must not be older than it.
+        late = last or bool(self._alarms) or time.monotonic() - self._shown >= FRESH
         with journal:
             for alarm in self._alarms:
                 journal.ring(*alarm)

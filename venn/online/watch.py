@@ -236,6 +236,23 @@ class Watch(HasLabels):
                 for event, id, when, content, truth, delay, expired in rows
             ]  # fmt: skip
 
+    def outcomes(self, answers: int = 20) -> list[Seen]:
+        """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
+        rows = self._rows(
+            "SELECT q.event, q.id, a.time, q.predictions, a.truth, a.step - 1 - q.step"
+            " FROM answers a JOIN questions q ON q.event = a.question ORDER BY a.step DESC LIMIT ?", (answers,)
+        )  # fmt: skip
+        with self._making():
+            return [
+                Seen(event, id, when, decode(content, self.names, self.space), "answered", self.space.decode(y), late)
+                for event, id, when, content, y, late in rows
+            ]
+
+    def answered_at(self, step: int) -> float | None:
+        """Return when the answer of a step came, in seconds since 1970; None if there is no such step."""
+        rows = self._rows("SELECT time FROM answers WHERE step = ?", (step,))
+        return rows[0][0] if rows else None
+
     def record(self) -> Record:
         """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers."""
         if self._db is None:

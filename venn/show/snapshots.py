@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from venn.monitors.kinds import LEVEL
 from venn.monitors.verdict import Verdict, worst
+from venn.prediction import ERROR_BOUND, NOTHING, REALISED_ROW
 
 Snapshot = Mapping[str, Any]
 
@@ -46,3 +48,41 @@ def overall(snapshots: Mapping[str, Snapshot]) -> Verdict | None:
     watched = {name: one for name, one in snapshots.items() if one.get("monitor") is not None}
     found = verdicts(watched or snapshots)
     return worst(found) if found else None
+
+
+class Recent(NamedTuple):
+    """What came true lately, and what was claimed for it: the numbers of the verdict's sentence.
+
+    Examples
+    --------
+    >>> window = {"size": 40, "accuracy": 0.9, "lower": 0.85, "upper": 0.95}
+    >>> recent({"step": 100, "guaranteed": "predicted label", "window": window})
+    Recent(what='right', share=0.9, lower=0.85, upper=0.95, size=40, step=100, guaranteed=True)
+    """
+
+    what: str  #: "right" or "wrong": of which the shares are
+    share: float
+    lower: float
+    upper: float
+    size: int  #: number of latest steps
+    step: int  #: the last of them
+    guaranteed: bool  #: whether a theorem stands behind the claim, while nothing has changed
+
+
+def recent(snapshot: Snapshot) -> Recent | None:
+    """Return what came true over the steps of the verdict; of a pair `told` and `monitor`, the monitor's.
+
+    None before the first step, and where nothing is claimed. Snapshots without such steps have their window instead.
+    """
+    one = (snapshot["monitor"] or snapshot["told"]) if "told" in snapshot else snapshot
+    means, guaranteed = one.get("recent") or one.get("window", {}), one.get("guaranteed")
+    if f"error_{LEVEL}" in means:
+        lower = 0.0 if guaranteed == ERROR_BOUND else LEVEL
+        found = "wrong", means[f"error_{LEVEL}"], lower, LEVEL
+    elif guaranteed == REALISED_ROW and "realised" in means:
+        found = "right", means["realised_accuracy"], means["realised"], means["realised"]
+    elif "lower" in means:
+        found = "right", means["accuracy"], means["lower"], means["upper"]
+    else:
+        return None
+    return Recent(*found, means["size"], one["step"], guaranteed != NOTHING)

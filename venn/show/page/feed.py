@@ -9,14 +9,17 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from venn.show.snapshots import Snapshot, figures_of
+from venn.monitors.verdict import Verdict
+from venn.show.snapshots import Snapshot, figures_of, overall
 
 Made = TypeVar("Made")
 
 MOST_POINTS = 2000
-LATEST = 20  # questions in the table
+LATEST = 20  # questions in a table
+OUTCOMES = 40  # latest questions with their labels
 OFTEN = 0.25  # least seconds between two readings, however many viewers ask
 RATE_OVER = 10.0  # seconds
+FEW = 5  # fewer answers say little about a rate
 QUIET, QUIET_GAPS = 5.0, 10.0  # a run is silent after so many seconds, and so many times its usual gap
 
 
@@ -65,6 +68,10 @@ class Watched(Protocol):
 
     def alarms(self, name: str, last: int = 100) -> Sequence[Snapshot]: ...
     def latest(self, questions: int = 20) -> Sequence[Any]: ...
+    def outcomes(self, answers: int = 20) -> Sequence[Any]: ...
+    def answered_at(self, step: int) -> float | None:
+        """Return when the label of a step came, in seconds since 1970; None if that is not known."""
+
     def close(self) -> None: ...
 
 
@@ -84,6 +91,10 @@ class Run:
         About `MOST_POINTS` at most, evenly thinned; grows at its end.
     thinned : int
         How often earlier points were dropped; unless it changed, `points` has only grown.
+    verdict : Verdict or None
+        The worst on the predictors, with its name.
+    since : float or None
+        When the step came from which on the verdict holds, in seconds since 1970, if it names one.
     version : int
         Changes whenever any of this changes.
     """
@@ -99,6 +110,8 @@ class Run:
         self._made: dict[Any, Any] = {}
         self._seen: Any = None
         self.version = 0
+        self.verdict: Verdict | None = None
+        self.since: float | None = None
         self.snapshots: dict[str, Snapshot] = {}
         self.alarms: dict[str, Sequence[Snapshot]] = {}
         self.read(watched)
@@ -111,6 +124,8 @@ class Run:
         self.snapshots = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
         self.alarms = {name: watched.alarms(name) for name in self.names}
         self.latest = watched.latest(LATEST)
+        self.outcomes = watched.outcomes(OUTCOMES)
+        self._judge(watched)
         for point in series:
             self._drawn = point.step
             self._add(Point(point.step, point.figures))
@@ -126,6 +141,19 @@ class Run:
         self._times.append((now, self.counts.answered))
         while now - self._times[0][0] > RATE_OVER:
             self._times.popleft()
+
+    def _judge(self, watched: Watched) -> None:
+        """Note the worst verdict, and when what it says began."""
+        before = None if self.verdict is None else self.verdict.since
+        self.verdict = overall(self.snapshots)
+        step = None if self.verdict is None else self.verdict.since
+        if step != before:
+            self.since = None if step is None else watched.answered_at(step)
+
+    @property
+    def worst(self) -> str:
+        """The predictor on which the verdict is; the first one before there is a verdict."""
+        return self.names[0] if self.verdict is None else self.verdict.predictor
 
     def _figures(self) -> dict[str, Any]:
         """Return the point of the curves given by the snapshots."""
@@ -159,10 +187,11 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Answers per second over the last seconds; after a single reading, over the latest answers."""
+        """Answers per second over the last seconds, or over the latest answers where the last seconds are too few."""
         (start, first), (end, last) = self._times[0], self._times[-1]
-        if end - start > 1.0:
-            return (last - first) / (end - start)
+        apart = end - start
+        if apart > 1.0 and max(last - first, apart * self.counts.rate) >= FEW:
+            return (last - first) / apart
         return 0.0 if self.silent() else self.counts.rate
 
     def silent(self, now: float | None = None) -> bool:

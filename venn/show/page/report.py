@@ -11,7 +11,7 @@ from bokeh.embed import file_html
 from bokeh.resources import Resources
 from jinja2 import Template
 
-from venn.show.page import words
+from venn.show.page import first, words
 from venn.show.page.drawing import Comparison, Predictor
 from venn.show.page.feed import Run
 from venn.show.page.server import HERE, style
@@ -65,6 +65,7 @@ def render(run: Run, title: str, data: str) -> str:
         predictors.append({
             "name": name, "place": f"p{position}", "numbers": words.numbers(run, name),
             "promise": words.promise(run, name), "latest": words.latest(run, name) if run.latest else "",
+            "outcomes": words.outcomes(run, name) if run.outcomes else "",
         })  # fmt: skip
     counts = run.counts
     shown = [f"<b>{words.text(data)}</b>", f"{len(run.classes)} classes", f"report of {words.clock(time())}"]
@@ -73,7 +74,7 @@ def render(run: Run, title: str, data: str) -> str:
     if counts.time:
         shown.insert(2, f"last event {words.clock(counts.time)}")
     parts = {
-        "head": f"{words.verdict(run)}<p class='fine'>{' · '.join(shown)}</p>{words.facts(counts, None)}",
+        "head": f"{first.concluded(run)}<p class='fine'>{' · '.join(shown)}</p>{words.facts(counts, None)}",
         "summary": words.summary(run), "alarms": words.alarms(run, 100), "parameters": words.parameters(run),
         "predictors": predictors, "several": several, "style": style(), "script": (HERE / "page.js").read_text("utf-8"),
     }  # fmt: skip

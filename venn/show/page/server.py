@@ -23,7 +23,7 @@ from jinja2 import Template
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 
-from venn.show.page import words
+from venn.show.page import first, words
 from venn.show.page.axes import phrase
 from venn.show.page.drawing import Comparison, Predictor
 from venn.show.page.feed import Feed, Run
@@ -53,7 +53,7 @@ class Page:
         self._version = -1
         self._compared: Comparison | None = None
         self._predictor: Predictor | None = None
-        self._words = {name: phrase(name=name) for name in ("head", "alarms", "promise", "latest")}
+        self._words = {name: phrase(name=name) for name in ("head", "facts", "alarms", "promise", "outcomes", "latest")}
         self._places = {
             name: column(phrase(), name=name, sizing_mode="stretch_width")
             for name in ("compared", "numbers", "accuracy", "evidence", "calibration")
@@ -68,7 +68,6 @@ class Page:
             for root in (*self._words.values(), *self._places.values(), self._chooser):
                 doc.add_root(root)
         doc.config.notify_connection_status = False  # page.js reports it, and the return of the page
-        doc.title = f"{feed.path.name} · venn"
         doc.template = Template((HERE / "page.html").read_text("utf-8"))
         doc.template_variables.update(style=style(), script=(HERE / "page.js").read_text("utf-8"))
         with doc.models.freeze():
@@ -78,9 +77,13 @@ class Page:
     def update(self) -> None:
         """Show the news."""
         run = self._feed.look()
-        self._say("head", words.head(self._feed))
+        self._say("head", first.head(self._feed))
+        title = f"{first.status(self._feed).title} · {self._feed.path.name}"
+        if self._doc.title != title:
+            self._doc.title = title
         if run is None:
             return
+        self._say("facts", words.facts(run.counts, run.rate))
         if run is self._run and run.version == self._version:
             return
         if run is not self._run:
@@ -103,7 +106,7 @@ class Page:
         self._places["compared"].children = [self._compared.model] if self._compared is not None else [
             phrase("<p class='fine'>One predictor: see below.</p>")
         ]  # fmt: skip
-        chosen = self._chooser.value if self._chooser.value in run.names else run.names[0]
+        chosen = self._chooser.value if self._chooser.value in run.names else run.worst
         self._predictor = None
         self._chooser.update(options=list(run.names), visible=several, value=chosen)
         if self._predictor is None:  # the same value as before: no change event came
@@ -122,6 +125,7 @@ class Page:
     def _tell(self, run: Run) -> None:
         if self._predictor is not None:
             self._say("promise", words.promise(run, self._predictor.name))
+            self._say("outcomes", words.outcomes(run, self._predictor.name))
             self._say("latest", words.latest(run, self._predictor.name))
 
     def _say(self, place: str, text: str) -> None:

@@ -8,6 +8,7 @@ from time import localtime, strftime, time
 from typing import Any
 
 from venn.monitors.kinds import LEVEL, kind_of
+from venn.monitors.verdict import CHANGED
 from venn.prediction import (
     EACH_CLASS,
     ERROR_BOUND,
@@ -17,13 +18,13 @@ from venn.prediction import (
     REALISED_ROW,
 )
 from venn.show.page import columns
-from venn.show.page.feed import Counts, Feed, Run
-from venn.show.snapshots import overall
+from venn.show.page.feed import LATEST, Counts, Run
+from venn.show.snapshots import verdicts
 from venn.show.telling import Telling
 
 LONGEST = 60  # letters of an id or a label
 SERIES = ("#2f86c5", "#d9660a", "#1a9e77", "#c05fa0", "#a88700", "#7b74d6", "#8a8a8a", "#a0522d")
-EXCHANGEABLE = "<b>Guaranteed</b> on exchangeable data: "
+EXCHANGEABLE = "<b>Guaranteed while nothing has changed</b> (on exchangeable data): "
 GUARANTEES = {
     PREDICTED_LABEL: EXCHANGEABLE
     + "the chance that the predicted label is right lies between its lower and its upper probability, on average over "
@@ -50,7 +51,7 @@ EVIDENCE = (
 )
 
 BEST = (
-    "The label is the one that is guaranteed, and what is claimed is claimed for it; best is the class of the largest "
+    "What is claimed is claimed for the label, and guaranteed for it while nothing has changed; best is the class of the largest "
     "probability in the point forecast, for which nothing is proved."
 )
 
@@ -96,61 +97,54 @@ def duration(seconds: float) -> str:
     return " ".join(said[:2])
 
 
-def rate(value: float) -> str:
-    """Return a throughput."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+def ago(seconds: float) -> str:
+    """Return a duration that a reader need not see grow by seconds.
+
+    Examples
+    --------
+    >>> ago(43.2), ago(3725), ago(-1)
+    ('43 s', '1 h 2 min', '0 s')
+    """
+    left = max(int(seconds), 0)
+    return duration(left if left < 60 else left - left % 60)
 
 
-# ------------------------------------------------------------------------ the head
+def rate(value: float) -> tuple[str, str]:
+    """Return a number of answers and the time in which they come, from how many come in a second.
 
-
-def state(feed: Feed) -> str:
-    """Return whether the run is going on, silent, or missing."""
-    run, name = feed.run, text(feed.path.name)
-    said: str
-    if run is None:
-        return f'<p class="state"><i class="dot waiting"></i>waiting for <b>{name}</b>: {text(feed.complaint, 300)}</p>'
-    if feed.complaint is not None:
-        said = f'<i class="dot broken"></i><b>{name}</b> cannot be read now: {text(feed.complaint, 300)}'
-    elif not run.counts.asked:
-        said = f'<i class="dot waiting"></i><b>{name}</b> has no question yet'
-    elif run.silent():
-        ago = duration(max(time() - run.counts.time, 0))
-        said = f'<i class="dot silent"></i><b>{name}</b> silent since {clock(run.counts.time)} ({ago})'
+    Examples
+    --------
+    >>> rate(1234.5), rate(0.25), rate(0.01)
+    (('1,234', 'answers a second'), ('15', 'answers a minute'), ('36', 'answers an hour'))
+    """
+    for unit, times in (("a second", 1), ("a minute", 60)):
+        if value * times >= 1:
+            break
     else:
-        said = f'<i class="dot running"></i><b>{name}</b> running'
-    return f'<p class="state">{said}</p>'
+        unit, times = "an hour", 3600
+    often = value * times
+    return f"{often:,.0f}" if often >= 10 or often == 0 else f"{often:.1f}", f"answers {unit}"
+
+
+# ----------------------------------------------------------------------- progress
 
 
 def facts(counts: Counts, throughput: float | None) -> str:
     """Return the progress of a run."""
-    shown = {
-        "asked": f"{counts.asked:,}", "answered": f"{counts.answered:,}", "pending": f"{counts.pending:,}",
-        "expired": f"{counts.expired:,}",
-    }  # fmt: skip
+    shown = {"asked": f"{counts.asked:,}", "answered": f"{counts.answered:,}", "pending": f"{counts.pending:,}"}
+    if counts.expired:
+        shown["expired"] = f"{counts.expired:,}"
     if throughput is not None:
-        shown["answers a second"] = rate(throughput)
-    return tiles(shown)
+        often, unit = rate(throughput)
+        shown[unit] = often
+        if counts.time:
+            shown["last event"] = f"{ago(time() - counts.time)} ago"
+    return tiles(shown, "facts")
 
 
-def tiles(shown: Mapping[str, str]) -> str:
-    """Return numbers as large tiles."""
-    return f"<dl>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
-
-
-def head(feed: Feed) -> str:
-    """Return the verdict, the state of the run and its progress."""
-    run = feed.run
-    return state(feed) if run is None else verdict(run) + state(feed) + facts(run.counts, run.rate)
-
-
-def verdict(run: Run) -> str:
-    """Return the worst verdict on the run's predictors, in the colour of its state; nothing before the first."""
-    found = overall(run.snapshots)
-    if found is None:
-        return ""
-    of = f"{text(found.predictor)}: " if len(run.names) > 1 else ""
-    return f'<p class="verdict {found.state.replace(" ", "-")}" role="status">{of}{text(found.sentence, 1000)}</p>'
+def tiles(shown: Mapping[str, str], of: str = "tiles") -> str:
+    """Return numbers with their names; `of` is a class of the style sheet."""
+    return f"<dl class='{of}'>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
 
 
 # --------------------------------------------------------------------- predictors
@@ -180,6 +174,9 @@ def promise(run: Run, name: str) -> str:
     snapshot = run.snapshots.get(name)
     guaranteed = None if snapshot is None else snapshot["told"]["guaranteed"]
     said = UNSEEN if guaranteed is None else GUARANTEES.get(guaranteed, MIXED)
+    found = verdicts({} if snapshot is None else {name: snapshot}).get(name)
+    if found is not None and found.state == CHANGED:
+        said = f"<b class='alarm'>It does not hold now: {text(found.sentence, 1000)}.</b></p><p>{said}"
     late = "" if guaranteed in (None, NOTHING) else f"<p class='fine'>{LATE}</p>"
     watched = EVIDENCE if name in run.monitors else "Nothing bets against these claims: it has no monitor."
     made = f"<p class='fine'><b>{text(name)}</b> is <code>{text(run.predictors.get(name, '?'), 400)}</code></p>"
@@ -192,16 +189,21 @@ def legend(entries: Sequence[tuple[str, str, str]]) -> str:
     return f'<p class="legend">{items}</p>'
 
 
+def rung(run: Run) -> list[tuple[float, str, Mapping[str, Any]]]:
+    """Return the alarms of all predictors that were read, each with its time and its predictor, newest first."""
+    found = ((alarm["time"], name, alarm) for name, of in run.alarms.items() for alarm in of)
+    return sorted(found, key=lambda one: (one[2]["step"], one[1]), reverse=True)
+
+
+def alarm_count(run: Run) -> int:
+    """Return the number of alarms of all predictors so far."""
+    told = (one["monitor"]["alarms"]["count"] for one in run.snapshots.values() if one["monitor"] is not None)
+    return max(sum(told), sum(map(len, run.alarms.values())))
+
+
 def alarms(run: Run, most: int = 20) -> str:
     """Return the latest alarms of all predictors in words, newest first."""
-    count = sum(
-        snapshot["monitor"]["alarms"]["count"] for snapshot in run.snapshots.values() if snapshot["monitor"] is not None
-    )
-    found = sorted(
-        ((alarm["time"], name, alarm) for name, rung in run.alarms.items() for alarm in rung),
-        key=lambda one: (one[2]["step"], one[1]), reverse=True,
-    )[:most]  # fmt: skip
-    count = max(count, len(found))
+    count, found = alarm_count(run), rung(run)[:most]
     if not found:
         return "<p>No alarm." + ("" if run.monitors else " No predictor has a monitor.") + "</p>"
     telling = Telling()
@@ -246,23 +248,48 @@ def summary(run: Run) -> str:
     return table(header, rows)
 
 
+def verdict_on(right: bool) -> str:
+    """Return whether a prediction came true."""
+    return f'<b class="{"right" if right else "wrong"}">{"right" if right else "wrong"}</b>'
+
+
+def _said(prediction: Any) -> tuple[str, str, bool]:
+    """Return the label of a prediction, its claim, and whether its best class is another."""
+    kind = kind_of(prediction)
+    best = kind.best(prediction, lambda label: text(label, 24))
+    beside = f' <span class="fine">best: {best}</span>' if best else ""
+    return text(prediction.label) + beside, kind.claim(prediction, lambda label: text(label, 24)), bool(best)
+
+
+def _when(seconds: float) -> str:
+    return clock(seconds, zone=False) if seconds else "–"
+
+
+def outcomes(run: Run, name: str) -> str:
+    """Return the latest questions whose labels have come: what was said, and what came true."""
+    header = ("label came", "id", "label", f"claimed, or set at {LEVEL}", "true label", "right?", "answers late")
+    rows, others = [], False
+    for seen in run.outcomes[:LATEST]:
+        prediction = seen.predictions[name]
+        label, claim, best = _said(prediction)
+        others = others or best
+        right = kind_of(prediction).right(prediction, seen.y)
+        rows.append((_when(seen.time), text(seen.id), label, claim, text(seen.y), verdict_on(right), f"{seen.delay:,}"))
+    note = f"<p class='fine'>{BEST}</p>" if others else ""
+    return table(header, rows) + note if rows else "<p>No label has come yet.</p>"
+
+
 def latest(run: Run, name: str) -> str:
-    """Return the latest questions: the prediction for each, and its outcome."""
+    """Return the latest questions, whether or not their labels have come."""
     header = ("time", "id", "label", f"claimed, or set at {LEVEL}", "status", "true label", "right?")
     rows, others = [], False
     for seen in run.latest:
-        prediction = seen.predictions[name]
-        kind, answered = kind_of(prediction), seen.status == "answered"
-        best = kind.best(prediction, lambda label: text(label, 24))
-        others = others or bool(best)
-        right = answered and kind.right(prediction, seen.y)
-        rows.append((
-            clock(seen.time, zone=False) if seen.time else "–", text(seen.id),
-            text(prediction.label) + (f' <span class="fine">best: {best}</span>' if best else ""),
-            kind.claim(prediction, lambda label: text(label, 24)),
-            f'<span class="{seen.status}">{seen.status}</span>', text(seen.y) if answered else "",
-            f'<b class="{"right" if right else "wrong"}">{"yes" if right else "no"}</b>' if answered else "",
-        ))  # fmt: skip
+        prediction, answered = seen.predictions[name], seen.status == "answered"
+        label, claim, best = _said(prediction)
+        others = others or best
+        right = verdict_on(kind_of(prediction).right(prediction, seen.y)) if answered else ""
+        state = f'<span class="{seen.status}">{seen.status}</span>'
+        rows.append((_when(seen.time), text(seen.id), label, claim, state, text(seen.y) if answered else "", right))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
     return table(header, rows) + note if rows else "<p>No question yet.</p>"
 

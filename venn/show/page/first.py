@@ -1,0 +1,252 @@
+"""The first screen of the page: what to think of the run now, for somebody who looks for five seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import time
+from typing import Any, NamedTuple
+
+from venn.monitors.evidence import against
+from venn.monitors.kinds import kind_of, shares
+from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, Verdict
+from venn.show.page import columns, words
+from venn.show.page.feed import Feed, Run
+from venn.show.page.words import ago, clock, text
+from venn.show.snapshots import Recent, recent, verdicts
+
+SILENT, BROKEN, WAITING = "silent", "broken", "waiting"
+SHORT = {EARLY: "too early"}  # in a table
+ALARMS, OUTCOMES, SPELLED, ROWS = 3, 40, 5, 6  # how many of each there are room for
+LEAST_RANGE, MARGIN = 0.2, 1.25  # of the bar of an error rate
+SENTENCE = 1000
+
+#: What each state means, for somebody who has not read about it.
+MEANINGS = {
+    CHANGED: "Do not rely on it: what it claims no longer holds.",
+    DOUBTFUL: "Watch it: what it claims may no longer hold.",
+    EARLY: "There are not enough labels yet to judge it.",
+    CLAIMED: "Fine so far: nothing speaks against what it claims.",
+    SILENT: "Nothing arrives: the figures are old.",
+    BROKEN: "The file of the run cannot be read: the figures are old.",
+    WAITING: "There is nothing to show yet.",
+}
+
+#: A shape for each state, so that colour is not needed: on a square of 24.
+SHAPES = {
+    CHANGED: '<path d="M12 2 23 22H1Z"/><path class="cut" d="M12 9v6M12 17.5v2"/>',
+    DOUBTFUL: '<path d="M12 1 23 12 12 23 1 12Z"/>'
+    '<path class="cut" d="M9 9.5a3 3 0 1 1 4.2 2.8c-.8.4-1.2.9-1.2 1.9M12 16v2"/>',
+    EARLY: '<circle cx="12" cy="12" r="11"/><path class="cut" d="M12 6v6l4 3"/>',
+    CLAIMED: '<circle cx="12" cy="12" r="11"/><path class="cut" d="m6.5 12.5 4 4 7-8"/>',
+    SILENT: '<path d="M4 3h5v18H4zM15 3h5v18h-5z"/>',
+    BROKEN: '<path d="m5 1 7 7 7-7 4 4-7 7 7 7-4 4-7-7-7 7-4-4 7-7-7-7Z"/>',
+    WAITING: '<circle cx="4" cy="12" r="3"/><circle cx="12" cy="12" r="3"/><circle cx="20" cy="12" r="3"/>',
+}
+
+
+class Status(NamedTuple):
+    """What the first screen says of a run."""
+
+    state: str  #: of the verdict, or `SILENT`, `BROKEN`, `WAITING`
+    since: str  #: since when, as plain text; empty where that is not known
+    sentence: str  #: the verdict, or what is wrong with the file
+    also: str  #: what must be known beside it
+
+    @property
+    def title(self) -> str:
+        """The state in one or two words."""
+        return "cannot be read" if self.state == BROKEN else self.state
+
+
+def status(feed: Feed, now: float | None = None) -> Status:
+    """Return what to think of a run: its verdict, unless nothing arrives, or it cannot be read.
+
+    A change is shown even while nothing arrives. What held before a silence is said beside it, and not as if it
+    held now.
+    """
+    now = time() if now is None else now
+    run = feed.run
+    if run is None:
+        return Status(WAITING, "", feed.complaint or "", "")
+    held = "" if run.verdict is None else str(_named(run, run.verdict))
+    if feed.complaint is not None:
+        return Status(BROKEN, "", feed.complaint, held and f"before that: {held}")
+    if not run.counts.asked:
+        return Status(WAITING, "", "no question yet", "")
+    quiet = f"no event for {ago(now - run.counts.time)}, since {clock(run.counts.time)}"
+    if run.verdict is None:
+        found = Status(EARLY, "", "no label has come yet", "")
+    else:
+        found = Status(run.verdict.state, _since(run, run.verdict, now), held, "")
+    if not run.silent(now):
+        return found
+    if found.state == CHANGED:
+        return found._replace(also=f"{SILENT}: {quiet}")
+    return Status(SILENT, quiet, "", f"before that: {found.sentence}")
+
+
+def _named(run: Run, verdict: Verdict) -> Verdict | str:
+    """Return the verdict, with the name of its predictor where there are several."""
+    return verdict if len(run.names) > 1 else verdict.sentence
+
+
+def _since(run: Run, verdict: Verdict, now: float) -> str:
+    if verdict.since is None:
+        return ""
+    when = run.since
+    at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
+    if verdict.state == CHANGED:
+        return f"since about answer {verdict.since:,}{at}"
+    return f"again: the last alarm was at answer {verdict.since:,}{at}"
+
+
+# ---------------------------------------------------------------------------- parts
+
+
+def shape(state: str) -> str:
+    """Return the shape of a state."""
+    return f'<svg class="shape" viewBox="0 0 24 24" aria-hidden="true">{SHAPES[state]}</svg>'
+
+
+def of_state(state: str) -> str:
+    """Return the class of a state in the style sheet."""
+    return state.replace(" ", "-")
+
+
+def head(feed: Feed) -> str:
+    """Return the first screen."""
+    run, found = feed.run, status(feed)
+    card = banner(found, feed.path.name)
+    if run is None:
+        return f'<div class="first">{card}</div>'
+    old = " old" if found.state in (SILENT, BROKEN) else ""
+    parts = (card, lately(run), alarms(run), outcomes(run))
+    return f'<div class="first{old}">{"".join(parts)}</div>'
+
+
+def banner(found: Status, name: str) -> str:
+    """Return the status in colour, in a shape and in words."""
+    said = [f'<p class="name">{text(name)}</p>'] if name else []
+    said += [f"<h1>{found.title}</h1>", f'<p class="means">{MEANINGS[found.state]}</p>']
+    said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
+    said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
+    said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
+    return (
+        f'<section class="status {of_state(found.state)}" role="status">{shape(found.state)}'
+        f'<div>{"".join(said)}</div></section>'
+    )
+
+
+def concluded(run: Run) -> str:
+    """Return the verdict at the end of what was read, for a report; nothing before the first."""
+    verdict = run.verdict
+    if verdict is None:
+        return ""
+    return banner(Status(verdict.state, "", str(_named(run, verdict)), ""), "") + lately(run)
+
+
+def lately(run: Run) -> str:
+    """Return what came true lately beside what was claimed: in large of the verdict's predictor, then of each."""
+    name, verdict = run.worst, run.verdict
+    found = recent(run.snapshots[name]) if name in run.snapshots else None
+    if found is None or verdict is None:
+        return ""
+    share, claim = numbers(found)
+    of = f"{text(name)}, " if len(run.names) > 1 else ""
+    span = f"all {found.size:,}" if found.size == found.step else f"the last {found.size:,}"
+    bad = verdict.state in (CHANGED, DOUBTFUL)
+    return (
+        f'<section class="card lately"><h2>{of}{span} answers</h2><div class="pair"><p><b>{share}</b> {found.what}</p>'
+        f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}</section>"
+    )
+
+
+def numbers(found: Recent) -> tuple[str, str]:
+    """Return the share that came true and the claim, with the digits of the verdict's sentence."""
+    lower, upper, share = shares(found.lower, found.upper, found.share)
+    if found.lower == found.upper:
+        return share, lower
+    return share, f"at most {upper}" if found.lower == 0 and found.what == "wrong" else f"{lower} to {upper}"
+
+
+def bar(found: Recent, bad: bool) -> str:
+    """Return the claim as a band, and what came true as a mark, on a bar."""
+    end = 1.0 if found.what == "right" else min(1.0, max(LEAST_RANGE, MARGIN * found.share))
+    low, high, at = (100 * min(value / end, 1.0) for value in (found.lower, found.upper, found.share))
+    low, high = min(low, 99.0), max(high, min(low, 99.0) + 1)
+    share, claim = numbers(found)
+    promise = "claimed while nothing has changed" if found.guaranteed else "said, not guaranteed"
+    return (
+        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{share} {found.what}, '
+        f'{claim} claimed"><rect class="track" y="3" width="100" height="4"/>'
+        f'<rect class="claim" x="{low:.2f}" y="1" width="{high - low:.2f}" height="8"/>'
+        f'<rect class="mark{" bad" if bad else ""}" x="{min(at, 99.2):.2f}" width=".8" height="10"/></svg>'
+        f'<p class="ends"><span>0</span><span>band: {promise}</span>'
+        f"<span>{shares(end)[0].removesuffix('.00')}</span></p>"
+    )
+
+
+def each(run: Run) -> str:
+    """Return one line for each predictor, if there are several."""
+    if len(run.names) == 1:
+        return ""
+    found, rows = verdicts(run.snapshots), []
+    for name in run.names[:ROWS]:
+        lately = recent(run.snapshots[name]) if name in run.snapshots else None
+        share, claim = ("–", "–") if lately is None else numbers(lately)
+        what = "" if lately is None else f"{lately.what} "
+        state = found[name].state if name in found else EARLY
+        said = f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
+        rows.append((text(name, 24), f"{what}{share}", claim, said))
+    more = f"<p class='fine'>and {len(run.names) - ROWS} more, below</p>" if len(run.names) > ROWS else ""
+    return words.table(("predictor", "lately", "claimed", "now"), rows) + more
+
+
+def alarms(run: Run) -> str:
+    """Return the last alarms, each in one line."""
+    found = words.rung(run)
+    if not found:
+        none = "none" if run.monitors else "none: no predictor has a monitor"
+        return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
+    lines = "".join(
+        f"<li>{f'{clock(when, zone=False)} ' if when else ''}<b>{text(name, 24)}</b> at {one['step']:,}, evidence "
+        f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}</li>"
+        for when, name, one in found[:ALARMS]
+    )
+    count = words.alarm_count(run)
+    more = f", the last {min(ALARMS, len(found))}" if count > 1 else ""
+    return f'<section class="card rung"><h2>Alarms: {count:,}{more}</h2><ul class="short">{lines}</ul></section>'
+
+
+def outcomes(run: Run) -> str:
+    """Return what came of the latest predictions whose labels have come, of the verdict's predictor."""
+    name = run.worst
+    judged = list(_judged(run.outcomes[:OUTCOMES], name))
+    if not judged:
+        return '<section class="card outcomes"><h2>Outcomes: no label has come yet</h2></section>'
+    wrong = sum(not right for _, right in judged)
+    late = [seen.delay for seen, _ in judged if seen.delay]
+    waits = f"; labels {_range(min(late), max(late))} answers late" if late else ""
+    cells = "".join(f'<i class="{"right" if right else "wrong"}"></i>' for _, right in judged)
+    rows = [
+        (text(seen.id, 24), text(seen.predictions[name].label, 24), text(seen.y, 24), words.verdict_on(right))
+        for seen, right in judged[:SPELLED]
+    ]
+    of = f"{text(name, 24)}: " if len(run.names) > 1 else ""
+    return (
+        f'<section class="card outcomes"><h2>{of}{wrong} of the last {len(judged)} outcomes wrong</h2>'
+        f'<p class="fine">newest first; crossed: wrong{waits}</p>'
+        f'<p class="strip" role="img" aria-label="newest first: {wrong} of {len(judged)} wrong">{cells}</p>'
+        f"{words.table(('id', 'predicted', 'true', 'right?'), rows)}</section>"
+    )
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _judged(seen: Sequence[Any], name: str) -> Iterator[tuple[Any, bool]]:
+    """Yield questions and whether what was claimed for them came true."""
+    for one in seen:
+        prediction = one.predictions[name]
+        yield one, kind_of(prediction).right(prediction, one.y)
