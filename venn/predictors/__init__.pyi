@@ -8,6 +8,9 @@ from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
 from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
+from .groups import InductiveByGroup as InductiveByGroup
+from .groups import Within as Within
+from .groups import by_group as by_group
 from .hand_over import HandOver as HandOver
 from .inductive import InductiveVenn as InductiveVenn
 from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers

@@ -178,6 +178,11 @@ class ManyMultiprobabilities(_Bounded):
             first.ratios,
         )
 
+    def taken(self, order: Integers) -> ManyMultiprobabilities:
+        """Return the predictions in another order."""
+        known = None if self.category_classes is None else self.category_classes[order]
+        return ManyMultiprobabilities(self.counts[order], self.classes, self.rule, known, self.guaranteed, self.ratios)
+
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -292,6 +297,10 @@ class ManyClassIntervals(_Bounded):
         """Return one block of the rows of all, in order; at least one block."""
         return ManyClassIntervals(np.concatenate([block.pairs for block in blocks]), blocks[0].classes)
 
+    def taken(self, order: Integers) -> ManyClassIntervals:
+        """Return the predictions in another order."""
+        return ManyClassIntervals(self.pairs[order], self.classes)
+
     def __len__(self) -> int:
         return len(self.pairs)
 
@@ -348,6 +357,10 @@ class ManyForecasts(_Bounded):
     def join(blocks: Sequence[ManyForecasts]) -> ManyForecasts:
         """Return one block of the rows of all, in order; at least one block."""
         return ManyForecasts(np.concatenate([block.proba for block in blocks]), blocks[0].classes)
+
+    def taken(self, order: Integers) -> ManyForecasts:
+        """Return the predictions in another order."""
+        return ManyForecasts(self.proba[order], self.classes)
 
     def __len__(self) -> int:
         return len(self.proba)
