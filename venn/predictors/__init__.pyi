@@ -4,6 +4,7 @@ from .averaged import Averaged as Averaged
 from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals
 from .blocks import ManyForecasts as ManyForecasts
+from .blocks import ManyGroupIntervals as ManyGroupIntervals
 from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
 from .conformal import Conformal as Conformal
@@ -17,6 +18,8 @@ from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
+from .multicalibration import InductiveMulticalibration as InductiveMulticalibration
+from .multicalibration import TransductiveMulticalibration as TransductiveMulticalibration
 from .protected import BrierLoss as BrierLoss
 from .protected import LogLoss as LogLoss
 from .protected import Protected as Protected

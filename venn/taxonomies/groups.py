@@ -134,9 +134,9 @@ class Grouped(Saved, ByTable):
     ----------
     by : int, sequence of int, or callable
         A feature's position, for groups of equal values; several positions, for groups equal in all of them; or a
-        function from an object, (d,) float64, to any hashable value. It must be fixed beforehand, give equal objects equal values, and not depend on
-        the label: a group that reveals the label makes every prediction say nothing. Use a function of a
-        module, not a lambda, so that predictors can be pickled.
+        function from an object, (d,) float64, to any hashable value. It must be fixed beforehand, give equal objects
+        equal values, and not depend on the label: a group that reveals the label makes every prediction say nothing.
+        Use a function of a module, not a lambda, so that predictors can be pickled.
     taxonomy : taxonomy on scores
         Such as `Argmax()`. One that looks at other examples, such as `AdaptiveMarginBins()`, sees those of the
         group.
