@@ -7,8 +7,12 @@ from .blocks import ManyForecasts as ManyForecasts
 from .blocks import ManyGroupIntervals as ManyGroupIntervals
 from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
+from .calibeating import Calibeating as Calibeating
+from .calibeating import calibeating as calibeating
 from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
+from .defensive import Certificate as Certificate
+from .defensive import Defensive as Defensive
 from .groups import InductiveByGroup as InductiveByGroup
 from .groups import Within as Within
 from .groups import by_group as by_group
