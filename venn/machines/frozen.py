@@ -205,6 +205,11 @@ class FrozenScorer(Saved):
         self._threads: Any = None  # made when the estimator's libraries are loaded
         self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
 
+    @property
+    def probabilities(self) -> bool:
+        """Whether scores are probabilities, by `predict_proba`."""
+        return self._method == "predict_proba"
+
     def __repr__(self) -> str:
         told = "" if self._told is None else f", row_by_row={self._told}"
         return f"FrozenScorer({self._estimator!r}, classes={list(self.classes)!r}{told})"

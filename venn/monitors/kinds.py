@@ -26,7 +26,7 @@ from venn.labels import LabelSpace, spelled
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import Kind
+from venn.monitors.kind import NUMBER, Kind
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.parameters import Parameters
 from venn.prediction import (
@@ -38,6 +38,7 @@ from venn.prediction import (
     ClassIntervals,
     Floats,
     Forecast,
+    GroupIntervals,
     Label,
     Maximin,
     Multiprobability,
@@ -241,6 +242,16 @@ class ClassIntervalsKind(ProbabilityKind):
         return len(space.labels), 2
 
 
+class GroupIntervalsKind(ClassIntervalsKind):
+    """Two numbers for each class, right on average in groups. Scored by the clipped ones; a journal keeps all."""
+
+    of = GroupIntervals
+
+    def encode(self, prediction: GroupIntervals) -> bytes:
+        """Return a prediction as bytes: the numbers that were not clipped."""
+        return np.ascontiguousarray(prediction.values, NUMBER).tobytes()
+
+
 class SetKind(Kind):
     """Prediction sets: an error is a true label that is not in the set."""
 
@@ -326,7 +337,7 @@ class SetKind(Kind):
 
 FORECAST = ForecastKind()
 #: New kinds come last: journals hold the places of these.
-ALL: tuple[Kind, ...] = (FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind())
+ALL: tuple[Kind, ...] = (FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind(), GroupIntervalsKind())
 KINDS = {kind.name: kind for kind in ALL}
 
 

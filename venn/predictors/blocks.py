@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from venn.prediction import (
     EACH_CLASS,
+    EACH_GROUP,
     ERROR_BOUND,
     ERROR_RATE,
     NOTHING,
@@ -20,6 +21,7 @@ from venn.prediction import (
     ClassIntervals,
     Floats,
     Forecast,
+    GroupIntervals,
     Integers,
     Label,
     Multiprobability,
@@ -178,6 +180,11 @@ class ManyMultiprobabilities(_Bounded):
             first.ratios,
         )
 
+    def taken(self, order: Integers) -> ManyMultiprobabilities:
+        """Return the predictions in another order."""
+        known = None if self.category_classes is None else self.category_classes[order]
+        return ManyMultiprobabilities(self.counts[order], self.classes, self.rule, known, self.guaranteed, self.ratios)
+
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -292,6 +299,10 @@ class ManyClassIntervals(_Bounded):
         """Return one block of the rows of all, in order; at least one block."""
         return ManyClassIntervals(np.concatenate([block.pairs for block in blocks]), blocks[0].classes)
 
+    def taken(self, order: Integers) -> ManyClassIntervals:
+        """Return the predictions in another order."""
+        return ManyClassIntervals(self.pairs[order], self.classes)
+
     def __len__(self) -> int:
         return len(self.pairs)
 
@@ -317,6 +328,43 @@ class ManyClassIntervals(_Bounded):
     def bounds(self) -> Floats:
         """(2, n, c) smaller and larger probability of each class."""
         return np.array([self.pairs.min(axis=2), self.pairs.max(axis=2)])
+
+
+class ManyGroupIntervals(ManyClassIntervals):
+    """Predictions for n objects: many `GroupIntervals`, in arrays.
+
+    Parameters
+    ----------
+    values : (n, c, 2) float64
+        Value of each class when the label is supposed to be another class, and when it is supposed to be this one.
+    classes : sequence of c labels
+
+    Examples
+    --------
+    >>> block = ManyGroupIntervals(np.array([[[0.2, 0.4], [0.5, 1.2]]]), ("no", "yes"))
+    >>> block.upper, block.values[0, 1]
+    (array([1.]), array([0.5, 1.2]))
+    """
+
+    guaranteed = EACH_GROUP
+
+    def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
+        self.values = values.view()
+        self.values.setflags(write=False)
+        super().__init__(np.clip(values, 0.0, 1.0), classes)
+
+    @staticmethod
+    def join(blocks: Sequence[Any]) -> ManyGroupIntervals:
+        """Return one block of the rows of all, in order; at least one block."""
+        return ManyGroupIntervals(np.concatenate([block.values for block in blocks]), blocks[0].classes)
+
+    def taken(self, order: Integers) -> ManyGroupIntervals:
+        """Return the predictions in another order."""
+        return ManyGroupIntervals(self.values[order], self.classes)
+
+    def __getitem__(self, i: int) -> GroupIntervals:
+        """Return the prediction for object i."""
+        return GroupIntervals(self.values[i], self.classes)
 
 
 class ManyForecasts(_Bounded):
@@ -348,6 +396,10 @@ class ManyForecasts(_Bounded):
     def join(blocks: Sequence[ManyForecasts]) -> ManyForecasts:
         """Return one block of the rows of all, in order; at least one block."""
         return ManyForecasts(np.concatenate([block.proba for block in blocks]), blocks[0].classes)
+
+    def taken(self, order: Integers) -> ManyForecasts:
+        """Return the predictions in another order."""
+        return ManyForecasts(self.proba[order], self.classes)
 
     def __len__(self) -> int:
         return len(self.proba)

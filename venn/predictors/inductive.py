@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from venn.prediction import CategoryClass, Multiprobability, RowMean, Rule, checked_rule
+from venn.prediction import NOTHING, CategoryClass, Multiprobability, RowMean, Rule, checked_rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.saved import saved
-from venn.schedules import Schedule
+from venn.schedules import NoTraining, Schedule
 from venn.taxonomies import Argmax, ByScores
+
+
+CALIBEATING = "calibeating"
 
 
 def checked_taxonomy(taxonomy: Any, c: int) -> ByScores:
@@ -48,8 +51,11 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
     With a `shift` every single prediction is valid for other class frequencies, if all examples that calibrate come
     with the frequencies of training: see `PriorShift`.
 
-    Categories are functions of the scores alone: `Grouped`, which looks at the object, and `Deleted`, which
-    needs a machine that learns and unlearns, are for `TransductiveVenn` only.
+    Categories are functions of the scores alone: `by_group(model, by)` makes them within groups of objects; `Deleted`,
+    which needs a machine that learns and unlearns, is for `TransductiveVenn` only.
+
+    With a given scorer and categories by an example's own scores there is a second theorem, for any sequence of labels:
+    see `on_any_sequence`.
 
     Parameters
     ----------
@@ -127,6 +133,16 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
             f"InductiveVenn({self.given!r}, {self.taxonomy!r}, schedule={self.schedule!r}, rule={self.rule!r}"
             f"{shown_shift(self.shift)})"
         )
+
+    @property
+    def on_any_sequence(self) -> str:
+        """What is proved of the point forecasts on any sequence, beside what predictions guarantee on exchangeable ones.
+
+        "calibeating" with a given scorer, `NoTraining()`, categories by an example's own scores, and no shift: see
+        `venn.predictors.calibeating`. Otherwise "nothing".
+        """
+        fixed = isinstance(self.schedule, NoTraining) and self.taxonomy.pointwise and self.shift is None
+        return CALIBEATING if fixed else NOTHING
 
     def under(self, shift: PriorShift | None) -> InductiveVenn:
         """Return the same predictor under a prior shift, or none, having learned nothing."""

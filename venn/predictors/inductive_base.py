@@ -227,10 +227,10 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
     def predict_rows(self, rows: frozen.ObjectRows) -> Many:
         """Return predictions for objects that have been checked."""
-        return self._finished(self._predict(rows), rows, None)
+        return self.finished(self._predict(rows), rows, self.n, False)
 
-    def _finished(self, block: Many, rows: frozen.ObjectRows, start: int | None) -> Many:
-        """Return predictions from the reader's output for objects: asked about now, or at steps from `start` on."""
+    def finished(self, block: Many, rows: frozen.ObjectRows, step: int, in_turn: bool) -> Many:
+        """Return predictions from the reader's output for objects: all at one step, or in turn from that step on."""
         return block
 
     def _predict(self, rows: frozen.ObjectRows) -> Many:
@@ -239,13 +239,17 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
     def scores_of(self, rows: frozen.ObjectRows) -> Floats:
-        """Return the scores of rows; those of the last object asked about are kept."""
+        """Return what the reader receives of rows; that of the last object asked about is kept."""
         if len(rows) != 1:
-            return score_rows(self._machine, rows)
+            return self._read(rows)
         key = rows.tobytes()
         if self._asked is None or self._asked[0] != key:
-            self._asked = key, score_rows(self._machine, rows)
+            self._asked = key, self._read(rows)
         return self._asked[1]
+
+    def _read(self, rows: frozen.ObjectRows) -> Floats:
+        """Return what the reader receives of n objects: (n, c) scores, and columns beside them in some subclasses."""
+        return score_rows(self._machine, rows)
 
     def predict_many(self, X: Any) -> Many:
         """Return predictions for many objects, all from the present state; leaves no trace.
@@ -363,7 +367,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         """
         start = self.n
         rows, codes = self.checked_examples(X, y)
-        return self._finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start)
+        return self.finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start, True)
 
     def checked_examples(self, X: Any, y: Any = None) -> tuple[frozen.ObjectRows, Integers]:
         """Return n objects as rows and their class codes, or say what is wrong with them."""
@@ -386,7 +390,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
             part = slice(start, stop)
             if trained:
-                scores[part] = score_rows(self._machine, rows[part])
+                scores[part] = self._read(rows[part])
             calibrates = self.schedule.calibrates(self.n, stop - start, self._rng)
             if self.scorer is None:
                 blocks.append(self._reader.nothing(stop - start))
@@ -420,7 +424,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         try:
             for i in np.flatnonzero(news):
                 self._machine.learn_one(X[i], self.classes[codes[i]])
-            scores = score_rows(self._machine, X[calibrates])
+            scores = self._read(X[calibrates])
         except BaseException:
             self._forget()
             raise

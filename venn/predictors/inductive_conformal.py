@@ -33,6 +33,10 @@ class Ranked(NamedTuple):
     equal: NDArray[Any]  #: (n, c) of equal nonconformity, itself included
     total: NDArray[Any]  #: (n, c) of all
 
+    def taken(self, order: Integers) -> Ranked:
+        """Return the ranks in another order."""
+        return Ranked(*(part[order] for part in self))
+
 
 class Ranking(Mergeable):
     """Reader of calibration scores: nonconformity on the grid, kept in ascending order.
@@ -307,16 +311,16 @@ class InductiveConformal(Inductive[Any]):
         """Return the same predictor under a prior shift, or none, having learned nothing."""
         return type(self).made_of(self.parameters | {"shift": shift})
 
-    def _finished(self, block: Ranked, rows: ObjectRows, start: int | None) -> ManyPredictionSets:
-        # The reader's ranks depend on no step and no object; here each gets its random number.
+    def finished(self, block: Ranked, rows: ObjectRows, step: int, in_turn: bool) -> ManyPredictionSets:
+        """Return p-values from ranks: these depend on no step and no object; here each gets its random number."""
         if not self.smoothed:
             return self._p_values(block, 1.0)
         digests = digests_of(rows)
-        if start is not None:
-            return self._p_values(block, self._smoothing.of_each(start, digests)[:, None])
+        if in_turn:
+            return self._p_values(block, self._smoothing.of_each(step, digests)[:, None])
         if len(digests) == 1:  # for speed
-            return self._p_values(block, self._smoothing.at(self.n, int(digests[0])))
-        return self._p_values(block, self._smoothing.of(self.n, digests)[:, None])
+            return self._p_values(block, self._smoothing.at(step, int(digests[0])))
+        return self._p_values(block, self._smoothing.of(step, digests)[:, None])
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
         """Return the predictions from ranks and the numbers that break ties: one, or (n, 1)."""

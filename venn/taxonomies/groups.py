@@ -1,16 +1,126 @@
-"""Taxonomies within groups of objects."""
+"""Groups of objects by a known attribute, and taxonomies within them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from venn.machines.frozen import ObjectRows
 from venn.machines.machine import ScoreTable
-from venn.prediction import Floats
+from venn.machines.sparse import SparseRows
+from venn.prediction import Bools, Floats, Integers
 from venn.saved import Saved, saved
 from venn.taxonomies.base import ByTable, Counts
+
+By: TypeAlias = int | Sequence[int] | Callable[[Floats], Hashable]  #: what names the groups
+Clean: TypeAlias = int | tuple[int, ...] | Callable[[Floats], Hashable]
+
+
+def checked_by(by: Any) -> Clean:
+    """Return what names the groups: a position, a tuple of positions or a function; or say what is wrong with it."""
+    wanted = "by must be a feature's position, a sequence of positions, or a function of an object"
+    if isinstance(by, bool | type | str):
+        raise TypeError(f"{wanted}, got {by!r}")
+    if callable(by):
+        named: Callable[[Floats], Hashable] = by
+        return named
+    single = isinstance(by, int | np.integer)
+    positions = (by,) if single else tuple(by) if isinstance(by, Sequence | np.ndarray) else ()
+    if not positions or any(isinstance(one, bool) or not isinstance(one, int | np.integer) for one in positions):
+        raise TypeError(f"{wanted}, got {by!r}")
+    if min(positions) < 0:
+        raise ValueError(f"by must be a feature's position >= 0, got {by!r}")
+    return int(by) if single else tuple(int(one) for one in positions)
+
+
+class Groups:
+    """Which group an object belongs to; objects seen lately, and the groups met, are remembered.
+
+    Parameters
+    ----------
+    by : int, tuple of int, or callable
+        As `checked_by` returns it.
+    """
+
+    def __init__(self, by: Clean) -> None:
+        self.by = by
+        self._known: tuple[Floats, list[Hashable]] = (np.empty((0, 0)), [])
+        self._numbers: dict[Hashable, int] = {}
+        self.keys: list[Hashable] = []  #: the group of each number
+
+    def beside(self, table: ScoreTable) -> Bools:
+        """Return which of the m columns of a table hold examples of the group of the new one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The table holds no objects, or they have no such feature.
+        """
+        m, test = len(table.labels), table.test
+        if table.objects.shape[1] < m:
+            raise TypeError(
+                f"table must hold the objects of all {m} columns, got {table.objects.shape}: sparse ones are not read "
+                "by feature"
+            )
+        objects = table.objects[:, :m]
+        if callable(self.by):
+            groups = self._groups(objects, self.by)
+            wanted = groups[test]
+            return np.fromiter((group == wanted for group in groups), np.bool_, len(groups))
+        self._check_features(len(objects))
+        same: Bools = np.ones(m, np.bool_)
+        for feature in (self.by,) if isinstance(self.by, int) else self.by:
+            same &= objects[feature] == objects[feature, test]
+        return same
+
+    def _check_features(self, d: int) -> None:
+        largest = self.by if isinstance(self.by, int) else max(self.by)  # type: ignore[arg-type]
+        if largest >= d:
+            raise ValueError(f"by must be a feature's position below {d}, got {largest}")
+
+    def _groups(self, objects: Floats, by: Callable[[Floats], Hashable]) -> list[Hashable]:
+        """Return the group of each of the (d, m) objects; those seen in the same column lately are remembered."""
+        seen, groups = self._known
+        d, m = objects.shape
+        if len(seen) != d:
+            seen, groups = np.empty((d, 0)), []
+        shared = min(m, seen.shape[1])
+        groups = groups[:shared]
+        changed = np.flatnonzero((seen[:, :shared] != objects[:, :shared]).any(axis=0))
+        for i in changed:
+            groups[i] = group_of(objects[:, i], by)
+        groups.extend(group_of(objects[:, i], by) for i in range(shared, m))
+        if len(changed) or shared < m:
+            self._known = objects.copy(), groups
+        return groups
+
+    def numbers_of(self, rows: ObjectRows) -> Integers:
+        """Return the (n,) numbers of the groups of rows; equal groups have equal numbers, as long as this object lives.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The objects have no such feature, or a function returned what is no group.
+        """
+        by = self.by
+        if callable(by):
+            dense = rows.toarray() if isinstance(rows, SparseRows) else rows
+            groups: list[Hashable] = [group_of(row, by) for row in dense]
+        else:
+            self._check_features(rows.shape[1])
+            wanted = [by] if isinstance(by, int) else list(by)
+            columns = rows.tocsr()[:, wanted].toarray() if isinstance(rows, SparseRows) else rows[:, wanted]
+            groups = [row[0] if isinstance(by, int) else tuple(row) for row in (columns + 0.0).tolist()]
+        return np.array([self.number(group) for group in groups], np.int64)
+
+    def number(self, group: Hashable) -> int:
+        """Return the number of a group, a new one for a new group."""
+        number = self._numbers.setdefault(group, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(group)
+        return number
 
 
 @saved
@@ -22,11 +132,11 @@ class Grouped(Saved, ByTable):
 
     Parameters
     ----------
-    by : int or callable
-        A feature's position, for groups of equal values; or a function from an object, (d,) float64, to
-        any hashable value. It must be fixed beforehand, give equal objects equal values, and not depend on
-        the label: a group that reveals the label makes every prediction say nothing. Use a function of a
-        module, not a lambda, so that predictors can be pickled.
+    by : int, sequence of int, or callable
+        A feature's position, for groups of equal values; several positions, for groups equal in all of them; or a
+        function from an object, (d,) float64, to any hashable value. It must be fixed beforehand, give equal objects
+        equal values, and not depend on the label: a group that reveals the label makes every prediction say nothing.
+        Use a function of a module, not a lambda, so that predictors can be pickled.
     taxonomy : taxonomy on scores
         Such as `Argmax()`. One that looks at other examples, such as `AdaptiveMarginBins()`, sees those of the
         group.
@@ -51,24 +161,19 @@ class Grouped(Saved, ByTable):
     Multiprobability('no': [0.000, 1.000])
     """
 
-    # Beside the parameters, which are in vars(): objects seen lately and their groups, which follow from the objects.
-    __slots__ = ("_known",)
+    # Beside the parameters, which are in vars(): it remembers objects, and their groups follow from these.
+    __slots__ = ("_groups",)
 
-    def __init__(self, by: int | np.integer[Any] | Callable[[Floats], Hashable], taxonomy: ByTable) -> None:
-        if isinstance(by, np.integer):
-            by = int(by)
-        if isinstance(by, bool | type) or not (callable(by) or isinstance(by, int)):
-            raise TypeError(f"by must be a feature's position or a function of an object, got {by!r}")
-        if isinstance(by, int) and by < 0:
-            raise ValueError(f"by must be a feature's position >= 0, got {by}")
+    def __init__(self, by: By, taxonomy: ByTable) -> None:
+        clean = checked_by(by)
         if not isinstance(taxonomy, ByTable):
             raise TypeError(
                 f"taxonomy must be a taxonomy on scores, such as Argmax(), got {taxonomy!r}; "
                 "for deleted scores write Deleted(Grouped(by, ...))"
             )
-        self.by = by
+        self.by = clean
         self.taxonomy = taxonomy
-        self._known: tuple[Floats, list[Hashable]] = (np.empty((0, 0)), [])
+        self._groups = Groups(clean)
 
     @property
     def determines_class(self) -> bool:
@@ -81,40 +186,8 @@ class Grouped(Saved, ByTable):
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the labels in the new example's category within its group, under every hypothesis."""
-        m = len(table.labels)
-        if table.objects.shape[1] < m:
-            raise TypeError(
-                f"table must hold the objects of all {m} columns for {self!r}, got {table.objects.shape}: sparse ones "
-                "are not read by feature"
-            )
-        beside = self._beside(table.objects[:, :m], table.test)
+        beside = self._groups.beside(table)
         return self.taxonomy.count_table(table._replace(weights=np.where(beside, table.weights, 0)))
-
-    def _beside(self, objects: Floats, test: int) -> Any:
-        """Return which of the (d, m) objects are in the same group as the one at `test`."""
-        if isinstance(self.by, int):
-            if self.by >= len(objects):
-                raise ValueError(f"by must be a feature's position below {len(objects)}, got {self.by}")
-            return objects[self.by] == objects[self.by, test]
-        groups = self._groups(objects, self.by)
-        wanted = groups[test]
-        return np.fromiter((group == wanted for group in groups), np.bool_, len(groups))
-
-    def _groups(self, objects: Floats, by: Callable[[Floats], Hashable]) -> list[Hashable]:
-        """Return the group of each of the (d, m) objects; those seen in the same column lately are remembered."""
-        seen, groups = self._known
-        d, m = objects.shape
-        if len(seen) != d:
-            seen, groups = np.empty((d, 0)), []
-        shared = min(m, seen.shape[1])
-        groups = groups[:shared]
-        changed = np.flatnonzero((seen[:, :shared] != objects[:, :shared]).any(axis=0))
-        for i in changed:
-            groups[i] = group_of(objects[:, i], by)
-        groups.extend(group_of(objects[:, i], by) for i in range(shared, m))
-        if len(changed) or shared < m:
-            self._known = objects.copy(), groups
-        return groups
 
 
 def group_of(x: Floats, by: Callable[[Floats], Hashable]) -> Hashable:

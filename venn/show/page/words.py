@@ -11,6 +11,7 @@ from venn.monitors.kinds import LEVEL, kind_of
 from venn.monitors.verdict import CHANGED
 from venn.prediction import (
     EACH_CLASS,
+    EACH_GROUP,
     ERROR_BOUND,
     ERROR_RATE,
     NOTHING,
@@ -35,6 +36,9 @@ GUARANTEES = {
     EACH_CLASS: EXCHANGEABLE
     + "for each class, the one of its two probabilities that belongs to the truth is calibrated. Not guaranteed: the "
     "point forecast, nor the interval of the class that happens to be predicted.",
+    EACH_GROUP: EXCHANGEABLE
+    + "for each class and in each of the groups, the one of its two values that belongs to the truth is right on "
+    "average. Not guaranteed: single probabilities, and values that were clipped to [0, 1] for display.",
     ERROR_RATE: EXCHANGEABLE + "at every level the set misses the true label with exactly that probability.",
     ERROR_BOUND: EXCHANGEABLE + "at every level the set misses the true label with at most that probability.",
     NOTHING: "<b>Nothing is guaranteed</b>: these are point forecasts, to be judged by their record.",

@@ -1,0 +1,388 @@
+"""Predictors within groups of objects: whatever a predictor promises, it then promises in every group by itself."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from venn.machines.base import BaseHypotheses
+from venn.machines.frozen import ObjectRows
+from venn.machines.machine import Bag, Hypotheses, Tables, checked_machine
+from venn.machines.views import View, taught
+from venn.prediction import Bools, Floats, Integers
+from venn.predictors.inductive_base import Inductive
+from venn.predictors.learning import OnMachine
+from venn.predictors.merging import Mergeable, checked_parts
+from venn.saved import checked_keys, saved
+from venn.taxonomies.groups import By, Clean, Groups, checked_by
+
+
+def by_group(predictor: Any, by: By) -> Any:
+    """Return the same predictor within groups: each example is compared with those of its group only.
+
+    All examples train the scorer, or stand in the machine's bag; only those of the new example's group are counted,
+    ranked or fitted to (Mondrian). Under exchangeability what the predictor guarantees then holds in each group by
+    itself, and so over all: sets at level epsilon miss the label with probability epsilon in every group. With
+    `label_conditional=True` of `Conformal` and `InductiveConformal` it holds for each label in each group.
+
+    The groups must not overlap and must be fixed beforehand; `Multicalibrated` is for groups that overlap. The more
+    groups, the fewer examples in each, and the larger the sets and intervals; time grows with none of them.
+
+    Parameters
+    ----------
+    predictor : predictor that has learned nothing
+        `Conformal`, `TransductiveVenn` or `TransductiveVennAbers`; or `InductiveConformal`, `InductiveVenn`,
+        `InductiveVennAbers` or `InductiveOneVsOneAbers`. A transductive one may stand on a machine that others read:
+        in a `Panel` it is solved once.
+    by : int, sequence of int, or callable
+        What names the groups, as for `Grouped`: a feature's position, for groups of equal values; several positions,
+        such as the columns that encode one attribute; or a function from an object, (d,) float64, to any hashable
+        value.
+
+    Returns
+    -------
+    predictor
+        Of the same class on `Within(machine, by)`, or an `InductiveByGroup`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapter 4: Mondrian predictors.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = by_group(venn.Conformal(machine, smoothed=False), by=1)
+    >>> for i in range(8):
+    ...     model.learn_one([i % 2, 5.0], "yes" if i % 2 else "no")
+    >>> model.predict_one([1.0, 5.0]).set(0.2), model.predict_one([1.0, 6.0]).set(0.2)  # the first of its group
+    (('yes',), ('no', 'yes'))
+    """
+    if isinstance(predictor, Inductive):
+        return InductiveByGroup(predictor, by)
+    if not isinstance(predictor, OnMachine):
+        raise TypeError(
+            "predictor must be a conformal, Venn or Venn-Abers predictor, such as Conformal(machine), to stand within "
+            f"groups, got {predictor!r}"
+        )
+    return type(predictor).made_of(predictor.parameters | {"machine": Within(predictor.machine, by)})
+
+
+# Transductive ----------------------------------------------------------------------------------------------------
+
+
+@saved
+class Within(View):
+    """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
+
+    The machine learns all examples. In the tables that predictors read, examples of other groups have weight 0. In a
+    `Panel` the machine is solved and taught once, whoever else reads it. `by_group` puts it below a predictor.
+
+    Parameters
+    ----------
+    machine : Machine
+        Whose tables hold objects: all machines here, with dense objects.
+    by : int, sequence of int, or callable
+        What names the groups, as for `Grouped`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; by answers, for objects without such a feature, and for sparse ones.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = Within(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"]), by=0)
+    >>> for x, y in [([0.0, 1], "no"), ([0.0, 2], "yes"), ([3.0, 1], "no")]:
+    ...     machine.learn_one(x, y)
+    >>> machine.hypotheses([0.0, 3]).table.weights
+    array([1, 1, 0])
+    """
+
+    def __init__(self, machine: Any, by: By) -> None:
+        self.machine: Any = checked_machine(machine)
+        self.bank = taught(machine)
+        self.by: Clean = checked_by(by)
+        self._groups = Groups(self.by)
+        self._asked: WithinHypotheses | None = None
+
+    def __repr__(self) -> str:
+        return f"Within({self.machine!r}, by={self.by!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_asked": None}
+
+    @property
+    def deletes_exactly(self) -> bool:
+        """Whether deleted scores are those of machines solved without the example."""
+        return bool(self.machine.deletes_exactly)
+
+    @property
+    def residual(self) -> float:
+        """Worst violation of the machine's optimality conditions."""
+        residual: float = self.machine.residual
+        return residual
+
+    @property
+    def bag(self) -> Bag:
+        """Training scores of all examples, whatever their group."""
+        bag: Bag = self.machine.bag
+        return bag
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Deleted scores of all examples, whatever their group."""
+        bag: Bag = self.machine.deleted_bag
+        return bag
+
+    def fresh(self) -> Self:
+        """Return the same view of a machine with the same parameters that has learned nothing."""
+        return type(self)(self.machine.fresh(), self.by)
+
+    def expect_deleted(self) -> None:
+        """Prepare the machine for readers of deleted scores."""
+        self.machine.expect_deleted()
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (c,) scores of `x` by the machine, which knows all groups."""
+        scores: Floats = self.machine.scores(x)
+        return scores
+
+    def hypotheses(self, x: Any) -> WithinHypotheses:
+        """Answer for every hypothesis about `x`, among the examples of its group."""
+        answer = self.machine.hypotheses(x)
+        if self._asked is None or self._asked.answer is not answer:
+            self._asked = WithinHypotheses(answer, self._groups)
+        return self._asked
+
+
+class WithinHypotheses(BaseHypotheses):
+    """A machine's answer in which only examples of the new one's group count."""
+
+    def __init__(self, answer: Any, groups: Groups) -> None:
+        self.answer: Hypotheses = answer
+        self.key, self.weight = answer.key, answer.weight
+        self._groups = groups
+        self._beside: Bools | None = None
+
+    def check_current(self) -> None:
+        """Raise where the machine has changed since."""
+        checked: Any = self.answer
+        checked.check_current()
+
+    @property
+    def test_scores(self) -> Floats:  # type: ignore[override]
+        """(c,) scores of the object by the machines that have not seen it."""
+        return self.answer.test_scores
+
+    @property
+    def order(self) -> Integers:
+        """(n,) column of each example in the tables, in order of arrival, of all groups."""
+        return self.answer.order
+
+    def tables(self, deleted: bool) -> Tables:
+        """Return the tables of the machine; the weight of examples of other groups is 0."""
+        tables = self.answer.tables(deleted)
+        if self._beside is None:  # the columns are the same in all tables
+            self._beside = self._groups.beside(tables[0][0])
+        beside = self._beside
+        return [(table._replace(weights=np.where(beside, table.weights, 0)), codes) for table, codes in tables]
+
+
+# Inductive -------------------------------------------------------------------------------------------------------
+
+
+class GroupReader(Mergeable):
+    """Reader of calibration scores with the number of the group beside them: one reader for each group.
+
+    Parameters
+    ----------
+    groups : Groups
+        Knows which group has which number.
+    reader : Reader
+        A new one like it reads each group.
+    """
+
+    def __init__(self, groups: Groups, reader: Any) -> None:
+        self._groups = groups
+        self._alone = reader.fresh()  # of a group that has no calibration examples; it never receives any
+        self.clear()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"groups": self._groups, "reader": self._alone}
+
+    def merge(self, other: Self) -> Self:
+        """Return a new reader of the examples of both, whose groups are named by the same attribute."""
+        both = self.fresh()
+        both.take(self.state)
+        both.take(other.state)
+        return both
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._readers: dict[int, Any] = {}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The groups that have calibration examples, and these; the order of the examples does not matter."""
+        held = sorted(((self._groups.keys[g], one) for g, one in self._readers.items()), key=lambda pair: repr(pair[0]))
+        return {"groups": [key for key, _ in held], "readers": [one.state for _, one in held]}
+
+    def _of(self, group: int) -> Any:
+        if group not in self._readers:
+            self._readers[group] = self._alone.fresh()
+        return self._readers[group]
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        for key, held in zip(state["groups"], state["readers"], strict=True):
+            self._of(self._groups.number(key)).take(held)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`, or raise a ValueError if it is not one."""
+        checked_keys("state of the reader", state, ("groups", "readers"))
+        keys, readers = state["groups"], state["readers"]
+        if len(keys) != len(readers) or len(set(keys)) != len(keys):
+            raise ValueError(f"groups must be distinct, one for each of {len(readers)} readers, got {keys!r}")
+        self.clear()
+        for key, held in zip(keys, readers, strict=True):
+            self._of(self._groups.number(key)).restore(held)
+
+    def _parts(self, read: Floats) -> list[tuple[int, Integers]]:
+        """Return the groups of n examples, and which of these are in each, in order."""
+        numbers = read[:, -1].astype(np.int64)
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+        return [(int(numbers[part[0]]), part) for part in np.split(order, starts[1:]) if len(part)]
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c + 1) scores and group, and (n,) class codes."""
+        for group, part in self._parts(scores):
+            self._of(group).add(np.ascontiguousarray(scores[part, :-1]), codes[part])
+
+    def predict(self, scores: Floats) -> Any:
+        """Return the predictions for n objects of (n, c + 1) scores and group; leaves no trace."""
+        if len(scores) == 1:
+            return self._readers.get(int(scores[0, -1]), self._alone).predict(np.ascontiguousarray(scores[:, :-1]))
+        parts = self._parts(scores)
+        blocks = [
+            self._readers.get(group, self._alone).predict(np.ascontiguousarray(scores[part, :-1]))
+            for group, part in parts
+        ]
+        return self._in_order(blocks, parts)
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Any:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        parts = self._parts(scores)
+        blocks = []
+        for group, part in parts:
+            reader = self._of(group) if calibrates[part].any() else self._readers.get(group, self._alone)
+            blocks.append(reader.replay(np.ascontiguousarray(scores[part, :-1]), codes[part], calibrates[part]))
+        return self._in_order(blocks, parts)
+
+    def _in_order(self, blocks: list[Any], parts: list[tuple[int, Integers]]) -> Any:
+        """Return one block of the blocks of all groups, in the order of the examples."""
+        if not blocks:
+            return self.nothing(0)
+        joined = self.join(blocks)
+        return joined if len(blocks) == 1 else joined.taken(np.argsort(np.concatenate([part for _, part in parts])))
+
+    def nothing(self, n: int) -> Any:
+        """Return the predictions for n objects before there is a scorer."""
+        return self._alone.nothing(n)
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Join the blocks into one, in order."""
+        return self._alone.join(blocks)
+
+
+@saved
+class InductiveByGroup(Inductive[Any]):
+    """An inductive predictor within groups: one scorer for all, and for each group its own calibration examples.
+
+    `by_group(predictor, by)` makes it; see there for what holds. A group without calibration examples gets predictions
+    that say nothing. Learning and predicting cost what they cost in the group alone.
+
+    Parameters
+    ----------
+    predictor : InductiveConformal, InductiveVenn, InductiveVennAbers or InductiveOneVsOneAbers
+        One that has learned nothing: its scorer, schedule and all that it was made with.
+    by : int, sequence of int, or callable
+        What names the groups, as for `Grouped`. It must not depend on the label.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Do not teach it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; on asking and learning, for what `by` returns.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> import venn
+    >>> scorer = venn.FrozenScorer(LinearSVC().fit([[0, 1], [1, 1], [0, 2], [1, 2]], ["no", "yes", "no", "yes"]))
+    >>> model = by_group(venn.InductiveVennAbers(scorer), by=1)
+    >>> model.learn_many([[0, 1], [1, 1], [0, 2], [1, 2]], ["no", "yes", "yes", "no"])
+    >>> model.predict_one([1, 1]), model.predict_one([1, 3])
+    (ClassIntervals('yes': [0.500, 1.000]), ClassIntervals('no': [0.000, 1.000]))
+    """
+
+    def __init__(self, predictor: Any, by: By) -> None:
+        if not isinstance(predictor, Inductive) or isinstance(predictor, InductiveByGroup):
+            raise TypeError(f"predictor must be an inductive one, such as InductiveConformal(...), got {predictor!r}")
+        if predictor.n:
+            raise ValueError(f"predictor must have learned nothing, got one of {predictor.n} examples")
+        reader = predictor.calibration.reader
+        if not isinstance(reader, Mergeable):
+            raise TypeError(f"predictor must calibrate on scores alone, to stand within groups, got {predictor!r}")
+        self.predictor = predictor
+        self.by: Clean = checked_by(by)
+        self._groups = Groups(self.by)
+        super().__init__(predictor.given, GroupReader(self._groups, reader), predictor.schedule)
+
+    def __repr__(self) -> str:
+        return f"InductiveByGroup({self.predictor!r}, by={self.by!r})"
+
+    def _read(self, rows: ObjectRows) -> Floats:
+        return np.column_stack([super()._read(rows), self._groups.numbers_of(rows)])
+
+    def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
+        """Return what the predictor makes of its reader's output."""
+        return self.predictor.finished(block, rows, step, in_turn)
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for `x`, by the examples of its group; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        return self.predict_block(x)[0]
+
+    def merge(self, other: Self) -> Self:
+        """Return a new predictor that has calibrated on the examples of both, which do not change.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for the predictor within groups; or groups are named by something else.
+        """
+        if not isinstance(other, InductiveByGroup) or repr(other.by) != repr(self.by):
+            raise ValueError(f"other must be of groups by {self.by!r}, to be merged, got {other!r}")
+        checked_parts(self.predictor, other.predictor)
+        return self.calibrated(self.calibration.merge(other.calibration))

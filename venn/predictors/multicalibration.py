@@ -1,0 +1,411 @@
+"""Venn multicalibration: probabilities that are right on average in overlapping groups, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from venn._compiled.multicalibration import add_many, fit_bag, replay_multicalibration
+from venn.machines.around import inside
+from venn.machines.frozen import FrozenScorer, ObjectRows
+from venn.machines.logistic import KernelLogisticRegression
+from venn.machines.machine import Machine, NotConverged, checked_machine, only_table
+from venn.machines.one_vs_one import OneVsOneSVM
+from venn.machines.sparse import SparseRows
+from venn.parameters import flag
+from venn.prediction import Bools, Floats, GroupIntervals, Integers, Label
+from venn.predictors.blocks import ManyGroupIntervals
+from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.learning import OnMachine
+from venn.saved import checked_keys, held_finite, saved
+from venn.schedules import Schedule
+from venn.taxonomies.groups import checked_by
+
+Of: TypeAlias = int | Sequence[int] | Callable[[Floats], Any]  #: what names the functions g
+
+
+PROBABILITIES, LOG_ODDS, MARGINS = "probabilities", "log-odds", "margins"  #: what scores mean
+
+
+def meaning_of(machine: Any) -> str:
+    """Return what the scores of a machine or scorer mean: no theorem depends on it, only how good the values are."""
+    if getattr(machine, "probabilities", False):
+        return PROBABILITIES
+    return LOG_ODDS if isinstance(inside(machine), FrozenScorer | KernelLogisticRegression) else MARGINS
+
+
+def shares_of(scores: Floats, meaning: str) -> Floats:
+    """Return scores as numbers in [0, 1]."""
+    if meaning == PROBABILITIES:
+        return scores
+    shares: Floats = expit(scores) if meaning == LOG_ODDS else np.clip((scores + 1.0) / 2.0, 0.0, 1.0)
+    return shares
+
+
+class Functions:
+    """The functions g of an object, the constant 1 first.
+
+    Parameters
+    ----------
+    groups : int, sequence of int, or callable
+        As for `InductiveMulticalibration`.
+    """
+
+    def __init__(self, groups: Of) -> None:
+        clean = checked_by(groups)
+        self.groups: Any = (clean,) if isinstance(clean, int) else clean
+        self.m: int | None = None if callable(clean) else 1 + len(self.groups)
+
+    def of(self, rows: Floats) -> Floats:
+        """Return (n, m) values of g at n objects (n, d).
+
+        Raises
+        ------
+        ValueError, TypeError
+            The objects have no such feature, or the function returned what is not a row of numbers.
+        """
+        values = np.ones((len(rows), self.m or 1))
+        if not callable(self.groups):
+            if max(self.groups) >= rows.shape[1]:
+                raise ValueError(f"groups must be features' positions below {rows.shape[1]}, got {self.groups}")
+            values[:, 1:] = rows[:, list(self.groups)]
+            return values
+        found = [self._asked(row) for row in rows]
+        return np.column_stack([np.ones(len(rows)), found]) if found else values
+
+    def _asked(self, row: Floats) -> Floats:
+        answer = self.groups(row.copy())
+        try:
+            g = np.asarray(answer, np.float64)
+        except (TypeError, ValueError):
+            g = np.empty(0)
+        if g.ndim != 1 or not g.size or not np.isfinite(g).all():
+            raise ValueError(f"groups must return a row of finite numbers, got {answer!r} for {row}")
+        if self.m is not None and len(g) != self.m - 1:
+            raise ValueError(f"groups must return {self.m - 1} numbers as before, got {len(g)} for {row}")
+        return g
+
+    def expect(self, m: int) -> None:
+        """From now on g has m values."""
+        self.m = m
+
+
+def not_solved(what: str) -> NoReturn:
+    """Raise where functions depend on each other so nearly that the equations cannot be solved."""
+    raise NotConverged(
+        f"groups must be functions that depend on each other exactly or clearly not, got normal equations that are not "
+        f"solved to 1e-9 for {what}"
+    )
+
+
+class Sums:
+    """Reader of calibration scores with g beside them: it keeps the sums of the normal equations, no example."""
+
+    def __init__(self, classes: tuple[Label, ...], m: int | None, meaning: str) -> None:
+        self.classes = classes
+        self._fixed = m
+        self._meaning = meaning
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._hold(0 if self._fixed is None else self._fixed)
+
+    def _hold(self, m: int) -> None:
+        self._R, self._b = np.zeros((m, m)), np.zeros((len(self.classes), m))
+
+    def _split(self, read: Floats) -> tuple[Floats, Floats]:
+        """Return (n, c) scores as numbers in [0, 1] and (n, m) values of g."""
+        c = len(self.classes)
+        scores, functions = read[:, :c], np.ascontiguousarray(read[:, c:])
+        return np.ascontiguousarray(shares_of(scores, self._meaning)), functions
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c + m) scores and g, and (n,) class codes."""
+        probabilities, functions = self._split(scores)
+        if not self._R.size and len(codes):
+            self._hold(functions.shape[1])
+        add_many(self._R, self._b, probabilities, functions, codes)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The sums."""
+        return {"R": self._R, "b": self._b}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the sums of a `state`, or raise a ValueError if they are not possible ones."""
+        checked_keys("state of the reader", state, ("R", "b"))
+        m = np.shape(state["R"])[0] if np.ndim(state["R"]) == 2 else -1
+        if self._fixed not in (None, m):
+            raise ValueError(f"R must be of {self._fixed} functions, got {m}")
+        R = held_finite("R", state["R"], (m, m))
+        if not np.array_equal(R, R.T) or (np.diag(R) < 0).any():
+            raise ValueError("R must be symmetric, with a diagonal >= 0")
+        self._b = held_finite("b", state["b"], (len(self.classes), m)).copy()
+        self._R = R.copy()
+
+    def predict(self, scores: Floats) -> ManyGroupIntervals:
+        """Return the predictions for n objects of (n, c + m) scores and g; leaves no trace."""
+        return self.replay(scores, np.zeros(len(scores), np.int64), np.zeros(len(scores), np.bool_))
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyGroupIntervals:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        probabilities, functions = self._split(scores)
+        m = functions.shape[1]
+        if not self._R.size and calibrates.any():
+            self._hold(m)
+        R, b = (self._R, self._b) if self._R.size else (np.zeros((m, m)), np.zeros((len(self.classes), m)))
+        values = np.empty((len(codes), len(self.classes), 2))
+        failed = replay_multicalibration(R, b, probabilities, functions, codes, calibrates, values)
+        if failed >= 0:
+            not_solved(f"g = {functions[failed].tolist()}")
+        return ManyGroupIntervals(values, self.classes)
+
+    def coefficients(self, read: Floats) -> Floats:
+        """Return (c, 2, m) of what is fitted to the errors of the bag with one object of (1, c + m) scores and g."""
+        probabilities, functions = self._split(read)
+        m = functions.shape[1]
+        R, b = (self._R, self._b) if self._R.size else (np.zeros((m, m)), np.zeros((len(self.classes), m)))
+        out = np.empty((len(self.classes), 2, m))
+        if not fit_bag(R, b, probabilities[0], functions[0], out):
+            not_solved(f"g = {functions[0].tolist()}")
+        return out
+
+    def nothing(self, n: int) -> ManyGroupIntervals:
+        """Return predictions that say nothing for n objects, while there is no scorer: 0 and 1 for every class."""
+        return ManyGroupIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
+
+    def join(self, blocks: list[ManyGroupIntervals]) -> ManyGroupIntervals:
+        """Return one block of all, in order."""
+        return ManyGroupIntervals.join(blocks)
+
+
+@saved
+class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
+    """Venn multicalibration by a scorer that is not trained on the examples it calibrates on.
+
+    For groups that overlap, such as regions, ages and their combinations, and for any functions of the object. For
+    class k the label is "k or not". With s the score of k as a number in [0, 1], the errors y - s of the calibration
+    examples and the new one, which is supposed first not k, then k, are fitted to the functions g by least squares; the
+    values at the new one are s plus what is fitted there. So sum g (y - value) = 0 over the bag, and under
+    exchangeability, for each class and each of the functions, E[g(X) (1{Y = k} - value)] = 0 for the value under the
+    true hypothesis: in each group as many examples are of class k as the values say, on average. Single predictions are
+    not calibrated by this, unless the functions say so: bins of the score among them make it hold within these bins.
+
+    There is no ridge and nothing is clipped, as both break the identity: a value may lie outside [0, 1], see
+    `GroupIntervals`. The two values of a class differ by the leverage of g(x), about m / n.
+
+    Sums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
+    schedule is exact "online", as for `InductiveVenn`.
+
+    With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory is
+    O(m^2 + m c).
+
+    Parameters
+    ----------
+    machine : Machine or FrozenScorer
+        A machine that has learned nothing, or a scorer fitted elsewhere, on other examples. Probabilities
+        are taken as they are; decision values of a `FrozenScorer` and scores of `KernelLogisticRegression` as log-odds;
+        all others are mapped from [-1, 1] to [0, 1] and clipped. The theorem holds whatever the scores are.
+    groups : int, sequence of int, or callable
+        What the functions are: positions of features, such as columns of 0 and 1 that say who is in a group; or a
+        function from an object, (d,) float64, to a row of numbers, always as many. The constant 1 is always among them.
+        It must not depend on the label.
+    schedule : Schedule, optional
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : Machine, FrozenScorer or None
+        What scores objects now; None before the first training. Do not teach it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; on asking and learning, for what `groups` returns.
+    NotConverged
+        On asking, where functions depend on each other so nearly that the identity would not hold.
+
+    References
+    ----------
+    van der Laan & Alaa (2025), "Generalized Venn and Venn-Abers calibration with applications in conformal prediction",
+    ICML; Hébert-Johnson, Kim, Reingold & Rothblum (2018), "Multicalibration".
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from venn.machines.frozen import FrozenScorer
+    >>> scorer = FrozenScorer(LogisticRegression().fit([[0, 0], [1, 0], [0, 1], [2, 1]], ["no", "yes", "no", "yes"]))
+    >>> model = InductiveMulticalibration(scorer, groups=[1])
+    >>> model.learn_many([[0, 0], [1, 0], [0, 1], [1, 1]] * 25, ["no", "yes", "yes", "yes"] * 25)
+    >>> model.predict_one([0, 1])
+    GroupIntervals('yes': [0.785, 0.805])
+    """
+
+    def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
+        schedule = schedule_for(machine, schedule)
+        self._functions = Functions(groups)
+        self.groups = checked_by(groups)
+        sums = Sums(tuple(machine.classes), self._functions.m, meaning_of(machine))
+        self._sums = sums
+        super().__init__(machine, sums, schedule)
+
+    def __repr__(self) -> str:
+        return f"InductiveMulticalibration({self.given!r}, groups={self.groups!r}, schedule={self.schedule!r})"
+
+    def _read(self, rows: ObjectRows) -> Floats:
+        dense = rows.toarray() if isinstance(rows, SparseRows) else rows
+        return np.column_stack([super()._read(rows), self._functions.of(dense)])
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        super().restore(state)
+        if len(state["reader"]["R"]):
+            self._functions.expect(len(state["reader"]["R"]))
+
+    def _advance(self, rows: ObjectRows, codes: Integers, predict: bool) -> list[ManyGroupIntervals]:
+        blocks = super()._advance(rows, codes, predict)
+        self._learned_from(rows)
+        return blocks
+
+    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+        """Learn one example, and train if the schedule says so."""
+        noted = noted or self.note(x, y)
+        super().after_learning(x, y, noted)
+        self._learned_from(noted[0])
+
+    def _learned_from(self, rows: ObjectRows) -> None:
+        """Fix the number of functions by the first example."""
+        if self._functions.m is None and len(rows):
+            first = rows[:1].toarray() if isinstance(rows, SparseRows) else rows[:1]
+            self._functions.expect(self._functions.of(first).shape[1])
+
+    def predict_one(self, x: Any) -> GroupIntervals:
+        """Return the values of every class for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        prediction: GroupIntervals = self.predict_block(x)[0]
+        return prediction
+
+    def coefficients(self, x: Any) -> Floats:
+        """Return what is fitted to the errors of the bag with `x` in it, to audit the identity; leaves no trace.
+
+        Returns
+        -------
+        (c, 2, m) float64
+            For class k, if x is not of it and if it is: the value of any example of the bag is its score plus
+            g . coefficients. The constant comes first.
+        """
+        return self._sums.coefficients(self.scores_of(self._row(x)))
+
+    def merge(self, other: Any) -> NoReturn:
+        """Raise: sums in floating point depend on the order of the parts in their last bits."""
+        raise TypeError(f"{type(self).__name__} does not merge: teach one predictor the examples of all parts")
+
+
+@saved
+class TransductiveMulticalibration(OnMachine):
+    """Venn multicalibration over the whole augmented bag.
+
+    For each class and each hypothesis "x is of class k or not" the machine scores all examples, the new one included,
+    with k as supposed; the errors of these scores are fitted to the functions g by least squares, as in
+    `InductiveMulticalibration`, which says what holds: E[g(X) (1{Y = k} - value)] = 0 under exchangeability, for the
+    value under the true hypothesis, at each step; and departures are martingale differences in reversed time.
+
+    A step costs O(n m (m + c)) besides the machine's.
+
+    Parameters
+    ----------
+    machine : Machine
+        Shared with other predictors when they stand in one `Panel`. Its scores become numbers in [0, 1] as in
+        `InductiveMulticalibration`.
+    groups : int, sequence of int, or callable
+        What the functions are, as for `InductiveMulticalibration`.
+    deleted : bool, default True
+        Use the score of each example by the machines without it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described; on asking, for what `groups` returns, and for sparse objects.
+    NotConverged
+        On asking, where functions depend on each other so nearly that the identity would not hold.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = TransductiveMulticalibration(machine, groups=[1])
+    >>> for i in range(40):
+    ...     model.learn_one([i % 2, i % 4 // 2], "yes" if i % 2 else "no")
+    >>> model.predict_one([1, 0])
+    GroupIntervals('yes': [0.952, 1.000])
+    """
+
+    def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
+        self.machine = checked_machine(machine)
+        if isinstance(inside(machine), OneVsOneSVM):
+            raise TypeError(f"machine must score a class against all others, as OneVsAllSVM does, got {machine!r}")
+        self._functions = Functions(groups)
+        self.groups = checked_by(groups)
+        self.deleted = flag("deleted", deleted)
+        if self.deleted:
+            machine.expect_deleted()
+
+    def __repr__(self) -> str:
+        return f"TransductiveMulticalibration({self.machine!r}, groups={self.groups!r}, deleted={self.deleted})"
+
+    def _bag(self, x: Any) -> tuple[Any, Floats, Floats, Floats, Floats]:
+        """Return the table, g of the columns (m', m), s under both suppositions (2, c, m'), the sums R and b (2, c, m)."""
+        table = only_table(self.machine.hypotheses(x).tables(self.deleted))
+        columns = len(table.labels)
+        if table.objects.shape[1] < columns:
+            raise TypeError(f"x must be dense for {type(self).__name__}: sparse objects are not read by feature")
+        functions = self._functions.of(np.ascontiguousarray(table.objects[:, :columns].T))
+        scores = np.array([table.negative[:, :columns], table.positive[:, :columns]])
+        s = shares_of(scores, meaning_of(self.machine))
+        weights = table.weights.astype(np.float64)
+        R = (functions * weights[:, None]).T @ functions
+        is_class = table.labels == np.arange(len(self.classes))[:, None]
+        b = ((is_class - s) * weights) @ functions
+        return table, functions, s, R, b
+
+    def coefficients(self, x: Any) -> Floats:
+        """Return (c, 2, m) of what is fitted to the errors of the bag with `x` in it; leaves no trace.
+
+        See `InductiveMulticalibration.coefficients`.
+        """
+        table, functions, s, R, b = self._bag(x)
+        c, g = len(self.classes), functions[table.test]
+        out = np.empty((c, 2, len(g)))
+        for v in range(2):  # scores differ between the suppositions
+            both = np.empty((c, 2, len(g)))
+            if not fit_bag(R, np.ascontiguousarray(b[v]), np.ascontiguousarray(s[v, :, table.test]), g, both):
+                not_solved(f"g = {g.tolist()}")
+            out[:, v] = both[:, v]
+        return out
+
+    def predict_one(self, x: Any) -> GroupIntervals:
+        """Return the values of every class for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        table, functions, s, R, b = self._bag(x)
+        g, c = functions[table.test][None], len(self.classes)
+        values = np.empty((2, 1, c, 2))
+        none, codes = np.zeros(1, np.bool_), np.zeros(1, np.int64)
+        for v in range(2):
+            here = np.ascontiguousarray(s[v, :, table.test])[None]
+            if replay_multicalibration(R, np.ascontiguousarray(b[v]), here, g, codes, none, values[v]) >= 0:
+                not_solved(f"g = {g[0].tolist()}")
+        return GroupIntervals(np.stack([values[0, 0, :, 0], values[1, 0, :, 1]], axis=1), self.classes)
