@@ -176,6 +176,8 @@ TESTED_ELSEWHERE = {
     "OneVsAllAbers": "a calibrator, test_abers.py",
     "OneVsOneAbers": "a calibrator, test_abers.py",
     "ProbabilitySVC": "an estimator, which keeps scikit-learn's contract, test_svc.py",
+    "ForecasterClassifier": "an estimator, test_forecaster_adapters.py",
+    "Outlooks": "what a forecaster says of many objects, test_predict_many.py",
     "VennClassifier": "an estimator, test_classifiers.py",
     "ConformalClassifier": "an estimator, test_classifiers.py",
     "VennAbersCalibrator": "an estimator, test_calibrator.py",
