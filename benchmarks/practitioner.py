@@ -109,14 +109,21 @@ def table(lines: list[dict]) -> str:
     sets = sorted({line["data"] for line in lines}, key=SETS.index)
     mean = {d: {name: np.mean([line["found"][name] for line in lines if line["data"] == d], axis=0) for name in NAMES}
             for d in sets}  # fmt: skip
-    rows = ["| | log loss | over the forecaster's | forecaster ahead | accuracy | seconds |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| | log loss | over the forecaster's | forecaster ahead | accuracy | seconds |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in NAMES:
         loss, right, seconds = np.mean([mean[d][name] for d in sets], axis=0)
         ratios = [mean[d][name][0] / mean[d][OURS][0] for d in sets]
         ahead = "" if name == OURS else f"{sum(ratio > 1 for ratio in ratios)} of {len(sets)}"
         shown = f"`{name}`" if name == OURS else name
         rows.append(f"| {shown} | {loss:.3f} | {np.mean(ratios):.2f} | {ahead} | {right:.3f} | {seconds:.1f} |")
-    rows += ["", "| log loss | " + " | ".join(("forecaster", "best rival", "which one", "ratio")) + " |", "|---|---|---|---|---|"]
+    rows += [
+        "",
+        "| log loss | " + " | ".join(("forecaster", "best rival", "which one", "ratio")) + " |",
+        "|---|---|---|---|---|",
+    ]
     for d in sets:
         best = min(NAMES[1:], key=lambda name: mean[d][name][0])
         ours, theirs = mean[d][OURS][0], mean[d][best][0]

@@ -120,6 +120,7 @@ PREDICTORS = {
     ),
     "Panel": panel,
     "Forecaster": lambda: venn.Forecaster(CLASSES),
+    "Sharpened": lambda: venn.predictors.Sharpened(venn.Scaler(machine(), venn.maps.Platt())),
     "HandOver": lambda: venn.predictors.HandOver(
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here

@@ -82,9 +82,7 @@ def test_a_given_scorer_is_calibrated_and_survives_clones():
     loop = taught(venn.Forecaster(scorer=fitted), X[50:100], y[50:100])
     for scorer in (fitted, frozen.FrozenEstimator(fitted)):
         model = ForecasterClassifier(scorer).fit(X[50:100], y[50:100])
-        np.testing.assert_array_equal(
-            model.predict_interval(X[100:]), [loop.predict_one(x).intervals for x in X[100:]]
-        )
+        np.testing.assert_array_equal(model.predict_interval(X[100:]), [loop.predict_one(x).intervals for x in X[100:]])
     assert len(cross_val_score(clone(model), X[50:], y[50:], cv=3, scoring="neg_log_loss")) == 3
     with pytest.raises(ValueError, match="must be a fitted classifier"):
         clone(ForecasterClassifier(fitted)).fit(X, y)
@@ -96,9 +94,7 @@ def test_sparse_objects_frames_and_copies():
     X, y = examples()
     model = ForecasterClassifier().fit(X[:40], y[:40])
     sparse = ForecasterClassifier().fit(csr_array(X[:40]), y[:40])
-    np.testing.assert_allclose(
-        sparse.predict_proba(csr_array(X[40:])), model.predict_proba(X[40:]), rtol=0, atol=1e-9
-    )
+    np.testing.assert_allclose(sparse.predict_proba(csr_array(X[40:])), model.predict_proba(X[40:]), rtol=0, atol=1e-9)
     table = pd.DataFrame(X, columns=["long", "wide"])
     framed = ForecasterClassifier().fit(table[:40], y[:40])
     assert framed.feature_names_in_.tolist() == ["long", "wide"]

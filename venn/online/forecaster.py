@@ -25,6 +25,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
+from venn.predictors.sharpened import Sharpened
 from venn.predictors.transductive_abers import TransductiveVennAbers
 from venn.saved import checked_keys, saved
 from venn.schedules import Prefix
@@ -399,7 +400,7 @@ def own_parts(classes: tuple[Label, ...], transductive: int) -> dict[str, Predic
     early, beta = TransductiveVennAbers(mixture), Scaler(middle, BetaCalibration(), DeletedScores())
     abers = InductiveVennAbers(late, schedule=schedule)
     return {
-        FORECAST: HandOver(Averaged([early, beta]), Averaged([abers])),
+        FORECAST: Sharpened(HandOver(Averaged([early, beta]), Averaged([abers]))),
         INTERVALS: HandOver(early, abers),
         SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
     }
