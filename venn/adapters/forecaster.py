@@ -16,7 +16,7 @@ from venn.prediction import Floats, Label
 
 
 class ForecasterClassifier(FromProbabilities, LearnsInTurn):
-    """The `Forecaster` for scikit-learn: probabilities, intervals, sets of labels and a verdict, with nothing to choose.
+    """The `Forecaster` for scikit-learn: probabilities, intervals, sets and a verdict, with nothing to choose.
 
     The examples are learned one after the other, in the order of the rows, by `fit` or by `partial_fit` in as many
     parts as one likes. All of them count in every answer until there are `transductive`; then half of them train a

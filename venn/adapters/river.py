@@ -225,7 +225,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
     # What river does not need ------------------------------------------------------------------------------------
 
     def verdict(self) -> Verdict | None:
-        """Return whether the forecaster does what it claims: see `Forecaster.verdict`; None until two classes are known.
+        """Return whether the forecaster does what it claims, as its `verdict`; None until two classes are known.
 
         Raises
         ------
