@@ -1,11 +1,12 @@
 """Is the forecaster, with nothing chosen, better than the scalings of one machine? Log loss on public sets.
 
-    python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--sets car pima ...]
+    python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--sets car pima ...] [--out FILE]
 
 Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine
 with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). One
 JSON line: for each set the ratio of the forecaster's log loss to that of Venn-Abers, and to that of the scaling that is
-best on this set; then the means of these. All sets are shuffled.
+best on this set; then the means of these. All sets are shuffled. Each finished set and shuffle is a line of the file,
+and is not repeated.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -55,10 +57,21 @@ def main() -> None:
     parser.add_argument("--shuffles", type=int, default=10)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
+    parser.add_argument("--out", type=Path, default=Path("runs/forecaster.jsonl"))
     options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    known = {(one["data"], one["seed"]): one for one in done if one["steps"] == options.steps}
     begun, rows = time.perf_counter(), {}
+    for seed in range(options.shuffles):
+        for data in options.sets:
+            if (data, seed) not in known:
+                one = {"data": data, "seed": seed, "steps": options.steps, "losses": losses(data, seed, options.steps)}
+                known[data, seed] = one
+                with options.out.open("a") as file:
+                    file.write(json.dumps(one) + "\n")
     for data in options.sets:
-        each = [losses(data, seed, options.steps) for seed in range(options.shuffles)]
+        each = [known[data, seed]["losses"] for seed in range(options.shuffles)]
         mean = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
         best = min(SCALINGS, key=mean.__getitem__)
         row = {

@@ -1,4 +1,4 @@
-"""For scikit-learn: classifiers that keep the bag of training examples and predict each object from it."""
+"""For scikit-learn: classifiers that learn one example after the other, and those of them that keep the whole bag."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from venn.machines.kernels import RBF, Kernel, fitted_to
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
 from venn.machines.scaled import scales
+from venn.prediction import Label
 
 
 def _objects(X: Any) -> Iterable[Any]:
@@ -33,22 +34,22 @@ def _objects(X: Any) -> Iterable[Any]:
     return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
 
 
-class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LearnsInTurn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers around one predictor that learns one example after the other.
 
-    A subclass has the parameters `kernel`, `C` and `svm`, and `_predictor`.
+    A subclass has `_made`, which makes the predictor.
     """
 
-    kernel: Kernel | None
-    C: float
-    svm: Callable[..., Machine] | None
-    usual: ClassVar[type] = OneVsAllSVM  #: what makes the machine by default
     classes_: Any
     predictor_: Any
 
-    def _predictor(self, machine: Machine) -> Any:
-        """Return the predictor over a machine that has learned nothing."""
+    def _made(self, X: Any, labels: list[Label]) -> Any:
+        """Return a predictor of these labels that has learned nothing; X are the first objects."""
         raise NotImplementedError
+
+    def _labels(self, y: Any, classes: Any) -> Any:
+        """Return the labels in sorted order: the declared ones or, without these, those of the examples."""
+        return declared_classes(y if classes is None else classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,25 +150,49 @@ class KeepsTheBag(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _start(self, X: Any, y: Any, classes: Any) -> None:
         """Make the predictor for the declared classes or, without these, for the classes of the examples."""
-        self.classes_ = declared_classes(y if classes is None else classes)
+        self.classes_ = self._labels(y, classes)
         if len(self.classes_) < 2:
             what = "y must hold" if classes is None else "classes must be"
             raise ValueError(
                 f"{what} at least 2 classes, got 1 class, {self.classes_.tolist()!r}; where another one may come "
                 "later, partial_fit(X, y, classes=...) declares both"
             )
+        self.predictor_ = self._made(X, self.classes_.tolist())
+
+    def _checked(self, X: Any) -> Any:
+        """Return objects to be asked about as an array or a sparse matrix, or say what is wrong with them."""
+        check_is_fitted(self, "classes_")
+        return validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+
+
+class KeepsTheBag(LearnsInTurn):
+    """Base of classifiers around one predictor that reads an exact machine of all examples.
+
+    A subclass has the parameters `kernel`, `C` and `svm`, and `_predictor`.
+    """
+
+    kernel: Kernel | None
+    C: float
+    svm: Callable[..., Machine] | None
+    usual: ClassVar[type] = OneVsAllSVM  #: what makes the machine by default
+
+    def _predictor(self, machine: Machine) -> Any:
+        """Return the predictor over a machine that has learned nothing."""
+        raise NotImplementedError
+
+    def _made(self, X: Any, labels: list[Label]) -> Any:
+        """Return the predictor, on a machine that suits the number of features or, if its kernel asks for it, X."""
         svm = self.usual if self.svm is None else self.svm
         if not callable(svm):
             raise TypeError(f"svm must make a machine of a kernel, C and classes, as LeastSquaresSVM does, got {svm!r}")
-        kernel, labels = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel, self.classes_.tolist()
+        kernel = RBF(1 / self.n_features_in_) if self.kernel is None else self.kernel
         machine = svm(kernel, self.C, labels)
         if not scales(machine):  # what scales knows the variance itself
             machine = svm(fitted_to(kernel, X), self.C, labels)
-        self.predictor_ = self._predictor(machine)
+        return self._predictor(machine)
 
     def _ask(self, X: Any, read: Callable[[Any], Any]) -> Any:
         """Return an array made by reading the prediction of each object."""
-        check_is_fitted(self, "classes_")
-        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+        X = self._checked(X)
         with turn(self):
             return np.array([read(self.predictor_.predict_one(x)) for x in _objects(X)])

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from venn.monitors.verdict import Verdict
+from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor
 
@@ -17,7 +19,8 @@ try:
 except ImportError as error:
     raise ImportError("venn.RiverClassifier and venn.adapters.FromRiver need river: pip install river") from error
 
-Make = Callable[[tuple[Label, ...]], Predictor]
+Model = Predictor | Forecaster
+Make = Callable[[tuple[Label, ...]], Model]
 CHANGING_FEATURES = {
     "check_emerging_features",
     "check_disappearing_features",
@@ -26,7 +29,7 @@ CHANGING_FEATURES = {
 
 
 class RiverClassifier(base.Classifier):  # type: ignore[misc]
-    """One of our predictors as a classifier of river.
+    """One of our predictors, or a `Forecaster`, as a classifier of river.
 
     It passes river's estimator checks and works in its pipelines and evaluations. Guarantees hold exactly as in
     `replay`. A step before it that learns from the stream, such as river's `StandardScaler`, treats old and new
@@ -35,11 +38,13 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
 
     Parameters
     ----------
-    predictor : Predictor, or function from classes to Predictor
+    predictor : Predictor or Forecaster, or function from classes to one
         A predictor's classes are declared, and other labels are refused. It is copied with what it has learned; the
         original is not taught, and a clone starts from it again. A function is called with a tuple of two or more
         classes whenever a new label comes; the predictor that it makes learns all examples again, in order. They are
-        kept for this. (It must not be a lambda if it is to be pickled.)
+        kept for this. (It must not be a lambda if it is to be pickled.) With nothing to choose:
+        `RiverClassifier(venn.Forecaster)`, where classes come as they will, or
+        `RiverClassifier(venn.Forecaster([False, True]))`, where they are declared.
     classes : sequence of labels, optional
         Only with a function: classes known before the first label.
     features : sequence of names, optional
@@ -87,15 +92,17 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
 
     def __init__(
         self,
-        predictor: Predictor | Make,
+        predictor: Model | Make,
         classes: Sequence[Label] | None = None,
         features: Sequence[Hashable] | None = None,
         missing: float | None = None,
         ignore_unknown: bool = False,
     ) -> None:
-        made_by = not isinstance(predictor, Predictor) or isinstance(predictor, type)
+        made_by = not isinstance(predictor, Model)
         if made_by and not callable(predictor):
-            raise TypeError(f"predictor must be a predictor, or a function from classes to one, got {predictor!r}")
+            raise TypeError(
+                f"predictor must be a predictor or a Forecaster, or a function from classes to one, got {predictor!r}"
+            )
         if classes is not None and not made_by:
             raise ValueError(f"classes must be None for a predictor, which has its own, got {classes!r}")
         if missing is not None and not (_is_number(missing) and np.isfinite(missing)):
@@ -112,7 +119,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         self._known = self._declared
         self._examples: list[tuple[Floats, Label]] = []
         self._make: Make | None = None
-        self._model: Predictor | None = None
+        self._model: Model | None = None
         if not made_by:
             self._model = copy.deepcopy(predictor)  # type: ignore[assignment]
             self._known = tuple(self._model.classes)  # type: ignore[union-attr]
@@ -121,10 +128,10 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
             if len(self._known) > 1:
                 self._model = self._made(self._known)
 
-    def _made(self, classes: tuple[Label, ...]) -> Predictor:
+    def _made(self, classes: tuple[Label, ...]) -> Model:
         assert self._make is not None
         made = self._make(classes)
-        if not isinstance(made, Predictor) or tuple(made.classes) != classes:
+        if not isinstance(made, Model) or tuple(made.classes) != classes:
             raise TypeError(f"predictor must be a function that makes a predictor of classes {classes!r}, got {made!r}")
         return made
 
@@ -210,14 +217,29 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         prediction = self.prediction_one(x)
         if prediction is None:
             return dict.fromkeys(self._known[:1], 1.0)
+        prediction = _part(prediction, FORECAST)
         if isinstance(prediction, PredictionSet):
             raise NotImplementedError(f"{type(self._model).__name__} gives p-values, no probabilities: predict_set_one")
         return dict(zip(prediction.classes, prediction.proba.tolist(), strict=True))
 
     # What river does not need ------------------------------------------------------------------------------------
 
-    def prediction_one(self, x: Mapping[Any, Any]) -> Prediction | None:
+    def verdict(self) -> Verdict | None:
+        """Return whether the forecaster does what it claims, as its `verdict`; None until two classes are known.
+
+        Raises
+        ------
+        NotImplementedError
+            It is a predictor, which does not watch itself: give its predictions, `prediction_one`, to a `Monitor`.
+        """
+        if isinstance(self._model, Predictor):
+            raise NotImplementedError(f"{type(self._model).__name__} does not watch itself: a Monitor does")
+        return None if self._model is None else self._model.verdict()
+
+    def prediction_one(self, x: Mapping[Any, Any]) -> Prediction | Outlook | None:
         """Return the prediction, for a `Monitor` or to look at; None until two classes are known.
+
+        That of a forecaster is an `Outlook`.
 
         Parameters
         ----------
@@ -241,6 +263,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         prediction = self.prediction_one(x)
         if prediction is None:
             return dict.fromkeys(self._known[:1], (0.0, 1.0))
+        prediction = _part(prediction, INTERVALS)
         if isinstance(prediction, Forecast | PredictionSet):
             raise NotImplementedError(f"{type(self._model).__name__} gives no intervals, but a {prediction!r}")
         return dict(zip(prediction.classes, zip(*prediction.bounds.tolist(), strict=True), strict=True))
@@ -262,6 +285,7 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         prediction = self.prediction_one(x)
         if prediction is None:
             return self._known
+        prediction = _part(prediction, SETS)
         if not isinstance(prediction, PredictionSet):
             raise NotImplementedError(f"{type(self._model).__name__} gives no p-values, but a {prediction!r}")
         return prediction.set(epsilon)
@@ -312,6 +336,12 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
             j = int(np.flatnonzero(~np.isfinite(point))[0])
             raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}")
         return point
+
+
+def _part(prediction: Prediction | Outlook, name: str) -> Prediction:
+    """Return a prediction, or the part of this name of what a forecaster says."""
+    part: Prediction = prediction[name] if isinstance(prediction, Outlook) else prediction
+    return part
 
 
 def in_order(names: Iterable[Hashable]) -> tuple[Hashable, ...]:

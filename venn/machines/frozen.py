@@ -106,7 +106,8 @@ class FrozenScorer(Saved):
     Parameters
     ----------
     estimator : fitted classifier
-        With `classes_` and `decision_function` or `predict_proba`; pipelines and searches too.
+        With `classes_` and `decision_function` or `predict_proba`; pipelines and searches too. Of a
+        `sklearn.frozen.FrozenEstimator`, what is inside.
     classes : sequence of distinct labels, optional
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
@@ -175,6 +176,7 @@ class FrozenScorer(Saved):
     def __init__(
         self, estimator: Any, classes: Sequence[Label] | None = None, *, row_by_row: bool | None = None
     ) -> None:
+        estimator = _unwrapped(estimator)
         self._method = "" if isinstance(estimator, type) else next((m for m in METHODS if _has(estimator, m)), "")
         found = getattr(estimator, "classes_", None)
         if isinstance(estimator, type) or (not self._method and (found is not None or not hasattr(estimator, "fit"))):
@@ -360,6 +362,13 @@ class FrozenScorer(Saved):
             # The names have been compared: rows are in the order of the table that it was fitted to.
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
             return np.asarray(ask(rows), np.float64)
+
+
+def _unwrapped(estimator: Any) -> Any:
+    """Return what is inside scikit-learn's `FrozenEstimator`, which hides whose methods it has."""
+    kind = type(estimator)
+    frozen = kind.__name__ == "FrozenEstimator" and kind.__module__.startswith("sklearn.")
+    return _unwrapped(estimator.estimator) if frozen else estimator
 
 
 def _has(estimator: Any, method: str) -> bool:

@@ -4,6 +4,7 @@ from .checkpoint import load as load
 from .checkpoint import save as save
 from .forecaster import Forecaster as Forecaster
 from .forecaster import Outlook as Outlook
+from .forecaster import Outlooks as Outlooks
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online

@@ -27,6 +27,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import DeletedScores
+from venn.predictors.sharpened import Sharpened
 from venn.predictors.transductive_abers import TransductiveVennAbers
 from venn.saved import checked_keys, saved
 from venn.schedules import Prefix
@@ -97,6 +98,87 @@ class Outlook(dict[str, Any]):
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
         shown = ", ".join(f"{label!r}: {p:.3f} in [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         return f"Outlook({shown})"
+
+
+class Outlooks(dict[str, Any]):
+    """What a `Forecaster` says of many objects: blocks of its predictors' predictions by name, and all in arrays.
+
+    Attributes
+    ----------
+    proba : (n, c) float64
+        Probabilities in class order, to decide by: as in an `Outlook`, they guarantee nothing.
+    intervals : (n, c, 2) float64
+        Lower and upper probability of each class.
+    p_values : (n, c) float64
+        Of each class.
+    labels, best : list of labels
+        The most probable classes.
+    guaranteed : dict of str to str
+        What is proved of each part.
+
+    Examples
+    --------
+    >>> import venn
+    >>> model = venn.Forecaster(["no", "yes"])
+    >>> for i in range(40):
+    ...     model.learn_one([i / 40], "yes" if i > 20 else "no")
+    >>> outlooks = model.predict_many([[0.1], [0.9]])
+    >>> outlooks.labels, outlooks.sets(0.1), outlooks.intervals.shape
+    (['no', 'yes'], [('no',), ('yes',)], (2, 2, 2))
+    >>> outlooks.one(1).label
+    'yes'
+    """
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        labels: tuple[Label, ...] = self[FORECAST].classes
+        return labels
+
+    @property
+    def proba(self) -> Floats:
+        """(n, c) probabilities in class order."""
+        proba: Floats = self[FORECAST].proba
+        return proba
+
+    @property
+    def intervals(self) -> Floats:
+        """(n, c, 2) lower and upper probability of each class."""
+        return np.moveaxis(self[INTERVALS].bounds, 0, -1)
+
+    @property
+    def p_values(self) -> Floats:
+        """(n, c) p-values of each class."""
+        p_values: Floats = self[SETS].p_values
+        return p_values
+
+    @property
+    def labels(self) -> list[Label]:
+        """The most probable classes."""
+        labels: list[Label] = self[FORECAST].labels
+        return labels
+
+    @property
+    def best(self) -> list[Label]:
+        """The most probable classes: here they are also the labels."""
+        return self.labels
+
+    def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
+        """Return for each object the labels that cannot be excluded at this chance of an error, in class order."""
+        sets: list[tuple[Label, ...]] = self[SETS].sets(epsilon)
+        return sets
+
+    def one(self, i: int) -> Outlook:
+        """Return the outlook for object i."""
+        return Outlook({name: block[i] for name, block in self.items()})
+
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is proved of each part."""
+        return {name: block.guaranteed for name, block in self.items()}
+
+    def __repr__(self) -> str:
+        return f"Outlooks({len(self[FORECAST])} objects, classes {list(self.classes)!r})"
 
 
 @saved
@@ -272,6 +354,34 @@ class Forecaster(Panel):
         """Return the outlook for one object; nothing is learned."""
         return Outlook(super().predict_one(x))
 
+    def predict_many(self, X: Any) -> Outlooks:
+        """Return the outlooks for many objects, (n, d), all from the present state; nothing is learned."""
+        return Outlooks(super().predict_many(X))
+
+    def merge(self, other: Self) -> Self:
+        """Return a new forecaster that has calibrated the given scorer on the examples of both, which do not change.
+
+        Its answers are, to the last bit, those of one that has learned all the examples. It watches anew: evidence was
+        gathered in the order of each part, and the verdicts of the parts stay with them.
+
+        Parameters
+        ----------
+        other : Forecaster
+            With the same parameters and the same scorer, as for `Panel.merge`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `other` is not as described, or there is no given scorer.
+        """
+        predictors = self._merged(other)
+        for name in ("transductive", "level"):
+            if getattr(other, name) != getattr(self, name):
+                raise ValueError(
+                    f"other must have the {name} {getattr(self, name)!r}, to be merged, got {getattr(other, name)!r}"
+                )
+        return type(self).made_of(self.parameters | {"predictors": predictors})
+
     def learn_one(self, x: Any, y: Label, noted: list[Any] | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         noted, n = self.note(x, y) if noted is None else noted, self.n
@@ -324,7 +434,7 @@ def own_parts(bank: Bank | ScaledBank, transductive: int) -> dict[str, Predictor
     every = TransductiveVennAbers(Mixture(bank, whole=True)) if isinstance(bank, ScaledBank) and bank.first else early
     beta = Scaler(Member(bank, 1, whole=True), BetaCalibration(), DeletedScores())
     return {
-        FORECAST: HandOver(Averaged([every, beta]), Averaged([abers])),
+        FORECAST: Sharpened(HandOver(Averaged([every, beta]), Averaged([abers]))),
         INTERVALS: HandOver(early, abers),
         SETS: HandOver(Conformal(middle), InductiveConformal(late.fresh(), schedule=schedule)),
     }

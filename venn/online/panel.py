@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from venn.labels import HasLabels, label_space
+from venn.machines.frozen import clean_rows
 from venn.machines.views import taught
 from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
+from venn.predictors.blocks import block_of
 from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, teach_all
 from venn.saved import Saved, saved
 
@@ -139,6 +141,92 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
                 said[id(predictor)] = predictor.predict_one(x)
         return said[id(predictor)]
 
+    def predict_many(self, X: Any) -> dict[str, Any]:
+        """Return the predictions of every predictor for many objects, all from the present state; nothing is learned.
+
+        Prediction i is that of `predict_one` for row i, to the last bit if the scores are: see `FrozenScorer`.
+        Predictors with a `predict_many` of their own, the inductive ones, score all objects in one call.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+            An array, sparse or not. If all predictors have a `FrozenScorer` fitted to a table, a table with the same
+            columns too.
+
+        Returns
+        -------
+        dict of str to block or list
+            By name. A block (`ManyForecasts`, `ManyClassIntervals`, ...) where there is one for their kind of
+            prediction, otherwise a list.
+
+        Raises
+        ------
+        ValueError, TypeError
+            X is not as described.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+        >>> panel = venn.Panel(venn=venn.TransductiveVennAbers(machine), sets=venn.Conformal(machine))
+        >>> for i in range(20):
+        ...     panel.learn_one([i / 20], "yes" if i > 10 else "no")
+        >>> panel.predict_many([[0.1], [0.9]])["venn"].labels
+        ['no', 'yes']
+        """
+        asked = elementary(self._predictors.values(), asked=True)
+        found = {id(one): one.predict_many(X) for one in asked if has_methods(one, "predict_many")}
+        singly = [one for one in asked if id(one) not in found]
+        if singly:
+            rows = clean_rows(X, None)
+            # Object by object: a machine that several predictors read is asked once about each.
+            said = [[one.predict_one(rows[i]) for one in singly] for i in range(len(rows))]
+            found |= {id(one): block_of([each[k] for each in said]) for k, one in enumerate(singly)}
+        return {name: self._found(predictor, found) for name, predictor in self._predictors.items()}
+
+    def _found(self, predictor: Any, found: dict[int, Any]) -> Any:
+        """Return predictions for many objects: those `found` by the predictor's identity, or combined of such."""
+        if id(predictor) not in found:
+            found[id(predictor)] = predictor.combined_many([self._found(part, found) for part in predictor.asked])
+        return found[id(predictor)]
+
+    def merge(self, other: Self) -> Self:
+        """Return a new panel that has learned the examples of both, which do not change.
+
+        Parameters
+        ----------
+        other : Panel
+            With the same names, and predictors that merge with those of this one: inductive ones with the same given
+            scorer and the schedule `NoTraining()`, and combinations of such. What trains or keeps a bag has learned its
+            examples in an order, and does not merge.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `other` is not as described; the message names the difference.
+
+        Examples
+        --------
+        >>> import venn
+        >>> from sklearn.svm import LinearSVC
+        >>> scorer = venn.FrozenScorer(LinearSVC().fit([[0.0], [0.1], [1.0], [1.2]], ["no", "no", "yes", "yes"]))
+        >>> here, there = (venn.Panel(abers=venn.InductiveVennAbers(scorer)) for _ in range(2))
+        >>> here.learn_one([0.2], "no")
+        >>> there.learn_one([1.1], "yes")
+        >>> here.merge(there)["abers"].n
+        2
+        """
+        return type(self).made_of(self._merged(other))
+
+    def _merged(self, other: Any) -> dict[str, Any]:
+        """Return the merged predictors by name, or say why these panels do not merge."""
+        if type(other) is not type(self):
+            raise TypeError(f"other must be a {type(self).__name__}, to be merged with one, got {other!r}")
+        if list(other) != list(self):
+            raise ValueError(f"other must have the predictors {', '.join(self)}, to be merged, got {', '.join(other)}")
+        merged: dict[int, Any] = {}
+        return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
+
     def expect(self, objects: Sequence[Any]) -> None:
         """Let predictors take notice of objects that have arrived: given scorers score them in one call.
 
@@ -192,3 +280,21 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         finally:
             if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
                 self._learners = elementary(self._predictors.values())
+
+
+def _both(name: str, one: Any, other: Any, merged: dict[int, Any]) -> Any:
+    """Return two predictors merged; parts that several share are merged once, by the identity of the first one's."""
+    if id(one) not in merged:
+        if isinstance(one, Combined) and type(other) is type(one):
+            if len(one.predictors) != len(other.predictors):
+                raise ValueError(f"other must have the {name} {one!r}, to be merged, got {other!r}")
+            parts = zip(one.predictors, other.predictors, strict=True)
+            merged[id(one)] = one.of([_both(name, own, theirs, merged) for own, theirs in parts])
+        elif has_methods(one, "merge"):
+            merged[id(one)] = one.merge(other)
+        else:
+            raise ValueError(
+                f"{name} must calibrate a given scorer, to be merged, got {one!r}: it learns examples in their order, "
+                "so parts of a stream do not make up the whole"
+            )
+    return merged[id(one)]

@@ -34,5 +34,6 @@ from .score_sources import CrossFittedScores as CrossFittedScores
 from .score_sources import DeletedScores as DeletedScores
 from .score_sources import HeldOutScores as HeldOutScores
 from .score_sources import TrainingScores as TrainingScores
+from .sharpened import Sharpened as Sharpened
 from .transductive import TransductiveVenn as TransductiveVenn
 from .transductive_abers import TransductiveVennAbers as TransductiveVennAbers

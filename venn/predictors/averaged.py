@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from venn.machines.views import taught
-from venn.prediction import Forecast, Label
+from venn.prediction import Floats, Forecast, Label
+from venn.predictors.blocks import ManyForecasts
 from venn.predictors.learning import Combined, checked_predictor, teach_all
 from venn.saved import saved
 
@@ -86,6 +87,17 @@ class Averaged(Combined):
                 raise TypeError(f"predictors must give probabilities, got {one!r}")
         return Forecast(np.mean([one.proba for one in predictions], axis=0), self.classes)
 
+    def combined_many(self, blocks: Sequence[Any]) -> ManyForecasts:
+        """Return the means of predictions for many objects, which each of the predictors has made."""
+        if len(blocks) != len(self.predictors):
+            raise ValueError(f"blocks must be one by each of {len(self.predictors)}, got {blocks!r}")
+        each = [probabilities_of(block, len(self.classes)) for block in blocks]
+        return ManyForecasts(np.mean(each, axis=0), self.classes)
+
+    def of(self, parts: Sequence[Any]) -> Averaged:
+        """Return the mean of other predictors."""
+        return Averaged(parts)
+
     def predict_one(self, x: Any) -> Forecast:
         """Return the mean forecast for `x`; leaves no trace.
 
@@ -102,3 +114,14 @@ class Averaged(Combined):
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Teach the predictors an example that their machine has learned."""
         teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)
+
+
+def probabilities_of(block: Any, c: int) -> Floats:
+    """Return the (n, c) probabilities of a block, or of a list of predictions; or say what has none."""
+    if hasattr(block, "proba"):
+        proba: Floats = block.proba
+        return proba
+    for one in block if isinstance(block, list) else [block]:
+        if not hasattr(one, "proba"):
+            raise TypeError(f"predictors must give probabilities, got {one!r}")
+    return np.array([one.proba for one in block]).reshape(-1, c)

@@ -496,3 +496,19 @@ class ManyPredictionSets(_Block):
         """(n,) one minus the second largest p-values."""
         second: Floats = np.partition(self.p_values, -2, axis=1)[:, -2]
         return 1.0 - second
+
+
+def block_of(predictions: Sequence[Any]) -> Any:
+    """Return predictions, all of one kind, as a block; unchanged where there is no block of their kind, or none."""
+    kinds = {type(one) for one in predictions}
+    if len(kinds) != 1:
+        return predictions
+    (kind,), classes = kinds, predictions[0].classes
+    if kind is Forecast:
+        return ManyForecasts(np.array([one.proba for one in predictions]), classes)
+    if kind is ClassIntervals:
+        return ManyClassIntervals(np.array([one.pairs for one in predictions]), classes)
+    if kind is PredictionSet:
+        p_values = np.array([one.p_values for one in predictions])
+        return ManyPredictionSets(p_values, classes, predictions[0].smoothed)
+    return predictions

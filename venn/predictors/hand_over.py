@@ -134,6 +134,16 @@ class HandOver(HasLabels, Combined):
         (prediction,) = predictions
         return prediction
 
+    def combined_many(self, blocks: Sequence[Any]) -> Any:
+        """Return the only predictions."""
+        (block,) = blocks
+        return block
+
+    def of(self, parts: Sequence[Any]) -> HandOver:
+        """Return a hand-over between other predictors, neither of which has learned."""
+        early, late = parts
+        return HandOver(early, late)
+
     def settle(self) -> bool:
         """Drop the early predictor, and its machine, after the first training of the late one."""
         done = self.early is not None and self._trained

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from venn.parameters import has_methods
 from venn.prediction import Label
@@ -92,12 +92,25 @@ class Combined(Predictor):
         """Return the prediction made of the predictions of those asked, in their order."""
         raise NotImplementedError
 
+    def combined_many(self, blocks: Sequence[Any]) -> Any:
+        """Return the predictions for many objects, made of those of each predictor asked, one for each object."""
+        return [self.combined(each) for each in zip(*blocks, strict=True)]
 
-def elementary(predictors: Iterable[Any]) -> list[Any]:
-    """Return the distinct predictors that are no combinations, those and the parts of those that are, in order."""
+    def of(self, parts: Sequence[Any]) -> Self:
+        """Return the same combination of other parts."""
+        raise NotImplementedError
+
+
+def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
+    """Return the distinct predictors that are no combinations, those and the parts of those that are, in order.
+
+    All parts learn; those `asked` are the ones that predict now.
+    """
     found: dict[int, Any] = {}
     for predictor in predictors:
-        inside = elementary(predictor.predictors) if isinstance(predictor, Combined) else [predictor]
+        inside = [predictor]
+        if isinstance(predictor, Combined):
+            inside = elementary(predictor.asked if asked else predictor.predictors, asked=asked)
         found |= {id(one): one for one in inside}
     return list(found.values())
 

@@ -1,0 +1,189 @@
+"""The forecaster for users of scikit-learn and of river: its own answers, the checks of both, and their tools."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import venn
+from venn.adapters import ForecasterClassifier
+
+frozen = pytest.importorskip("sklearn.frozen")
+NAMES = np.array(["ant", "bee", "cow"])
+
+
+def examples(n=60, c=3, seed=0):
+    """Overlapping classes on a coarse grid: ties, duplicates, equal objects with different labels."""
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
+    X = np.round(rng.normal(size=(n, 2)) + np.column_stack([codes, codes % 2]), 0)
+    return X, NAMES[codes]
+
+
+def taught(model, X, y):
+    for x, label in zip(X, y.tolist(), strict=True):
+        model.learn_one(x, label)
+    return model
+
+
+@parametrize_with_checks([ForecasterClassifier()])
+@pytest.mark.filterwarnings("ignore")  # the checks warn of what they do on purpose
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("transductive", [1000, 40])
+def test_it_says_what_the_forecaster_says_row_by_row(transductive):
+    X, y = examples()
+    model = ForecasterClassifier(transductive=transductive).fit(X[:50], y[:50])
+    loop = taught(venn.Forecaster(NAMES.tolist(), transductive=transductive), X[:50], y[:50])
+    said = [loop.predict_one(x) for x in X[50:]]
+    np.testing.assert_allclose(model.predict_proba(X[50:]), [one.proba for one in said], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(model.predict_interval(X[50:]), [one.intervals for one in said])
+    np.testing.assert_array_equal(model.predict_p(X[50:]), [one["sets"].p_values for one in said])
+    assert model.predict(X[50:]).tolist() == [one.label for one in said]
+    for alpha in (0.05, 0.5):
+        sets = [tuple(NAMES[inside].tolist()) for inside in model.predict_set(X[50:], alpha)]
+        assert sets == [one.set(alpha) for one in said]
+    assert (model.predict_set(X[50:]) == (model.predict_p(X[50:]) > 0.1)).all()
+    assert model.verdict() == loop.verdict()
+
+
+def test_batches_of_any_size_are_one_fit():
+    X, y = examples()
+    whole = ForecasterClassifier(transductive=30).fit(X, y)
+    for sizes in ([1] * 60, [29, 1, 30], [30, 30], [10, 45, 5]):
+        model, start = ForecasterClassifier(transductive=30), 0
+        for size in sizes:
+            part = slice(start, start + size)
+            model.partial_fit(X[part], y[part], classes=NAMES if start == 0 else None)
+            model.predict(X[:3])  # leaves no trace
+            start += size
+        np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+    again = model.fit(X[:20], y[:20])  # forgets
+    np.testing.assert_array_equal(
+        again.predict_proba(X), ForecasterClassifier(transductive=30).fit(X[:20], y[:20]).predict_proba(X)
+    )
+
+
+def test_a_given_scorer_is_calibrated_and_survives_clones():
+    X, y = examples(150, seed=1)
+    fitted = LogisticRegression().fit(X[:50], y[:50])
+    loop = taught(venn.Forecaster(scorer=fitted), X[50:100], y[50:100])
+    for scorer in (fitted, frozen.FrozenEstimator(fitted)):
+        model = ForecasterClassifier(scorer).fit(X[50:100], y[50:100])
+        np.testing.assert_array_equal(model.predict_interval(X[100:]), [loop.predict_one(x).intervals for x in X[100:]])
+    assert len(cross_val_score(clone(model), X[50:], y[50:], cv=3, scoring="neg_log_loss")) == 3
+    with pytest.raises(ValueError, match="must be a fitted classifier"):
+        clone(ForecasterClassifier(fitted)).fit(X, y)
+    only = ForecasterClassifier(fitted).fit(X[50:60], np.full(10, "bee"))  # the scorer knows the others
+    assert only.classes_.tolist() == NAMES.tolist()
+
+
+def test_sparse_objects_frames_and_copies():
+    X, y = examples()
+    model = ForecasterClassifier().fit(X[:40], y[:40])
+    sparse = ForecasterClassifier().fit(csr_array(X[:40]), y[:40])
+    np.testing.assert_allclose(sparse.predict_proba(csr_array(X[40:])), model.predict_proba(X[40:]), rtol=0, atol=1e-9)
+    table = pd.DataFrame(X, columns=["long", "wide"])
+    framed = ForecasterClassifier().fit(table[:40], y[:40])
+    assert framed.feature_names_in_.tolist() == ["long", "wide"]
+    np.testing.assert_array_equal(framed.predict_proba(table[40:]), model.predict_proba(X[40:]))
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        twin.partial_fit(X[40:45], y[40:45])
+        assert (twin.predict_p(X[45:]) != model.predict_p(X[45:])).any()
+
+
+def test_what_cannot_be_is_refused_and_nothing_is_learned():
+    X, y = examples()
+    with pytest.raises(NotFittedError):
+        ForecasterClassifier().verdict()
+    for parameters, says in (
+        ({"transductive": 1}, "transductive must be"),
+        ({"alpha": 2.0}, "alpha must"),
+        ({"level": 0.0}, "level must"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            ForecasterClassifier(**parameters).fit(X, y)
+    model = ForecasterClassifier().fit(X[:40], y[:40])
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="y must be among the classes"):
+        model.partial_fit(X[40:], np.where(y[40:] == "cow", "dog", y[40:]))
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+# River ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def river():
+    pytest.importorskip("river")
+    from venn.adapters import RiverClassifier
+
+    return RiverClassifier
+
+
+def rows(n=60):
+    X, y = examples(n, 2)
+    return [({"p": x[0], "q": x[1]}, label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_in_river_it_says_what_the_forecaster_says(river, declared):
+    model = river(venn.Forecaster(["ant", "bee"]) if declared else venn.Forecaster)
+    loop = venn.Forecaster(["ant", "bee"])
+    for number, (x, y) in enumerate(rows()):
+        if number >= 2:  # both classes have come
+            said = loop.predict_one([x["p"], x["q"]])
+            assert model.predict_one(x) == said.label
+            assert model.predict_proba_one(x) == dict(zip(said.classes, said.proba.tolist(), strict=True))
+            intervals = dict(zip(said.classes, map(tuple, said.intervals.tolist()), strict=True))
+            assert model.predict_interval_one(x) == intervals
+            assert model.predict_set_one(x, 0.1) == said.set(0.1)
+            assert model.prediction_one(x).keys() == said.keys()
+            assert model.verdict() == loop.verdict()
+        model.learn_one(x, y)
+        loop.learn_one([x["p"], x["q"]], y)
+
+
+def test_in_river_nothing_is_said_before_two_classes_are_known(river):
+    model = river(venn.Forecaster)
+    x, _ = rows()[0]
+    assert (model.predict_one(x), model.predict_proba_one(x), model.verdict()) == (None, {}, None)
+    model.learn_one(x, "ant")
+    assert (model.predict_one(x), model.predict_interval_one(x)) == ("ant", {"ant": (0.0, 1.0)})
+
+
+def test_river_checks_and_tools(river):
+    from river import checks, evaluate, metrics
+
+    model = river(venn.Forecaster([False, True], transductive=30), missing=0.0, ignore_unknown=True)
+    slow = {"check_learn_one", "check_better_than_random", "check_shuffle_features_no_impact"}  # thousands of steps
+    for check in checks.yield_checks(model):
+        if getattr(check, "__name__", "") not in slow:
+            check(model.clone())
+    fitted = river(venn.Forecaster)
+    assert evaluate.progressive_val_score(rows(), fitted, metrics.Accuracy()).get() > 0.6
+    again = pickle.loads(pickle.dumps(fitted))
+    x, y = rows(61)[60]
+    again.learn_one(x, y)
+    assert again.predict_proba_one(x) != fitted.predict_proba_one(x)
+
+
+def test_a_predictor_in_river_watches_nothing_and_a_panel_is_refused(river):
+    machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, ["ant", "bee"])
+    predictor = venn.TransductiveVenn(machine)
+    with pytest.raises(NotImplementedError, match="does not watch itself"):
+        river(predictor).verdict()
+    with pytest.raises(TypeError, match="predictor must be a predictor or a Forecaster"):
+        river(venn.Panel(one=predictor))

@@ -1,0 +1,147 @@
+"""For scikit-learn: the forecaster, with nothing to choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from venn.adapters.bag import LearnsInTurn
+from venn.adapters.checks import FromProbabilities, declared_classes, settled
+from venn.adapters.turns import turn
+from venn.monitors.verdict import Verdict
+from venn.online.forecaster import Forecaster, Outlooks
+from venn.parameters import share
+from venn.prediction import Floats, Label
+
+
+class ForecasterClassifier(FromProbabilities, LearnsInTurn):
+    """The `Forecaster` for scikit-learn: probabilities, intervals, sets and a verdict, with nothing to choose.
+
+    The examples are learned one after the other, in the order of the rows, by `fit` or by `partial_fit` in as many
+    parts as one likes. All of them count in every answer until there are `transductive`; then half of them train a
+    scorer, the other half and all later ones calibrate it. Given a fitted `scorer`, all of them calibrate that one.
+
+    What is proved, for exchangeable examples and objects: the interval of each class holds a calibrated probability of
+    it, and the set of an object misses its label with probability `alpha`. `predict_proba` guarantees nothing. See
+    `Forecaster` and `predict_interval`.
+
+    Parameters
+    ----------
+    scorer : fitted classifier, optional
+        Its scores are calibrated; it must not have been fitted to these examples. Where scikit-learn makes clones, as
+        in `cross_val_score`, put it into a `sklearn.frozen.FrozenEstimator`, for clones are not fitted.
+    transductive : int >= 2, default 1000
+        Number of examples up to which every answer uses all of them. Of no effect with a scorer.
+    alpha : float in [0, 1], default 0.1
+        Significance level of `predict_set`: the chance of an error.
+    level : float in (0, 1), default 0.01
+        Probability that the verdict is ever "changed" although nothing has changed.
+
+    Attributes
+    ----------
+    classes_ : (c,) array
+        Labels in sorted order: the order of columns.
+    predictor_ : Forecaster
+        May be taken from here into an `Online` loop.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        If X had names.
+
+    Notes
+    -----
+    Three things void the guarantees. An example learned w times is not exchangeable with the new one, so weights must
+    be 1, or 0 if that was decided without looking at the examples. A scaler that was fitted to the training examples,
+    as in a pipeline, treats them and the new one differently. And if `fit` takes the classes from y, a new class may
+    come, which is in no set and has no interval; `partial_fit` can declare all labels beforehand.
+
+    Rows in an order that has to do with their labels, such as all of one class first, are no exchangeable stream: the
+    verdict will say "changed", and rightly so. Shuffle such rows.
+
+    Only `fit` and `partial_fit` learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.utils import shuffle
+    >>> X, y = shuffle(*load_iris(return_X_y=True), random_state=0)
+    >>> model = ForecasterClassifier().fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:]) > 0.9
+    True
+    >>> model.predict_interval(X[100:]).shape, model.predict_set(X[100:]).shape
+    ((50, 3, 2), (50, 3))
+    >>> model.verdict().state
+    'too early to say'
+    """
+
+    def __init__(
+        self, scorer: Any = None, *, transductive: int = 1000, alpha: float = 0.1, level: float = 0.01
+    ) -> None:
+        self.scorer = scorer
+        self.transductive = transductive
+        self.alpha = alpha
+        self.level = level
+
+    def _labels(self, y: Any, classes: Any) -> Any:
+        own = getattr(self.scorer, "classes_", None)
+        return declared_classes(y if classes is None else classes, *([] if own is None else [own]))
+
+    def _made(self, X: Any, labels: list[Label]) -> Forecaster:
+        share("alpha", self.alpha)
+        return Forecaster(labels, scorer=self.scorer, transductive=self.transductive, level=self.level)
+
+    def _outlooks(self, X: Any) -> Outlooks:
+        X = self._checked(X)
+        with turn(self):
+            outlooks: Outlooks = self.predictor_.predict_many(X)
+            return outlooks
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return (n, c) probabilities of the classes, to decide by.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        """
+        return settled(self._outlooks(X).proba)
+
+    def predict_interval(self, X: Any) -> Floats:
+        """Return (n, c, 2): lower and upper probability of each class.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        """
+        return self._outlooks(X).intervals
+
+    def predict_p(self, X: Any) -> Floats:
+        """Return (n, c) p-values of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        """
+        return self._outlooks(X).p_values
+
+    def predict_set(self, X: Any, alpha: float | None = None) -> Any:
+        """Return (n, c) bool: whether each class is in the set of each object.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        alpha : float in [0, 1], optional
+            Used instead of the classifier's own.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `alpha` or X is not as described.
+        """
+        level = share("alpha", self.alpha if alpha is None else alpha)
+        return self.predict_p(X) > level
+
+    def verdict(self) -> Verdict:
+        """Return whether the model does what it claims, as seen while it learned: see `Forecaster.verdict`."""
+        check_is_fitted(self, "classes_")
+        verdict: Verdict = self.predictor_.verdict()
+        return verdict
