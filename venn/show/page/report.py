@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from time import time
 
+from bokeh.core.templates import FILE, MACROS
 from bokeh.document import Document
-from bokeh.embed import file_html
+from bokeh.embed import components
 from bokeh.resources import Resources
 from jinja2 import Template
 
@@ -15,6 +19,7 @@ from venn.show.page import first, words
 from venn.show.page.drawing import Comparison, Predictor
 from venn.show.page.feed import Run
 from venn.show.page.server import HERE, style
+from venn.show.page.web import COMPONENTS
 
 PLACES = ("accuracy", "evidence", "calibration")
 
@@ -76,7 +81,7 @@ def render(run: Run, title: str, data: str) -> str:
     parts = {
         "head": f"{first.concluded(run)}<p class='fine'>{' · '.join(shown)}</p>{words.facts(counts, None)}",
         "summary": words.summary(run), "alarms": words.alarms(run, 100), "parameters": words.parameters(run),
-        "predictors": predictors, "several": several, "style": style(), "script": (HERE / "page.js").read_text("utf-8"),
+        "predictors": predictors, "several": several, "style": style(),
     }  # fmt: skip
     template = Template((HERE / "report.html").read_text("utf-8"))
     # Inline; bokeh leaves out its scripts that are not needed here.
@@ -84,4 +89,20 @@ def render(run: Run, title: str, data: str) -> str:
     with doc.models.freeze():  # the models are collected once, not for every root
         for root in roots:
             doc.add_root(root)
-    return str(file_html(doc, Resources(mode="inline"), title, template=template, template_variables=parts))
+    drawing, places = components({root.name: root for root in roots}, wrap_script=False, wrap_plot_info=False)
+    scripts = [*Resources(mode="inline", components=COMPONENTS).js_raw, (HERE / "page.js").read_text("utf-8"), drawing]
+    parts |= {"title": title, "places": places, "scripts": scripts, "policy": policy(scripts)}
+    return str(template.render(parts, base=FILE, macros=MACROS))
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """Return the Content-Security-Policy of a file: these scripts run, no other, and nothing is fetched.
+
+    BokehJS makes `style` elements when it draws, with texts that are not known before: 'unsafe-inline', styles only. A
+    file has no headers, and a policy in its text cannot forbid that another page frames it.
+    """
+    hashes = " ".join(f"'sha256-{b64encode(sha256(one.encode()).digest()).decode()}'" for one in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,16 @@ from bokeh.document import Document
 from bokeh.layouts import column
 from bokeh.models import InlineStyleSheet, Select
 from bokeh.server.server import BaseServer
-from bokeh.server.tornado import BokehTornado
-from bokeh.settings import settings
 from jinja2 import Template
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 
+from venn.show.door import Door
 from venn.show.page import first, words
 from venn.show.page.axes import phrase
 from venn.show.page.drawing import Comparison, Predictor
 from venn.show.page.feed import Feed, Run
+from venn.show.page.web import Say, Web, one_line, scripts
 
 EVERY = 500  # milliseconds between two updates
 HERE = Path(__file__).parent
@@ -36,6 +36,10 @@ CHOOSER = """
   font-size: 15px; appearance: auto; background-image: none; }
 .bk-input option { color: var(--ink); background: var(--card); }
 """
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 class Page:
@@ -69,7 +73,7 @@ class Page:
                 doc.add_root(root)
         doc.config.notify_connection_status = False  # page.js reports it, and the return of the page
         doc.template = Template((HERE / "page.html").read_text("utf-8"))
-        doc.template_variables.update(style=style(), script=(HERE / "page.js").read_text("utf-8"))
+        doc.template_variables.update(style=style(), scripts=scripts())
         with doc.models.freeze():
             self.update()
         doc.add_periodic_callback(self.update, EVERY)
@@ -139,52 +143,57 @@ def style() -> str:
 
 
 def serve(
-    feed: Feed, host: str, port: int, started: Callable[[str, int], Any], stop: threading.Event | None = None
-) -> None:
+    feed: Feed, host: str, port: int, started: Callable[[str, int], Any], stop: threading.Event | None = None,
+    *, allowed: Iterable[str] = (), token: str | None = None, unguarded: bool = False, say: Say = _print,
+) -> None:  # fmt: skip
     """Serve the page until Ctrl-C, SIGTERM, or until `stop` is set.
 
     Parameters
     ----------
     feed : Feed
     host : str
-        Address to listen at; browsers may open the page as localhost, 127.0.0.1 or by this name, but not from a page
-        of another origin.
+        Address to listen at.
     port : int
         0: any that is free.
     started : callable
         Called with address and port.
     stop : threading.Event, optional
         For tests; signals reach the main thread only.
+    allowed, token, unguarded
+        Who may read, see `venn.show.door.Door`.
+    say : callable
+        Takes the lines of the log; by default they go to stderr.
 
     Raises
     ------
     OSError
         The address cannot be listened at.
+    ValueError
+        `allowed` or `token` is not what it must be; nobody has listened then.
     """
-    logging.getLogger("bokeh").setLevel(logging.ERROR)  # a viewer who leaves is no news
-    settings.resources = "server"  # whatever the environment says: no request goes elsewhere
+    Door(host, port, allowed, token, unguarded)  # an error before anybody listens
     asyncio.set_event_loop(asyncio.new_event_loop())
     loop = IOLoop.current()
     listening = _listen(host, port)
     port = listening.getsockname()[1]
-    origins = [f"{name}:{port}" for name in dict.fromkeys(("localhost", "127.0.0.1", host))]
     pages = Application(FunctionHandler(lambda doc: _open(doc, feed)))
-    tornado = BokehTornado({"/": pages}, extra_websocket_origins=origins, use_index=False, redirect_root=False)
+    tornado = Web(pages, Door(host, port, allowed, token, unguarded), say)
     http = HTTPServer(tornado)
     http.add_sockets([listening])
     server = BaseServer(loop, tornado, http)
-    server.start()
-    started(host, port)
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.asyncio_loop.add_signal_handler(number, loop.stop)  # type: ignore[attr-defined]
-    try:
-        if stop is not None:
-            loop.add_callback(_until, stop, loop)
-        loop.start()
-    finally:
-        server.stop()
-        feed.close()
+    with one_line(say):
+        server.start()
+        started(host, port)
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.asyncio_loop.add_signal_handler(number, loop.stop)  # type: ignore[attr-defined]
+        try:
+            if stop is not None:
+                loop.add_callback(_until, stop, loop)
+            loop.start()
+        finally:
+            server.stop()
+            feed.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:
