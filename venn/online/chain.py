@@ -11,13 +11,16 @@ There is no key: this shows accidents, and not who computes all checksums again.
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from venn.online.journal_file import UNREADABLE, JournalError
+from venn.online import lock
+from venn.online.journal_file import UNREADABLE, JournalError, read_header
 
 PIECE = 1000  # rows that are read at a time: a reader who stays in one transaction makes the writer's log grow
 BESIDE = ("alarms", "series", "latest", "positions")  # tables beside the chain
@@ -32,6 +35,7 @@ COLUMNS = {
 }
 #: SQLite's codes of errors that come from elsewhere than the file: locks, permissions, memory, a disk that fails.
 PASSING = {3, 5, 6, 7, 8, 9, 10, 13, 14}
+log = logging.getLogger("venn")
 KEYS = {"questions": "event", "answers": "step", "expired": "number"}
 
 
@@ -124,9 +128,11 @@ def wrapped(number: int) -> int:
 def damage(path: Path, what: str, place: Place | None = None) -> JournalError:
     """Return the error that says what is wrong with a journal, and what of it is whole."""
     some = "" if place is None else f", up to {place.asked} questions and {place.answered} answers"
-    return JournalError(
+    error = JournalError(
         f"{path} is damaged: {what}. `venn salvage {path} RESCUED` writes what is whole to a new journal{some}"
     )
+    error.what = what
+    return error
 
 
 def unread(path: Path, what: str, error: Exception, place: Place | None = None) -> JournalError:
@@ -141,7 +147,7 @@ def unread(path: Path, what: str, error: Exception, place: Place | None = None) 
 
 def root_of(db: sqlite3.Connection) -> Seal:
     """Return the seal of the description of the run, in which the chain begins."""
-    rows = db.execute("SELECT key, value FROM run ORDER BY key").fetchall()
+    rows = sorted(db.execute("SELECT key, value FROM run"))
     return Seal(len(rows), linked(0, ("run", *rows)))
 
 
@@ -183,6 +189,31 @@ def check_beside(db: sqlite3.Connection, path: Path, table: str, seal: Seal) -> 
         found = found.with_row(row_checksum(table, row))
     if found != seal:
         raise damage(path, f"{table} must have the {seal.rows} rows that were written, and has {found.rows} or others")
+
+
+def last_word(path: Path, token: str) -> tuple[int, bool]:
+    """Return how many events the last owner of a run had committed, and whether the system has been up since then."""
+    return lock.last_word(f"{os.path.realpath(path)}-lock", token)
+
+
+def check_end(path: Path, word: tuple[int, bool], events: int) -> None:
+    """Refuse a journal that has lost its end since the system started; if it may have gone down, warn.
+
+    Raises
+    ------
+    JournalError
+        The last owner had committed more events than there are.
+    """
+    committed, up = word
+    if committed <= events:
+        return
+    lost = f"it ends after event {events}, and event {committed} had been committed"
+    if up:
+        raise JournalError(
+            f"{path} is damaged: {lost}: its log ({path}-wal) is damaged, cut short or gone. If you have put an older "
+            f"copy there to go on with, or want to go on without these events, remove {path}-lock"
+        )
+    log.warning("%s: %s: the last transactions are lost, as when the power fails", path, lost)
 
 
 # ------------------------------------------------------------------------------- the chain
@@ -237,18 +268,22 @@ class Walk:
     def __iter__(self) -> Iterator[Question | Answer]:
         start = self.place
         tables = list(KEYS)
-        rows = [_rows(self._db, *one) for one in zip(tables, (start.events, start.answered, start.expired), strict=True)]
+        rows = [
+            _rows(self._db, *one) for one in zip(tables, (start.events, start.answered, start.expired), strict=True)
+        ]
         heads = [next(one, None) for one in rows]
-        event, done, checksum = start.events + 1, [*start[:3]], start.checksum
+        event, done = start.events + 1, [start.asked, start.answered, start.expired]
+        checksum = start.checksum
         while self._until is None or event <= self._until:
             which = self._which(heads, event)
             if which is None:
                 return
-            row, table = heads[which], tables[which]
+            row: Any = heads[which]
+            table = tables[which]
             done[which] += 1
             found = self._checked(table, row, checksum, event, done[which])
             checksum = row[-1]
-            self.place = Place(*done, checksum)
+            self.place = Place(done[0], done[1], done[2], checksum)
             yield found
             heads[which] = next(rows[which], None)
             event += 1
@@ -315,11 +350,13 @@ def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Q
         Something is not as written; all events that were yielded before are.
     """
     within = db.in_transaction
+    word = last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
     try:
         if not within:
             db.execute("BEGIN")
         try:
             seals = read_seals(db, path)
+            check_end(path, word, seals["events"].rows)
             for table in BESIDE:
                 check_beside(db, path, table, seals[table])
             tops = [

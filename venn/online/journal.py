@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -20,20 +19,22 @@ from venn.online.chain import (
     BESIDE,
     COLUMNS,
     PIECE,
-    Answer,
     Place,
-    Question,
     Seal,
     Walk,
     check_beside,
+    check_end,
     checksum_at,
     damage,
+    last_word,
     read_seals,
     root_of,
     row_checksum,
     unread,
     whole,
 )
+from venn.online.chain import Answer as Answer
+from venn.online.chain import Question as Question
 from venn.online.journal_file import (
     APPLICATION,
     FORMAT,
@@ -49,7 +50,7 @@ from venn.online.keeper import Keeper
 
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
 LARGEST = 2**63 - 1  # largest integer that SQLite holds
-log = logging.getLogger("venn")
+REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
 
 
 class Found(NamedTuple):
@@ -165,6 +166,23 @@ class Journal:
             self.close()
             raise
 
+    def open_as(self, texts: Mapping[str, str]) -> None:
+        """Make the file for the events of another journal, whose description, as JSON by key, is taken over.
+
+        Raises
+        ------
+        JournalError
+            As said above, or there is something in the file.
+        """
+        if self.open({}):
+            self.close()
+            raise JournalError(f"{self.path} must be a new file, and exists")
+        with self:
+            self._run("DELETE FROM run")
+            self._run("DELETE FROM seals")
+            self._describe(texts)
+            self.token = str(json.loads(texts["token"]))
+
     def _own(self) -> None:
         """Let no other process in, by whatever name of the file."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +228,7 @@ class Journal:
         self._seals = self._written = read_seals(self.connection, self.path)
         check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
-        check_end(self.path, self._file, self.token, self._seals["events"].rows)
+        check_end(self.path, last_word(self.path, self.token), self.events)
         for key, value in header.items():
             if key == "created" or found.get(key) == json.loads(json.dumps(value)):
                 continue
@@ -362,26 +380,39 @@ class Journal:
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
         """Write an alarm; the same one again changes nothing."""
-        self._put("alarms", (predictor, number, step, time, json.dumps(vars(alarm))))
+        self.put("alarms", (predictor, number, step, time, json.dumps(vars(alarm))))
 
     def draw(self, step: int, time: float, figures: Any) -> None:
         """Write a point of the curves; the same one again changes nothing."""
-        self._put("series", (step, time, json.dumps(figures)))
+        self.put("series", (step, time, json.dumps(figures)))
 
     def show(self, predictor: str, step: int, time: float, snapshot: Any) -> None:
         """Write the current snapshot of a predictor."""
-        self._put("latest", (predictor, step, time, json.dumps(snapshot)), "predictor")
+        self.put("latest", (predictor, step, time, json.dumps(snapshot)))
 
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read."""
-        self._put("positions", (source, json.dumps(position)), "source")
+        self.put("positions", (source, json.dumps(position)))
 
-    def _put(self, table: str, values: tuple[Any, ...], replacing: str = "") -> None:
-        """Write a row of a table beside the chain: instead of that with the same key, or else unless there is one."""
+    def write(self, event: Question | Answer) -> None:
+        """Write an event that another journal holds."""
+        if isinstance(event, Question):
+            self.ask(event)
+        elif event.truth is None:
+            self.expire(event.number, event.event, event.question, event.time)
+        else:
+            self.answer(event.number, event.event, event.question, event.time, event.truth)
+
+    def put(self, table: str, values: tuple[Any, ...]) -> None:
+        """Write a row of a table beside the chain.
+
+        In alarms and series the row that is there with its key stays; in the others it is replaced.
+        """
         checksum = row_checksum(table, values)
+        replacing = REPLACING.get(table)
         with self:
             old = None
-            if replacing:
+            if replacing is not None:
                 row = self._run(f"SELECT checksum FROM {table} WHERE {replacing} = ?", values[:1]).fetchone()
                 old = None if row is None else int(row[0])
             how = "REPLACE" if replacing else "IGNORE"
@@ -484,29 +515,6 @@ class Journal:
         if found is None:
             return "unknown"
         return "expired" if found.expired else "pending" if found.truth is None else "answered"
-
-
-def check_end(path: Path, file: Path, token: str, events: int) -> None:
-    """Refuse a journal that has lost its end since the system started; if it may have gone down, warn.
-
-    Raises
-    ------
-    JournalError
-        The last owner had committed more events than there are.
-    """
-    committed, up = lock.last_word(f"{file}-lock", token)
-    if committed <= events:
-        return
-    if up:
-        raise JournalError(
-            f"{path} is damaged: it ends after event {events}, and event {committed} had been committed: its log "
-            f"({path}-wal) is damaged, cut short or gone. If you have put an older copy there to go on with, remove "
-            f"{path}-lock"
-        )
-    log.warning(
-        "%s ends after event %d, and event %d had been committed: the last transactions are lost, as when the power "
-        "fails", path, events, committed,
-    )  # fmt: skip
 
 
 def checked_id(id: Any) -> int | str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 FORMAT, VERSION = "vennstream.journal", 4
 # What sqlite3 raises for a damaged file: the second if its message quotes bytes that are not text.
@@ -46,7 +48,32 @@ CREATE TABLE seals (name TEXT PRIMARY KEY, rows INTEGER NOT NULL, checksum INTEG
 
 
 class JournalError(RuntimeError):
-    """A journal could not be written or read; the message says which file, and what happened."""
+    """A journal could not be written or read; the message says which file, and what happened.
+
+    Attributes
+    ----------
+    what : str
+        Where a journal is damaged, such as "answers, step 61 (event 130), is not as written"; empty for other errors.
+    """
+
+    what = ""
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a journal to read it; its run goes on undisturbed.
+
+    Raises
+    ------
+    JournalError
+        There is no such file, or it cannot be opened.
+    """
+    if not path.is_file():
+        raise JournalError(f"{path} must be a journal, and there is no such file")
+    where = f"file:{quote(os.path.realpath(path))}?mode=ro"
+    try:
+        return sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} cannot be read as a journal: {error}") from error
 
 
 def schema_of(db: sqlite3.Connection) -> set[tuple[str, ...]]:

@@ -19,8 +19,9 @@ from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.ahead import ahead
 from venn.online.bulletin import Bulletin
+from venn.online.chain import Question
 from venn.online.codec import copy_object, encode, encode_object
-from venn.online.journal import Journal, JournalError, Question, checked_id
+from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.restart import go_on, plain

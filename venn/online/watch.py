@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from venn.labels import HasLabels, read_labels
 from venn.monitors.verdict import Verdict
 from venn.online.chain import Question, checked_rows, read_seals, whole
 from venn.online.codec import decode
-from venn.online.journal_file import UNREADABLE, JournalError, read_header
+from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, read_header
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
 from venn.show.snapshots import overall
@@ -95,12 +94,8 @@ class Watch(HasLabels):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise JournalError(f"{self.path} must be a journal, and there is no such file")
-        self._db: sqlite3.Connection | None = None
+        self._db: sqlite3.Connection | None = open_to_read(self.path)
         try:
-            where = f"file:{quote(os.path.realpath(path))}?mode=ro"
-            self._db = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
             header = read_header(self._db, self.path)
             read_seals(self._db, self.path)
             self.space = read_labels(header)
@@ -250,7 +245,7 @@ class Watch(HasLabels):
 
 
 def read_record(db: sqlite3.Connection, path: Path) -> Record:
-    """Return the answered questions of an open journal as a record; all of the journal is compared with its checksums."""
+    """Return the answered questions of an open journal as a record; all of it is compared with its checksums."""
     header = read_header(db, path)
     asked: dict[int, bytes] = {}  # predictions for the questions that wait
     try:
