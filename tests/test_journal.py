@@ -17,10 +17,9 @@ from conftest import labels, objects
 from test_late_labels import CLASSES, MAKERS, examples, shuffled_events, state
 
 import venn
-from venn.online import restart
+from venn.online import chain, restart
 from venn.online.bulletin import spacing
 from venn.online.codec import encode
-from venn.online.journal import Answer, Question
 
 
 def events_of(n, seed=0):
@@ -336,17 +335,25 @@ def test_a_run_has_one_owner(tmp_path):
 
 
 def sealed(db):
-    """Give every row the checksum of what stands there: what is spoilt is then not damage, but a lie."""
-    db.row_factory = None
-    for row in db.execute("SELECT event, id, step, x, predictions, time FROM questions").fetchall():
-        db.execute("UPDATE questions SET checksum = ? WHERE event = ?", (Question(*row).checksum, row[0]))
-    for row in db.execute("SELECT event, question, truth, time FROM answers").fetchall():
-        db.execute("UPDATE answers SET checksum = ? WHERE event = ?", (Answer(*row).checksum, row[0]))
+    """Compute the whole chain again: what is spoilt is then not damage, but a lie."""
+    root = chain.root_of(db)
+    seals, last, events = {"run": root}, root.checksum, []
+    for table, key in chain.KEYS.items():
+        kind = chain.Question if table == "questions" else chain.Answer
+        rows = db.execute(f"SELECT {chain.COLUMNS[table]} FROM {table}").fetchall()
+        events += [(kind.read(table, row), table, key, row[0]) for row in rows]
+    for event, table, key, number in sorted(events, key=lambda one: one[0].event):
+        last = event.checksum(last)
+        db.execute(f"UPDATE {table} SET checksum = ? WHERE {key} = ?", (last, number))
+    seals["events"] = (len(events), last)
+    for name, seal in seals.items():
+        db.execute("UPDATE seals SET rows = ?, checksum = ? WHERE name = ?", (*seal, name))
 
 
 def spoil_version(path):
     with sqlite3.connect(path) as db:
         db.execute("UPDATE run SET value = '0' WHERE key = 'version'")
+        sealed(db)
     db.close()
 
 
@@ -410,15 +417,15 @@ def another_database(path):
 SPOILT = {
     "text": (lambda path: path.write_text("hello, " * 1000), "cannot be opened as a journal: file is not a database"),
     "another database": (another_database, "must be a journal, got another SQLite file"),
-    "version": (spoil_version, "must be a journal of version 3, which this program writes, got 0"),
+    "version": (spoil_version, "must be a journal of version 4, which this program writes, got 0"),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be opened as a journal"),
     "prediction": (spoil_prediction, "at event 1 holds another one|must be those of"),
-    "hole": (spoil_hole, "must hold every event"),
+    "hole": (spoil_hole, r"is damaged: event \d+ is missing from questions, answers and expired"),
     "label": (spoil_label, "codes of labels must be integers from 0 to 2, got -1"),
     "trigger": (spoil_trigger, "must have the tables of a journal and nothing else"),
     "object": (spoil_object, "cannot be gone on with"),
-    "label changed": (change_label, r"is damaged: the answer of event \d+ has changed"),
-    "object changed": (change_object, "is damaged: the question of event 1 has changed"),
+    "label changed": (change_label, r"is damaged: answers, step 2 \(event \d+\), is not as written"),
+    "object changed": (change_object, r"is damaged: questions, event 1 \(event 1\), is not as written"),
 }
 
 
@@ -614,11 +621,12 @@ def test_an_interrupt_while_it_predicts(tmp_path, monkeypatch):
 def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, caplog):
     online = opened(tmp_path / "run.db", every=5)
 
-    def no_room(path, thing):
+    def no_room(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("venn.online.checkpoint.save", no_room)
+    monkeypatch.setattr("venn.online.archive.written", no_room)
     happen(online, events_of(20))
+    online.journal.checkpoints.wait()
     assert "can be written: [Errno 28] No space left" in caplog.text
     expected = state(online)
     abandon(online)

@@ -34,13 +34,13 @@ def test_a_run_that_forgets_is_noticed(tmp_path):
 import os, sys
 from tools import kill
 from venn.online import checkpoint
-whole = checkpoint.save
+whole = checkpoint.Snapshot
 main = os.getpid()
-def forgetful(path, thing):
-    if os.getpid() == main:  # the undisturbed run, and the one that looks at what is left
-        return whole(path, thing)
-    whole(path, {**thing, "monitors": {name: one.fresh() for name, one in thing["monitors"].items()}})
-checkpoint.save = forgetful
+def forgetful(thing):
+    if os.getpid() != main:  # not the undisturbed run, and the one that looks at what is left
+        thing = {**thing, "monitors": {name: one.fresh() for name, one in thing["monitors"].items()}}
+    return whole(thing)
+checkpoint.Snapshot = forgetful
 sys.argv = ["kill.py", "--examples", "100", "--kills", "5", "--setups", "neighbours"]
 kill.main()
 """

@@ -154,7 +154,9 @@ def left(online: venn.Online, path: Path) -> dict[str, object]:
     """Return all that a run leaves, but for times."""
     record = path.with_suffix(".npz")
     online.record().save(record)
-    state = checkpoint.pack({name: part for name, part in online._state().items() if name not in ("run", "mark")})
+    state = checkpoint.pack(
+        {name: part for name, part in online._state().items() if name not in ("run", "chain", "mark")}
+    )
     with sqlite3.connect(path) as db:
         tables = {
             table: list(db.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2"))

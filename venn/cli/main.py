@@ -10,7 +10,7 @@ from venn import __version__
 
 COMMANDS = {  # name: its module; a command, or --version, imports no other module
     "replay": "replay", "compare": "compare", "monitor": "monitor", "run": "run", "report": "report",
-    "metrics": "serve",
+    "metrics": "serve", "verify": "keeping", "salvage": "keeping",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from venn.cli.errors import writing
 from venn.monitors.kinds import kind_of
 from venn.online.codec import decode
-from venn.online.journal import LARGEST, Journal, Question
+from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.prediction import Prediction
 
@@ -70,13 +70,12 @@ class Output:
         known = online.position(KEY)
         self._noted = known
         if not isinstance(known, dict):
-            self._event = journal.last_event()
+            self._event = journal.events
             self._write([])  # better an error now than after the first transaction
             return 0
         self._event, self._size = known["event"], known["size"]
         lines, last = [], self._event
-        for question in journal.after(self._event, LARGEST, LARGEST):
-            assert isinstance(question, Question)  # no answer is as late as that
+        for question in journal.questions(self._event):
             predictions = decode(question.predictions, tuple(online.panel), online.panel.space)
             lines.append(prediction_line(question.event, question.id, predictions))
             last = question.event

@@ -14,6 +14,7 @@ from venn.cli.words import conclusion
 from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
+from venn.online.salvage import verify
 from venn.online.watch import Counts, Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
 from venn.show.snapshots import figures_of, overall
@@ -97,12 +98,14 @@ class Recorded:
 def report(run: str, out: Path, title: str | None) -> None:
     """Write RUN as one HTML file with all its figures; it needs no network and no other file.
 
-    RUN is a journal, whose process may still be running, or a record (.npz) written by `venn replay`.
+    RUN is a journal, whose process may still be running, or a record (.npz) written by `venn replay`. A journal is
+    first compared with its checksums, as by `venn verify`.
     """
     with one_line_errors():
         if not Path(run).is_file():
             raise click.ClickException(f"no such file: {run}")
         if holds_journal(run):
+            verify(run)
             with Watch(run) as watch:
                 verdict = _write(watch, out, title or Path(run).stem, Path(run).name)
         else:

@@ -12,4 +12,6 @@ from .panel import Panel as Panel
 from .pooled import PooledCurves as PooledCurves
 from .record import Record as Record
 from .replaying import replay as replay
+from .salvage import salvage as salvage
+from .salvage import verify as verify
 from .watch import Watch as Watch

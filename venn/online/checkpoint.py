@@ -64,8 +64,7 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a str or path, and comes first: venn.save(path, thing), got {path!r}")
-    header, arrays = _packed(thing)
-    archive.write(Path(path), header, arrays)
+    Snapshot(thing).write(path)
 
 
 def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
@@ -90,6 +89,35 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     """
     with open(path, "rb") as file:
         return _read(file, models, str(path))
+
+
+class Snapshot:
+    """What `save` would write of a thing: now, or after `copy`, whatever the thing learns meanwhile.
+
+    Parameters
+    ----------
+    thing : object
+        As for `save`, whose errors are raised here.
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self._header, self._arrays = _packed(thing)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its arrays."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def copy(self) -> None:
+        """Copy the arrays, which are those of the thing until then, in the order in which they would be written."""
+        self._arrays = {
+            name: array.copy("F" if array.flags.fnc else "C")  # fnc: by columns and not by rows
+            for name, array in self._arrays.items()
+        }
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file; it appears whole or not at all."""
+        archive.write(Path(path), self._header, self._arrays)
 
 
 def models(thing: Any) -> list[Any]:

@@ -2,69 +2,55 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import secrets
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from venn.monitors.alarms import Alarm
-from venn.online import checkpoint, lock
+from venn.online import lock
+from venn.online.chain import (
+    BESIDE,
+    COLUMNS,
+    PIECE,
+    Place,
+    Seal,
+    Walk,
+    check_beside,
+    check_end,
+    checksum_at,
+    damage,
+    last_word,
+    read_seals,
+    root_of,
+    row_checksum,
+    unread,
+    whole,
+)
+from venn.online.chain import Answer as Answer
+from venn.online.chain import Question as Question
 from venn.online.journal_file import (
     APPLICATION,
     FORMAT,
     SCHEMA,
     UNREADABLE,
     VERSION,
-    checksum,
     read_header,
     schema_of,
     wanted_schema,
 )
 from venn.online.journal_file import JournalError as JournalError
+from venn.online.keeper import Keeper
 
-COLUMNS = "event, id, step, x, predictions, time, checksum"
-KEPT = 2  # checkpoints
 LARGEST_LOG = 1 << 26  # bytes that the log keeps when no reader needs more
 LARGEST = 2**63 - 1  # largest integer that SQLite holds
-
-
-class Question(NamedTuple):
-    """What was asked."""
-
-    event: int
-    id: int | str
-    step: int  #: number of answers learned before
-    x: bytes
-    predictions: bytes
-    time: float
-
-    @property
-    def checksum(self) -> int:
-        """The checksum that the journal keeps beside it."""
-        return checksum(self.event, self.id, self.step, self.time, contents=(self.x, self.predictions))
-
-
-class Answer(NamedTuple):
-    """What was revealed; None as truth means that the question expired."""
-
-    event: int
-    question: int
-    truth: Any  #: code of the label
-    time: float
-
-    @property
-    def checksum(self) -> int:
-        """The checksum that the journal keeps beside it."""
-        return checksum(*self)
+REPLACING = {"latest": "predictor", "positions": "source"}  # tables beside the chain with one row for a key
 
 
 class Found(NamedTuple):
@@ -73,9 +59,6 @@ class Found(NamedTuple):
     x: bytes
     truth: Any  #: code of the label that came
     expired: bool
-
-
-Event = TypeVar("Event", Question, Answer)
 
 
 class Journal:
@@ -97,6 +80,9 @@ class Journal:
         Least number of events between two checkpoints; about as many are learned again after a restart.
     share : float in (0, 1], default 0.05
         Largest share of the time spent on checkpoints: large states are written less often.
+    largest : int >= 0, default 2**30
+        Bytes of the largest state that is written while the run goes on: it is copied in memory first. A larger one is
+        written at the end of the run only, and after a kill more is learned again.
 
     Raises
     ------
@@ -108,7 +94,13 @@ class Journal:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, durable: bool = False, every: int = 1000, share: float = 0.05
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durable: bool = False,
+        every: int = 1000,
+        share: float = 0.05,
+        largest: int = 1 << 30,
     ) -> None:
         if not isinstance(durable, bool):
             raise TypeError(f"durable must be True or False, got {durable!r}")
@@ -116,17 +108,24 @@ class Journal:
             raise ValueError(f"every must be an integer >= 1, got {every!r}")
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"share must be a number in (0, 1], got {share!r}")
+        if isinstance(largest, bool) or not isinstance(largest, int) or largest < 0:
+            raise ValueError(f"largest must be an integer >= 0, got {largest!r}")
         self.path = Path(path)
         self._file = Path(os.path.realpath(path))  # one name per file, for its lock and its checkpoints
         self.share = float(share)
         self.durable = durable
         self.every = every
+        self.largest = largest
+        self.checkpoints = Keeper(self._file, every, self.share, largest)
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
+        self._owned: lock.Owned | None = None
+        self._word: lock.Word | None = None
         self._inode: int | None = None
         self._depth = 0
         self.token = ""  # of the run
-        self._kept, self._kept_at, self._cost = 0, 0.0, 0.0  # event, time and cost of the last checkpoint
+        self._seals: dict[str, Seal] = {}  # as of now
+        self._written = self._seals  # as of the last transaction
 
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r}, durable={self.durable}, every={self.every}, share={self.share})"
@@ -144,15 +143,8 @@ class Journal:
         if self._db is not None or self._lock is not None:
             raise JournalError(f"{self.path} must be opened once, and this object has it open")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._lock = lock.take(f"{self._file}-lock")
-            except BlockingIOError:
-                raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
-            for file in self._file.parent.glob(f".{glob.escape(self._file.name)}-state-*.tmp"):
-                file.unlink(missing_ok=True)  # left by a process that died while writing it
-            if self._file.exists() and not os.access(self._file, os.W_OK):
-                raise JournalError(f"{self.path} must be writable, and is read-only")
+            self._own()
+            self.checkpoints.clear()
             db = self._db = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, timeout=30)
             new = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if not new:
@@ -174,24 +166,69 @@ class Journal:
             self.close()
             raise
 
+    def open_as(self, texts: Mapping[str, str]) -> None:
+        """Make the file for the events of another journal, whose description, as JSON by key, is taken over.
+
+        Raises
+        ------
+        JournalError
+            As said above, or there is something in the file.
+        """
+        if self.open({}):
+            self.close()
+            raise JournalError(f"{self.path} must be a new file, and exists")
+        with self:
+            self._run("DELETE FROM run")
+            self._run("DELETE FROM seals")
+            self._describe(texts)
+            self.token = str(json.loads(texts["token"]))
+
+    def _own(self) -> None:
+        """Let no other process in, by whatever name of the file."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock = lock.take(f"{self._file}-lock")
+            if self._file.exists() and not os.access(self._file, os.W_OK):
+                raise JournalError(f"{self.path} must be writable, and is read-only")
+            self._owned = lock.Owned(self._file)
+        except BlockingIOError:
+            raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
+        self._word = None if self._lock is None else lock.Word(self._lock)
+        if self._file.exists() and self._file.stat().st_nlink > 1:
+            # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
+            raise JournalError(
+                f"{self.path} must have one name, and has {self._file.stat().st_nlink} (hard links): keep one of them"
+            )
+
     def _make(self, header: Mapping[str, Any]) -> None:
-        for file in self._states():
-            file.unlink(missing_ok=True)  # left by a run that no longer exists
+        self.checkpoints.forget()  # left by a run that no longer exists
         self.token = secrets.token_hex(8)
         entries = {"format": FORMAT, "version": VERSION, "token": self.token, **header}
-        self.begin()
-        for statement in SCHEMA.split(";"):
-            self._run(statement)
-        self._run(f"PRAGMA application_id = {APPLICATION}")
-        for key, value in entries.items():
-            self._run("INSERT INTO run VALUES (?, ?)", (key, json.dumps(value, allow_nan=False)))
-        self.commit()
+        texts = {key: json.dumps(value, allow_nan=False) for key, value in entries.items()}
+        with self:
+            for statement in SCHEMA.split(";"):
+                self._run(statement)
+            self._run(f"PRAGMA application_id = {APPLICATION}")
+            self._describe(texts)
+
+    def _describe(self, texts: Mapping[str, str]) -> None:
+        """Write what the run is, and the seals of a journal without rows."""
+        for key, text in texts.items():
+            self._run("INSERT INTO run VALUES (?, ?)", (key, text))
+        root = root_of(self.connection)
+        self._seals = {"run": root, "events": Seal(0, root.checksum), **dict.fromkeys(BESIDE, Seal(0, 0))}
+        for name, seal in self._seals.items():
+            self._run("INSERT INTO seals VALUES (?, ?, ?)", (name, *seal))
+        self._written = self._seals
 
     def _compare(self, header: Mapping[str, Any]) -> None:
         found = read_header(self.connection, self.path)
         if schema_of(self.connection) != wanted_schema():
             raise JournalError(f"{self.path} must have the tables of a journal and nothing else")
+        self._seals = self._written = read_seals(self.connection, self.path)
+        check_beside(self.connection, self.path, "positions", self._seals["positions"])
         self.token = str(found.get("token"))
+        check_end(self.path, last_word(self.path, self.token), self.events)
         for key, value in header.items():
             if key == "created" or found.get(key) == json.loads(json.dumps(value)):
                 continue
@@ -213,15 +250,18 @@ class Journal:
 
     def close(self) -> None:
         """Close the file and release the lock; what is committed stays."""
+        self.checkpoints.wait()
         if self._db is not None:
             self._db.close()
+        if self._owned is not None:
+            self._owned.release()
         if self._lock is not None:
             os.close(self._lock)
-        self._db = self._lock = None
+        self._db = self._lock = self._owned = self._word = None
         self._depth = 0
 
     # ------------------------------------------------------------------ writing
-    # A single statement outside a transaction is a transaction by itself.
+    # What is written outside a transaction is a transaction by itself.
 
     def _check_there(self) -> None:
         """Refuse to write into a file that nobody will find: SQLite would continue as if nothing were wrong."""
@@ -260,12 +300,23 @@ class Journal:
     def commit(self) -> None:
         """End a level; at the outermost level everything since `begin` counts, or this raises and nothing does."""
         if self._depth == 1:
+            self.seal()
             self._run("COMMIT")
+            self._written = self._seals
+            if self._word is not None and "events" in self._seals:
+                self._word.say(self.token, self._seals["events"].rows)
         self._depth -= 1
+
+    def seal(self) -> None:
+        """Write the seals of what stands in the open transaction; `commit` does it, too."""
+        for name, seal in self._seals.items():
+            if seal is not self._written.get(name):
+                self._run("UPDATE seals SET rows = ?, checksum = ? WHERE name = ?", (*seal, name))
 
     def rollback(self) -> None:
         """Take back everything since the outermost `begin`."""
         self._depth = 0
+        self._seals = self._written
         if self._db is not None and self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
@@ -288,157 +339,163 @@ class Journal:
             self.rollback()
             raise
 
+    def _link(self, checksum: int) -> None:
+        """Count an event, and remember its checksum for the next."""
+        self._seals = {**self._seals, "events": Seal(self._seals["events"].rows + 1, checksum)}
+
     def ask(self, question: Question) -> None:
         """Write a question; if its id is known, raise ValueError and write nothing."""
-        self._check_there()
-        try:
-            self.connection.execute(
-                "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (question.event, question.id, question.time, question.step, question.x, question.predictions,
-                 question.checksum),
-            )  # fmt: skip
-        except sqlite3.IntegrityError as error:
-            if "questions.id" not in str(error):
+        with self:
+            checksum = question.checksum(self.chain)
+            try:
+                self.connection.execute(
+                    "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (question.event, question.id, question.time, question.step, question.x, question.predictions,
+                     checksum),
+                )  # fmt: skip
+            except sqlite3.IntegrityError as error:
+                if "questions.id" not in str(error):
+                    raise JournalError(f"{self.path} cannot be written: {error}") from error
+                raise ValueError(
+                    f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
+                    "follow(events, again=True) passes over what the journal holds"
+                ) from None
+            except sqlite3.Error as error:
                 raise JournalError(f"{self.path} cannot be written: {error}") from error
-            raise ValueError(
-                f"id must be a new one, got {question.id!r}, which was asked before; after a restart "
-                "follow(events, again=True) passes over what the journal holds"
-            ) from None
-        except sqlite3.Error as error:
-            raise JournalError(f"{self.path} cannot be written: {error}") from error
+            self._link(checksum)
 
     def answer(self, step: int, event: int, question: int, time: float, truth: Any) -> None:
         """Write the answer to a question."""
-        self._check_there()
-        self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-                  (step, event, question, time, truth, Answer(event, question, truth, time).checksum))  # fmt: skip
+        with self:
+            checksum = Answer(event, step, question, truth, time).checksum(self.chain)
+            self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", (step, event, question, time, truth, checksum))
+            self._link(checksum)
 
     def expire(self, number: int, event: int, question: int, time: float) -> None:
         """Write that a question has expired."""
-        self._check_there()
-        self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)",
-                  (number, event, question, time, Answer(event, question, None, time).checksum))  # fmt: skip
+        with self:
+            checksum = Answer(event, number, question, None, time).checksum(self.chain)
+            self._run("INSERT INTO expired VALUES (?, ?, ?, ?, ?)", (number, event, question, time, checksum))
+            self._link(checksum)
 
     def ring(self, predictor: str, number: int, step: int, time: float, alarm: Alarm) -> None:
         """Write an alarm; the same one again changes nothing."""
-        text = json.dumps(vars(alarm))
-        self._run("INSERT OR IGNORE INTO alarms VALUES (?, ?, ?, ?, ?)", (predictor, number, step, time, text))
+        self.put("alarms", (predictor, number, step, time, json.dumps(vars(alarm))))
 
     def draw(self, step: int, time: float, figures: Any) -> None:
         """Write a point of the curves; the same one again changes nothing."""
-        self._run("INSERT OR IGNORE INTO series VALUES (?, ?, ?)", (step, time, json.dumps(figures)))
+        self.put("series", (step, time, json.dumps(figures)))
 
     def show(self, predictor: str, step: int, time: float, snapshot: Any) -> None:
         """Write the current snapshot of a predictor."""
-        self._run("INSERT OR REPLACE INTO latest VALUES (?, ?, ?, ?)", (predictor, step, time, json.dumps(snapshot)))
+        self.put("latest", (predictor, step, time, json.dumps(snapshot)))
 
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read."""
-        self._run("INSERT OR REPLACE INTO positions VALUES (?, ?)", (source, json.dumps(position)))
+        self.put("positions", (source, json.dumps(position)))
+
+    def write(self, event: Question | Answer) -> None:
+        """Write an event that another journal holds."""
+        if isinstance(event, Question):
+            self.ask(event)
+        elif event.truth is None:
+            self.expire(event.number, event.event, event.question, event.time)
+        else:
+            self.answer(event.number, event.event, event.question, event.time, event.truth)
+
+    def put(self, table: str, values: tuple[Any, ...]) -> None:
+        """Write a row of a table beside the chain.
+
+        In alarms and series the row that is there with its key stays; in the others it is replaced.
+        """
+        checksum = row_checksum(table, values)
+        replacing = REPLACING.get(table)
+        with self:
+            old = None
+            if replacing is not None:
+                row = self._run(f"SELECT checksum FROM {table} WHERE {replacing} = ?", values[:1]).fetchone()
+                old = None if row is None else int(row[0])
+            how = "REPLACE" if replacing else "IGNORE"
+            marks = ", ".join("?" * (len(values) + 1))
+            if self._run(f"INSERT OR {how} INTO {table} VALUES ({marks})", (*values, checksum)).rowcount:
+                self._seals = {**self._seals, table: self._seals[table].with_row(checksum, old)}
 
     def sync(self) -> None:
         """Let all that is committed reach the disk."""
         self._run("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
-    # -------------------------------------------------------------- checkpoints
-
-    def due(self, event: int, times: int = 1) -> bool:
-        """Whether a checkpoint is due: at least `times` times `every` events after the last one; 0: any number."""
-        passed = event - self._kept
-        if passed == 0 or passed < times * self.every:
-            return False
-        return times == 0 or (time.monotonic() - self._kept_at + self._cost) * self.share >= self._cost
-
-    def keep(self, event: int, state: Any) -> None:
-        """Write the checkpoint of the state after an event, and forget all but the last two."""
-        start = time.monotonic()
-        self.kept(event)  # after a failure the next attempt comes when the next one is due
-        self.sync()
-        checkpoint.save(self._file.with_name(f"{self._file.name}-state-{event:012d}"), state)
-        for old in self._states()[KEPT:]:
-            old.unlink(missing_ok=True)
-        self.kept(event)
-        self._cost = self._kept_at - start
-
-    def kept(self, event: int) -> None:
-        """Count from here to the next checkpoint."""
-        self._kept, self._kept_at = event, time.monotonic()
-
-    def states(self, models: Sequence[Any]) -> Iterator[tuple[Callable[[], Any], Callable[[], None]]]:
-        """Yield for each checkpoint, newest first, a function that reads it and one that drops it.
-
-        `models` are the user's own models, which it does not hold.
-        """
-        for file in self._states():
-            yield partial(checkpoint.load, file, models), partial(file.unlink, missing_ok=True)
-
-    def _states(self) -> list[Path]:
-        name = f"{glob.escape(self._file.name)}-state-{'[0-9]' * 12}"
-        return sorted(self._file.parent.glob(name), reverse=True)
-
     # ------------------------------------------------------------------ reading
+
+    def check(self) -> None:
+        """Compare all of the journal with its checksums, and let SQLite check the file, as `venn verify` does."""
+        for _ in whole(self.connection, self.path, pages=True):
+            pass
 
     def position(self, source: str) -> Any:
         """Return how far a source has been read; None before the start."""
         row = self._run("SELECT position FROM positions WHERE source = ?", (source,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        try:
+            return None if row is None else json.loads(row[0])
+        except (TypeError, ValueError) as error:
+            raise damage(self.path, f"positions, row {source!r}, cannot be read: {error}") from error
 
-    def last_event(self) -> int:
-        """Return the number of the last event; 0 before the first."""
-        tops = (
-            self._run(f"SELECT event FROM {table} ORDER BY rowid DESC LIMIT 1").fetchone()
-            for table in ("questions", "answers", "expired")
-        )
-        return max(0 if top is None else top[0] for top in tops)
+    @property
+    def events(self) -> int:
+        """Number of events, those of an open transaction included."""
+        return self._seals["events"].rows
 
-    def time_of(self, event: int) -> float | None:
-        """Return when an event happened; None if it did not."""
-        for table in ("questions", "answers", "expired"):
-            # In answers and expiries event numbers grow with the rows, and mostly the latest are looked for.
-            order = "event" if table == "questions" else "rowid"
-            for found, when in self._run(f"SELECT event, time FROM {table} ORDER BY {order} DESC"):
-                if found == event:
-                    return float(when)
-                if found < event:
-                    break
-        return None
+    @property
+    def chain(self) -> int:
+        """The checksum of the last event."""
+        return self._seals["events"].checksum
+
+    def checksum_at(self, event: int, answered: int) -> int | None:
+        """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
+        return checksum_at(self.connection, self.path, event, answered)
 
     def question(self, event: int) -> Question:
-        """Return the question with this event number."""
-        row = self._run(f"SELECT {COLUMNS} FROM questions WHERE event = ?", (event,)).fetchone()
-        if row is None:
-            raise JournalError(f"{self.path} must hold the question of event {event}, and does not")
-        return self._as_written(Question, row)
+        """Return the question with this event number, compared with its checksum."""
+        found = self._questions(event - 1, 1)
+        if not found or found[0].event != event:
+            raise damage(self.path, f"questions, event {event}, is missing")
+        return found[0]
 
-    def _as_written(self, kind: type[Event], row: tuple[Any, ...]) -> Event:
-        """Return a row without its checksum, or raise if it is not what was written."""
-        found = kind._make(row[:-1])
+    def questions(self, after: int) -> Iterator[Question]:
+        """Yield the questions after an event, each compared with its checksum."""
+        while found := self._questions(after, PIECE):
+            yield from found
+            after = found[-1].event
+
+    def _questions(self, after: int, most: int) -> list[Question]:
+        found = []
         try:
-            alike = found.checksum == row[-1]
-        except TypeError:  # a value that is not even bytes
-            alike = False
-        if not alike:
-            raise JournalError(f"{self.path} is damaged: the {kind.__name__.lower()} of event {row[0]} has changed")
+            for row in self.connection.execute(
+                f"SELECT {COLUMNS['questions']} FROM questions WHERE event > ? ORDER BY event LIMIT ?", (after, most)
+            ):
+                after = row[0]
+                question = Question.read("questions", row)
+                before = self.checksum_at(question.event - 1, question.step)
+                if before is None or question.checksum(before) != row[-1]:
+                    raise damage(self.path, f"questions, event {after}, is not as written")
+                found.append(question)
+        except (*UNREADABLE, TypeError) as error:  # TypeError: a value that is not even bytes
+            raise unread(self.path, f"questions cannot be read near event {after}", error) from error
         return found
 
-    def after(self, event: int, step: int, number: int) -> Iterator[Question | Answer]:
-        """Yield what happened after an event, in order; `step` answers and `number` expiries came before it."""
-        questions = map(partial(self._as_written, Question), self._run(
-            f"SELECT {COLUMNS} FROM questions WHERE event > ? ORDER BY event", (event,)
-        ))  # fmt: skip
-        answers = map(partial(self._as_written, Answer), self._run(
-            "SELECT event, question, truth, time, checksum FROM answers WHERE step > ? UNION ALL"
-            " SELECT event, question, NULL, time, checksum FROM expired WHERE number > ? ORDER BY event", (step, number)
-        ))  # fmt: skip
-        question, answer = next(questions, None), next(answers, None)
-        while question is not None or answer is not None:
-            if answer is None or (question is not None and question.event < answer.event):
-                assert question is not None
-                yield question
-                question = next(questions, None)
-            else:
-                yield answer
-                answer = next(answers, None)
+    def after(self, place: Place) -> Iterator[Question | Answer]:
+        """Yield what happened after a place, in order, each event compared with its checksum, to the end of all.
+
+        Raises
+        ------
+        JournalError
+            Something is not as written; what was yielded before is.
+        """
+        walk = Walk(self.connection, self.path, place)
+        yield from walk
+        end = walk.place
+        if Seal(end.events, end.checksum) != self._seals["events"]:
+            what = f"it ends after event {end.events}, and event {self.events} was written"
+            raise damage(self.path, what, end)
 
     def knows(self, id: int | str) -> bool:
         """Whether a question of this id was asked."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-from zlib import crc32
+from urllib.parse import quote
 
-FORMAT, VERSION = "vennstream.journal", 3
+FORMAT, VERSION = "vennstream.journal", 4
 # What sqlite3 raises for a damaged file: the second if its message quotes bytes that are not text.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 APPLICATION = 0x76656E6E  # SQLite's mark of the application that owns a file
 
-# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers.
+# `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers. What the
+# checksums are of, and what seals say, stands in chain.py.
 SCHEMA = """
 CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE questions (
@@ -32,26 +33,47 @@ CREATE TABLE expired (
 ) STRICT;
 CREATE TABLE alarms (
     predictor TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL, time REAL NOT NULL, alarm TEXT NOT NULL,
-    PRIMARY KEY (predictor, number)
+    checksum INTEGER NOT NULL, PRIMARY KEY (predictor, number)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE series (step INTEGER PRIMARY KEY, time REAL NOT NULL, figures TEXT NOT NULL) STRICT;
-CREATE TABLE latest (
-    predictor TEXT PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, snapshot TEXT NOT NULL
+CREATE TABLE series (
+    step INTEGER PRIMARY KEY, time REAL NOT NULL, figures TEXT NOT NULL, checksum INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT;
+CREATE TABLE latest (
+    predictor TEXT PRIMARY KEY, step INTEGER NOT NULL, time REAL NOT NULL, snapshot TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
+CREATE TABLE seals (name TEXT PRIMARY KEY, rows INTEGER NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 """
 
 
-def checksum(*values: Any, contents: Sequence[bytes] = ()) -> int:
-    """Return the checksum that shows whether a row is still as written: SQLite keeps none of its pages."""
-    found = crc32(repr(values).encode())
-    for content in contents:
-        found = crc32(content, found)
-    return found
-
-
 class JournalError(RuntimeError):
-    """A journal could not be written or read; the message says which file, and what happened."""
+    """A journal could not be written or read; the message says which file, and what happened.
+
+    Attributes
+    ----------
+    what : str
+        Where a journal is damaged, such as "answers, step 61 (event 130), is not as written"; empty for other errors.
+    """
+
+    what = ""
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a journal to read it; its run goes on undisturbed.
+
+    Raises
+    ------
+    JournalError
+        There is no such file, or it cannot be opened.
+    """
+    if not path.is_file():
+        raise JournalError(f"{path} must be a journal, and there is no such file")
+    where = f"file:{quote(os.path.realpath(path))}?mode=ro"
+    try:
+        return sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} cannot be read as a journal: {error}") from error
 
 
 def schema_of(db: sqlite3.Connection) -> set[tuple[str, ...]]:

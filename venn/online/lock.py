@@ -1,14 +1,21 @@
-"""A lock on a file that ends with its process: only one process may learn into a journal."""
+"""Locks on files that end with their process: only one process may learn into a journal, whatever the names of it."""
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
 try:
     import fcntl
 except ImportError:  # not a Unix: nothing keeps a second process away there
     fcntl = None  # type: ignore[assignment]
+
+#: Device and inode of the files that this process owns by `own`. To open one of them again and to close it would take
+#: SQLite's locks on it away, which POSIX drops when a process closes any of its handles of a file.
+_owned: set[tuple[int, int]] = set()
 
 
 def take(path: str | os.PathLike[str]) -> int | None:
@@ -23,7 +30,10 @@ def take(path: str | os.PathLike[str]) -> int | None:
     """
     if fcntl is None:
         return None  # type: ignore[unreachable]
-    handle = os.open(Path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return _locked(os.open(Path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+
+
+def _locked(handle: int) -> int:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:
@@ -36,3 +46,100 @@ def release(handle: int) -> None:
     """Unlock and close. Closing alone would leave the lock with a forked child."""
     fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)
+
+
+class Owned:
+    """A database that belongs to this process by its inode, so that no other name of it lets a second one in.
+
+    The file is made if there is none. Its locks are beside those of SQLite: on Linux the two do not meet. Elsewhere
+    they may, and there only the lock beside the file (`take`) holds.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Raises
+    ------
+    BlockingIOError
+        Another process has it, or another object of this one.
+    OSError
+        The file cannot be opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.handle: int | None = None
+        self.inode: tuple[int, int] | None = None
+        if fcntl is None or sys.platform != "linux":
+            return
+        while True:
+            try:
+                there = os.stat(path)
+            except FileNotFoundError:
+                there = None
+            if there is not None and (there.st_dev, there.st_ino) in _owned:
+                raise BlockingIOError(f"this process has {path} open")
+            handle = _locked(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+            now = os.fstat(handle)
+            self.inode = (now.st_dev, now.st_ino)
+            if there is None or (there.st_dev, there.st_ino) == self.inode:
+                break
+            os.close(handle)  # another file has come to this name in between
+        self.handle = handle
+        _owned.add(self.inode)
+
+    def release(self) -> None:
+        """Let others have it; only after SQLite has closed its own handles of the file."""
+        if self.handle is not None and self.inode is not None:
+            os.close(self.handle)
+            _owned.discard(self.inode)
+        self.handle = None
+
+
+# ------------------------------------------------------------------ what the last owner said
+
+
+def boot() -> str:
+    """Return a name of the time since this system started; empty where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+class Word:
+    """The last word of a journal's owner, in the lock file: how many events it had committed, since which start.
+
+    A process that is killed leaves its journal with at least so many events. If there are fewer, and the system has
+    not gone down meanwhile, the journal has lost its end: SQLite takes a damaged log for a shorter one.
+
+    Parameters
+    ----------
+    handle : int
+        Of the lock file.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle, self._boot = handle, boot()
+
+    def say(self, token: str, events: int) -> None:
+        """Write how many events the run with this token has; nothing comes of a disk that is full."""
+        text = f"{token} {events:020d} {self._boot}"
+        with suppress(OSError):
+            os.pwrite(self._handle, f"{text} {_sum(text)}\n".encode(), 0)
+
+
+def last_word(path: str | os.PathLike[str], token: str) -> tuple[int, bool]:
+    """Return how many events the owner of a run has committed, and whether the system has been up since; else 0."""
+    try:
+        with open(path, "rb") as file:
+            text, _, found = file.read(200).decode("ascii").splitlines()[0].rpartition(" ")
+        name, events, start = text.split(" ")
+        if found == _sum(text) and name == token:
+            return int(events), bool(start) and start == boot()
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0, False
+
+
+def _sum(text: str) -> str:
+    return f"{crc32(text.encode()):08x}"

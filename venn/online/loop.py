@@ -19,9 +19,10 @@ from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.ahead import ahead
 from venn.online.bulletin import Bulletin
+from venn.online.chain import Question
 from venn.online.codec import copy_object, encode, encode_object
 from venn.online.forecaster import Forecaster
-from venn.online.journal import Journal, JournalError, Question, checked_id
+from venn.online.journal import Journal, JournalError, checked_id
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.restart import go_on, plain
@@ -353,8 +354,8 @@ class Online:
             Such as `streams.teach` gives.
         again : bool, default False
             Whether the events come from their beginning again after the process was killed, as those of a file do:
-            questions in the journal are skipped, and so are answers to questions that are answered or given up. Without
-            a journal nothing is skipped.
+            questions in the journal are skipped, and so are answers to questions that are answered or given up. All of
+            the journal is compared with its checksums first. Without a journal nothing is skipped.
 
         Raises
         ------
@@ -380,6 +381,9 @@ class Online:
         """
         if not isinstance(again, bool):
             raise TypeError(f"again must be True or False, got {again!r}")
+        if again and self.journal is not None:
+            self._check_open()
+            self.journal.check()
         for event in ahead(events, self.expect):
             question = hasattr(event, "x") and hasattr(event, "id")
             if not question and not (hasattr(event, "y") and hasattr(event, "id")):
@@ -516,16 +520,18 @@ class Online:
         Raises
         ------
         JournalError
-            There is no journal.
+            There is no journal, or it is damaged: all of it is compared with its checksums first.
         """
         if self.journal is None:
             raise JournalError("a run without a journal has no record")
+        if self.journal.within:
+            self.journal.seal()
         return read_record(self.journal.connection, self.journal.path)
 
     # -------------------------------------------------- death and restart
 
     def _begin(self, journal: Journal) -> None:
-        state = checkpoint.pack(self._state())
+        state = checkpoint.pack(self._run.state())
         header = {
             **self.panel.space.header,
             "names": list(self.panel),
@@ -541,7 +547,7 @@ class Online:
                 go_on(self._run, journal, self._bulletin)
                 self._publish(journal, time.time())
             else:
-                journal.keep(0, self._state())
+                journal.checkpoints.keep(0, self._state())
         except (OSError, TypeError, ValueError, LookupError, sqlite3.Error) as error:
             journal.close()
             raise JournalError(f"{journal.path} cannot be gone on with: {error}") from error
@@ -551,17 +557,18 @@ class Online:
 
     def _state(self) -> dict[str, Any]:
         """Return what a checkpoint holds."""
-        return self._run.state(None if self.journal is None else self.journal.token)
+        journal = self.journal
+        return self._run.state() if journal is None else self._run.state(journal.token, journal.chain)
 
     def _keep(self, times: int = 1) -> None:
-        """Write a checkpoint if one is due; a failure to write it does no harm."""
+        """Write a checkpoint if one is due, the last one with `times` 0; a failure to write it does no harm."""
         journal = self.journal
         if journal is None or journal.within or self._broken is not None:  # broken: this state is unknown
             return
-        if not journal.due(self._run.events, times):
+        if not journal.checkpoints.due(self._run.events, times):
             return
         try:
-            journal.keep(self._run.events, self._state())
+            journal.checkpoints.keep(self._run.events, self._state(), last=times == 0)
         except (OSError, ValueError, JournalError) as error:
             log.warning("no checkpoint of %s can be written: %s", journal.path, error)
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from venn.online import checkpoint
 from venn.online.bulletin import Bulletin
+from venn.online.chain import Answer, Place, Question
 from venn.online.codec import decode, decode_object, encode
-from venn.online.journal import Answer, Journal, JournalError, Question
+from venn.online.journal import Journal, JournalError
 from venn.online.run import Run, Waiting
 
 log = logging.getLogger("venn")
@@ -31,7 +32,7 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         The journal does not hold what this run would have done.
     """
     complaint: Exception | None = None
-    for read, drop in journal.states(checkpoint.models(run.panel)):
+    for read, drop in journal.checkpoints.states(checkpoint.models(run.panel)):
         try:
             _take(run, journal, read(), drop)
             break
@@ -40,18 +41,21 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
     else:
         if complaint is not None:
             log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
-    journal.kept(run.events)
+    journal.checkpoints.kept(run.events)
     ids = {waiting.event: id for id, waiting in run.waiting.items()}
-    for event in journal.after(run.events, run.answered, run.expired):
+    reached = journal.checksum_at(run.events, run.answered)
+    assert reached is not None  # it was compared with that of the checkpoint
+    for event in journal.after(Place(run.asked, run.answered, run.expired, reached)):
         happen_again(run, journal, bulletin, event, ids)
 
 
 def _take(run: Run, journal: Journal, state: Any, drop: Callable[[], None]) -> None:
     """Take over a checkpoint, or raise ValueError and change nothing."""
-    if not isinstance(state, dict) or state.keys() != run.state(journal.token).keys():
+    if not isinstance(state, dict) or state.keys() != run.state().keys():
         raise ValueError("it is no checkpoint of a run")
     events = state["asked"] + state["answered"] + state["expired"]
-    if state["run"] != journal.token or (events > 0 and journal.time_of(events) != state["mark"]):
+    found = journal.checksum_at(events, state["answered"])
+    if state["run"] != journal.token or found is None or found != state["chain"]:
         drop()  # of another run, or of events that this one lost in a power failure
         raise ValueError(f"it is that of another run, after {events} events")
     if {name: plain(one) for name, one in state["panel"].items()} != {n: plain(p) for n, p in run.panel.items()}:

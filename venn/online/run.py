@@ -116,14 +116,14 @@ class Run:
 
     # -------------------------------------------------------------------- state
 
-    def state(self, token: str | None) -> dict[str, Any]:
-        """Return all that a restart needs besides the journal's questions; the token ties the two together."""
+    def state(self, token: str | None = None, chain: int | None = None) -> dict[str, Any]:
+        """Return all that a restart needs besides the journal's questions; token and checksum tie the two together."""
         return {
             "asked": self.asked, "answered": self.answered, "expired": self.expired,
             "waiting": [waiting.event for waiting in self.waiting.values()],
             "numbers": [waiting.number for waiting in self.waiting.values()],
             "panel": self.panel, "monitors": self.monitors, "told": self.told,
-            "run": token, "mark": self.mark,
+            "run": token, "chain": chain, "mark": self.mark,
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any], waiting: dict[int | str, Waiting]) -> None:

@@ -10,17 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from venn.labels import HasLabels, read_labels
 from venn.monitors.verdict import Verdict
+from venn.online.chain import Question, checked_rows, read_seals, whole
 from venn.online.codec import decode
-from venn.online.journal_file import UNREADABLE, JournalError, read_header
+from venn.online.journal_file import UNREADABLE, JournalError, open_to_read, read_header
 from venn.online.record import Record
 from venn.prediction import Label, Prediction
 from venn.show.snapshots import overall
 
-PIECE = 1000  # rows that are read at a time
 RECENT = 1000  # answers over which the rate is measured
 
 
@@ -95,13 +94,10 @@ class Watch(HasLabels):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise JournalError(f"{self.path} must be a journal, and there is no such file")
-        self._db: sqlite3.Connection | None = None
+        self._db: sqlite3.Connection | None = open_to_read(self.path)
         try:
-            where = f"file:{quote(os.path.realpath(path))}?mode=ro"
-            self._db = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
             header = read_header(self._db, self.path)
+            read_seals(self._db, self.path)
             self.space = read_labels(header)
             self.names: tuple[str, ...] = tuple(header["names"])
             self.predictors: dict[str, str] = header["predictors"]
@@ -138,6 +134,12 @@ class Watch(HasLabels):
             return self._db.execute(statement, values).fetchall()
         except (*UNREADABLE, OverflowError) as error:  # an integer of more than 64 bits
             raise JournalError(f"{self.path} cannot be read: {error}") from error
+
+    def _checked(self, table: str, more: str, values: tuple[Any, ...]) -> list[Any]:
+        """Return rows of a table beside the chain, each compared with its checksum."""
+        if self._db is None:
+            raise JournalError(f"{self.path} is closed")
+        return checked_rows(self._db, self.path, table, more, values)
 
     @contextmanager
     def _making(self) -> Iterator[None]:
@@ -183,9 +185,7 @@ class Watch(HasLabels):
         for start in range(0, len(kept), 500):
             part = kept[start : start + 500]
             marks = ", ".join("?" * len(part))
-            rows += self._rows(
-                f"SELECT step, time, figures FROM series WHERE step IN ({marks}) ORDER BY step", tuple(part)
-            )
+            rows += self._checked("series", f"WHERE step IN ({marks}) ORDER BY step", tuple(part))
         with self._making():
             return [Point(step, when, json.loads(figures)) for step, when, figures in rows]
 
@@ -201,9 +201,9 @@ class Watch(HasLabels):
         """
         if not isinstance(name, str) or name not in self.names:
             raise KeyError(f"name: no predictor {name!r} in this run; it has {', '.join(self.names)}")
-        rows = self._rows("SELECT snapshot FROM latest WHERE predictor = ?", (name,))
+        rows = self._checked("latest", "WHERE predictor = ?", (name,))
         with self._making():
-            return json.loads(rows[0][0]) if rows else None
+            return json.loads(rows[0][3]) if rows else None
 
     def verdict(self) -> Verdict | None:
         """Return the worst verdict on the predictors, with its name, at the latest snapshot; None before the first."""
@@ -213,11 +213,9 @@ class Watch(HasLabels):
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`."""
-        rows = self._rows(
-            "SELECT step, time, alarm FROM alarms WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last)
-        )
+        rows = self._checked("alarms", "WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last))
         with self._making():
-            return [{**json.loads(alarm), "step": step, "time": when} for step, when, alarm in reversed(rows)]
+            return [{**json.loads(alarm), "step": step, "time": when} for _, _, step, when, alarm in reversed(rows)]
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
@@ -254,27 +252,28 @@ class Watch(HasLabels):
         return rows[0][0] if rows else None
 
     def record(self) -> Record:
-        """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers."""
+        """Return all answered questions as a `Record`: predictions as they were made, in the order of their answers.
+
+        All of the journal is compared with its checksums first.
+        """
         if self._db is None:
             raise JournalError(f"{self.path} is closed")
         return read_record(self._db, self.path)
 
 
 def read_record(db: sqlite3.Connection, path: Path) -> Record:
-    """Return the answered questions of an open journal as a record."""
+    """Return the answered questions of an open journal as a record; all of it is compared with its checksums."""
     header = read_header(db, path)
-    step = 0
+    asked: dict[int, bytes] = {}  # predictions for the questions that wait
     try:
         record = Record(read_labels(header), tuple(header["names"]), parameters=header["predictors"])
-        while True:
-            # Read in pieces: a reader that stays in one transaction for long makes the writer's log grow.
-            rows = db.execute(
-                "SELECT a.step, q.predictions, a.truth FROM answers a JOIN questions q ON q.event = a.question"
-                " WHERE a.step > ? ORDER BY a.step LIMIT ?", (step, PIECE)
-            ).fetchall()  # fmt: skip
-            if not rows:
-                return record
-            for step, content, truth in rows:  # noqa: B007
-                record.update(decode(content, record.names, record.space), record.space.decode(truth))
+        for event in whole(db, path):
+            if isinstance(event, Question):
+                asked[event.event] = event.predictions
+                continue
+            predictions = asked.pop(event.question)
+            if event.truth is not None:
+                record.update(decode(predictions, record.names, record.space), record.space.decode(event.truth))
+        return record
     except (sqlite3.Error, TypeError, ValueError, LookupError) as error:
         raise JournalError(f"{path} cannot be read: {error}") from error

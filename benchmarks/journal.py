@@ -1,0 +1,138 @@
+"""What does a journal of a million steps cost: memory, bytes a step, the slowest step, reading it all, going on?
+
+    python benchmarks/journal.py [--steps 1000000] [--together 64] [--folder /var/tmp]
+
+An inductive Venn predictor on a given linear scorer, the cheapest step and so the hardest case for a journal, with its
+monitor, on Gaussian data of ten features. Each question is answered at once; as many steps as `--together` are one
+transaction, whose end belongs to its last step. Examples are drawn outside the clock. Prints one JSON line.
+
+`verify_us_an_event` is the whole check of `venn verify`, `record_us_an_event` what `record()` takes, check included;
+`chain_us_an_event` is what the checksum of one event takes when it is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+import venn
+
+CLASSES = (0, 1)
+FEATURES = 10
+PIECE = 20_000  # examples drawn at a time
+
+
+def resident_mb():
+    """Resident memory of this process."""
+    with open("/proc/self/statm") as file:
+        return round(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+
+
+def draw(rng, n):
+    X = rng.normal(size=(n, FEATURES))
+    return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int).tolist()
+
+
+def opened(path):
+    scorer = venn.FrozenScorer(LogisticRegression().fit(*draw(np.random.default_rng(0), 1000)))
+    return venn.Online(venn.InductiveVenn(scorer), venn.Monitor(CLASSES), path)
+
+
+def drive(online, X, y, together, took):
+    """Ask and answer each example; record how long each step took."""
+    clock = time.perf_counter
+    before = clock()
+    for start in range(0, len(X), together):
+        last = min(start + together, len(X)) - 1
+        with online.transaction():
+            for i in range(start, last + 1):
+                online.ask(X[i])
+                online.answer(online.asked, y[i])
+                if i < last:
+                    before, since = clock(), before
+                    took.append(before - since)
+        before, since = clock(), before
+        took.append(before - since)
+
+
+def seconds(do):
+    start = time.perf_counter()
+    do()
+    return time.perf_counter() - start
+
+
+def chain_us():
+    """Return microseconds for the checksums of a question and an answer, divided by two; None where there are none."""
+    try:
+        from venn.online.chain import Answer, Question
+    except ImportError:
+        return None
+    question = Question(12345, 6789, 5555, b"\1" * 80, b"\2" * 50, 1.7e9)
+    answer = Answer(12346, 5556, 12345, 1, 1.7e9)
+    n = 100_000
+
+    def link():
+        found = 0
+        for _ in range(n):
+            found = answer.checksum(question.checksum(found))
+
+    return round(seconds(link) / n / 2 * 1e6, 2)
+
+
+def measure(steps, together, path):
+    rng = np.random.default_rng(1)
+    with opened(path.with_name("warm.db")) as warm:
+        drive(warm, *draw(rng, 500), together, [])  # compiles
+    online = opened(path)
+    took, memory = [], {}
+    start = time.perf_counter()
+    drawing = 0.0
+    while online.answered < steps:
+        since = time.perf_counter()
+        X, y = draw(rng, min(PIECE, steps - online.answered))
+        drawing += time.perf_counter() - since
+        drive(online, X, y, together, took)
+        for mark in (0.1, 0.5, 1.0):
+            if mark not in memory and online.answered >= mark * steps:
+                memory[mark] = resident_mb()
+    spent = time.perf_counter() - start - drawing
+    closing = seconds(online.close)
+    size = path.stat().st_size
+    events = 2 * steps
+    found = {
+        "benchmark": "journal", "steps": steps, "together": together, "steps_a_second": round(steps / spent),
+        "bytes_a_step": round(size / steps, 1), "memory_mb": list(memory.values()),
+        "step_ms_p50_p999_slowest": [round(1e3 * float(one), 3) for one in np.quantile(took, (0.5, 0.999, 1))],
+        "close_seconds": round(closing, 2), "chain_us_an_event": chain_us(),
+    }  # fmt: skip
+    made = []
+    found["open_seconds"] = round(seconds(lambda: made.append(opened(path))), 2)
+    assert made[0].answered == steps
+    made[0].close()
+    with venn.online.Watch(path) as watch:
+        found["record_us_an_event"] = round(seconds(watch.record) / events * 1e6, 2)
+    if hasattr(venn.online, "verify"):
+        found["verify_us_an_event"] = round(seconds(lambda: venn.online.verify(path)) / events * 1e6, 2)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--together", type=int, default=64, help="steps of a transaction")
+    parser.add_argument("--folder", type=Path, help="where the journal is written; by default a temporary one")
+    options = parser.parse_args()
+    with threadpool_limits(1), tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        print(json.dumps(measure(options.steps, options.together, Path(scratch) / "run.db")))
+
+
+if __name__ == "__main__":
+    main()

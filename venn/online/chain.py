@@ -1,0 +1,392 @@
+"""The chain of checksums through a journal: how a changed, missing or foreign row is found, and where.
+
+Each event has a checksum of all its columns *and* of the event before, whatever tables the two stand in: questions,
+answers and expiries are one chain, in the order in which they happened, so that late labels are nothing special. The
+chain begins with the description of the run. A transaction ends by writing the length and the last checksum of the
+chain into `seals`, so that a chain cut short is noticed as well; a death between transactions leaves both as they were.
+Rows of the other tables have a checksum each, and `seals` holds their number and sum.
+
+There is no key: this shows accidents, and not who computes all checksums again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from venn.online import lock
+from venn.online.journal_file import UNREADABLE, JournalError, read_header
+
+PIECE = 1000  # rows that are read at a time: a reader who stays in one transaction makes the writer's log grow
+BESIDE = ("alarms", "series", "latest", "positions")  # tables beside the chain
+COLUMNS = {
+    "questions": "event, id, step, x, predictions, time, checksum",
+    "answers": "step, event, question, truth, time, checksum",
+    "expired": "number, event, question, NULL, time, checksum",
+    "alarms": "predictor, number, step, time, alarm, checksum",
+    "series": "step, time, figures, checksum",
+    "latest": "predictor, step, time, snapshot, checksum",
+    "positions": "source, position, checksum",
+}
+#: SQLite's codes of errors that come from elsewhere than the file: locks, permissions, memory, a disk that fails.
+PASSING = {3, 5, 6, 7, 8, 9, 10, 13, 14}
+log = logging.getLogger("venn")
+KEYS = {"questions": "event", "answers": "step", "expired": "number"}
+
+
+def linked(before: int, values: Iterable[Any], contents: Sequence[bytes] = ()) -> int:
+    """Return the checksum, 64 bits with a sign, of values and contents and of what came before.
+
+    Raises
+    ------
+    TypeError
+        A content is not even bytes.
+    """
+    digest = blake2b(repr((before, *values, *map(len, contents))).encode(), digest_size=8)
+    for content in contents:
+        digest.update(content)
+    return int.from_bytes(digest.digest(), "little", signed=True)
+
+
+class Question(NamedTuple):
+    """What was asked."""
+
+    event: int
+    id: int | str
+    step: int  #: number of answers learned before
+    x: bytes
+    predictions: bytes
+    time: float
+
+    def checksum(self, before: int) -> int:
+        """Return the checksum that the journal keeps beside it, given that of the event before."""
+        return linked(before, ("question", self.event, self.id, self.step, self.time), (self.x, self.predictions))
+
+    @classmethod
+    def read(cls, table: str, row: Sequence[Any]) -> Question:
+        """Return the question of a row."""
+        return cls._make(row[:6])
+
+
+class Answer(NamedTuple):
+    """What was revealed; None as truth means that the question expired."""
+
+    event: int
+    number: int  #: its step, the place among the answers; or the place among the expiries
+    question: int
+    truth: Any  #: code of the label
+    time: float
+
+    def checksum(self, before: int) -> int:
+        """Return the checksum that the journal keeps beside it, given that of the event before."""
+        return linked(before, ("expiry" if self.truth is None else "answer", *self))
+
+    @classmethod
+    def read(cls, table: str, row: Sequence[Any]) -> Answer:
+        """Return the answer or the expiry of a row."""
+        number, event, question, truth, time = row[:5]
+        if (truth is None) != (table == "expired"):
+            raise TypeError("an answer must have a truth")
+        return cls(event, number, question, truth, time)
+
+
+class Place(NamedTuple):
+    """Where reading or writing stands in the chain: after so many events, the last with this checksum."""
+
+    asked: int
+    answered: int
+    expired: int
+    checksum: int
+
+    @property
+    def events(self) -> int:
+        """Number of events."""
+        return self.asked + self.answered + self.expired
+
+
+class Seal(NamedTuple):
+    """How many rows a part of the journal has, and their checksum."""
+
+    rows: int
+    checksum: int
+
+    def with_row(self, checksum: int, instead_of: int | None = None) -> Seal:
+        """Return the seal after a row was added, or replaced: of tables beside the chain, whose checksums add up."""
+        return Seal(self.rows + (instead_of is None), wrapped(self.checksum + checksum - (instead_of or 0)))
+
+
+def wrapped(number: int) -> int:
+    """Return a number as 64 bits with a sign."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def damage(path: Path, what: str, place: Place | None = None) -> JournalError:
+    """Return the error that says what is wrong with a journal, and what of it is whole."""
+    some = "" if place is None else f", up to {place.asked} questions and {place.answered} answers"
+    error = JournalError(
+        f"{path} is damaged: {what}. `venn salvage {path} RESCUED` writes what is whole to a new journal{some}"
+    )
+    error.what = what
+    return error
+
+
+def unread(path: Path, what: str, error: Exception, place: Place | None = None) -> JournalError:
+    """Return the error that says that a part of a journal cannot be read, and whether that is damage."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in PASSING or isinstance(error, OverflowError):
+        return JournalError(f"{path} cannot be read: {error}")
+    return damage(path, f"{what}: {error}", place)
+
+
+# ------------------------------------------------------------------------- beside the chain
+
+
+def root_of(db: sqlite3.Connection) -> Seal:
+    """Return the seal of the description of the run, in which the chain begins."""
+    rows = sorted(db.execute("SELECT key, value FROM run"))
+    return Seal(len(rows), linked(0, ("run", *rows)))
+
+
+def row_checksum(table: str, values: Sequence[Any]) -> int:
+    """Return the checksum of a row of a table beside the chain."""
+    return linked(0, (table, *values))
+
+
+def read_seals(db: sqlite3.Connection, path: Path) -> dict[str, Seal]:
+    """Return the seals by name, and the description of the run compared with its own."""
+    try:
+        seals = {name: Seal(rows, total) for name, rows, total in db.execute("SELECT name, rows, checksum FROM seals")}
+        if seals.keys() != {"run", "events", *BESIDE}:
+            raise damage(path, f"seals are there for {', '.join(map(str, seals)) or 'nothing'}")
+        if seals["run"] != root_of(db):
+            raise damage(path, "the description of the run (table run) is not as written")
+    except (*UNREADABLE, TypeError) as error:
+        raise unread(path, "table seals or run cannot be read", error) from error
+    return seals
+
+
+def checked_rows(db: sqlite3.Connection, path: Path, table: str, more: str = "", values: Any = ()) -> list[Any]:
+    """Return rows of a table beside the chain without their checksums, each compared with it."""
+    found = []
+    try:
+        for row in db.execute(f"SELECT {COLUMNS[table]} FROM {table} {more}", values):
+            if row_checksum(table, row[:-1]) != row[-1]:
+                raise damage(path, f"{table}, row {row[0]!r}, is not as written")
+            found.append(row[:-1])
+    except (*UNREADABLE, OverflowError) as error:
+        raise unread(path, f"{table} cannot be read after {len(found)} rows", error) from error
+    return found
+
+
+def check_beside(db: sqlite3.Connection, path: Path, table: str, seal: Seal) -> None:
+    """Compare a whole table beside the chain with its seal."""
+    found = Seal(0, 0)
+    for row in checked_rows(db, path, table):
+        found = found.with_row(row_checksum(table, row))
+    if found != seal:
+        raise damage(path, f"{table} must have the {seal.rows} rows that were written, and has {found.rows} or others")
+
+
+def last_word(path: Path, token: str) -> tuple[int, bool]:
+    """Return how many events the last owner of a run had committed, and whether the system has been up since then."""
+    return lock.last_word(f"{os.path.realpath(path)}-lock", token)
+
+
+def check_end(path: Path, word: tuple[int, bool], events: int) -> None:
+    """Refuse a journal that has lost its end since the system started; if it may have gone down, warn.
+
+    Raises
+    ------
+    JournalError
+        The last owner had committed more events than there are.
+    """
+    committed, up = word
+    if committed <= events:
+        return
+    lost = f"it ends after event {events}, and event {committed} had been committed"
+    if up:
+        raise JournalError(
+            f"{path} is damaged: {lost}: its log ({path}-wal) is damaged, cut short or gone. If you have put an older "
+            f"copy there to go on with, or want to go on without these events, remove {path}-lock"
+        )
+    log.warning("%s: %s: the last transactions are lost, as when the power fails", path, lost)
+
+
+# ------------------------------------------------------------------------------- the chain
+
+
+class Unread(NamedTuple):
+    """What stands where a row should be that cannot be read."""
+
+    what: str
+    error: Exception
+
+
+def _rows(db: sqlite3.Connection, table: str, after: int) -> Iterator[Any]:
+    """Yield rows of a table of the chain, or at last what kept the next one from being read."""
+    key = KEYS[table]
+    statement = f"SELECT {COLUMNS[table]} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT {PIECE}"
+    while True:
+        piece: list[Any] = []
+        failure: Unread | None = None
+        try:
+            for row in db.execute(statement, (after,)):
+                if row[0] <= after:
+                    raise TypeError("rows are not in their order")
+                after = row[0]
+                piece.append(row)
+        except (*UNREADABLE, TypeError) as error:
+            failure = Unread(f"{table} cannot be read after {key} {after}", error)
+        yield from piece
+        if failure is not None:
+            yield failure
+        if len(piece) < PIECE:
+            return
+
+
+class Walk:
+    """Reads events in their order, each compared with its checksum; `place` is after the last that was whole.
+
+    Parameters
+    ----------
+    db : sqlite3.Connection
+    path : Path
+        For messages.
+    start : Place
+    until : int, optional
+        The number of the last event that must be there. None: whatever is there, as far as it is whole.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path, start: Place, until: int | None = None) -> None:
+        self._db, self._path, self._until = db, path, until
+        self.place = start
+
+    def __iter__(self) -> Iterator[Question | Answer]:
+        start = self.place
+        tables = list(KEYS)
+        rows = [
+            _rows(self._db, *one) for one in zip(tables, (start.events, start.answered, start.expired), strict=True)
+        ]
+        heads = [next(one, None) for one in rows]
+        event, done = start.events + 1, [start.asked, start.answered, start.expired]
+        checksum = start.checksum
+        while self._until is None or event <= self._until:
+            which = self._which(heads, event)
+            if which is None:
+                return
+            row: Any = heads[which]
+            table = tables[which]
+            done[which] += 1
+            found = self._checked(table, row, checksum, event, done[which])
+            checksum = row[-1]
+            self.place = Place(done[0], done[1], done[2], checksum)
+            yield found
+            heads[which] = next(rows[which], None)
+            event += 1
+
+    def _which(self, heads: list[Any], event: int) -> int | None:
+        """Return the number of the table whose next row is an event; None at the end of all."""
+        for which, head in enumerate(heads):
+            if head is not None and not isinstance(head, Unread) and head[min(which, 1)] == event:
+                return which
+        for head in heads:
+            if isinstance(head, Unread):
+                raise unread(self._path, head.what, head.error, self.place) from head.error
+        if self._until is None and all(head is None for head in heads):
+            return None
+        raise damage(self._path, f"event {event} is missing from questions, answers and expired", self.place)
+
+    def _checked(self, table: str, row: Any, before: int, event: int, number: int) -> Question | Answer:
+        kind: type[Question | Answer] = Question if table == "questions" else Answer
+        try:
+            found = kind.read(table, row)
+            if (table == "questions" or row[0] == number) and found.checksum(before) == row[-1]:
+                return found
+        except TypeError:  # a value that is not even bytes
+            pass
+        raise damage(self._path, f"{table}, {KEYS[table]} {row[0]} (event {event}), is not as written", self.place)
+
+
+def checksum_at(db: sqlite3.Connection, path: Path, event: int, answered: int) -> int | None:
+    """Return the checksum of an event by which so many answers had been learned; None if there is no such event."""
+    try:
+        if event == 0:
+            return root_of(db).checksum
+        for statement, key in (
+            ("SELECT event, checksum FROM questions WHERE event = ?", event),
+            ("SELECT event, checksum FROM answers WHERE step = ?", answered),
+        ):
+            row = db.execute(statement, (key,)).fetchone()
+            if row is not None and row[0] == event:
+                return int(row[1])
+        # Events grow with the numbers of expiries.
+        (high,) = db.execute("SELECT ifnull(max(number), 0) FROM expired").fetchone()
+        low = 1
+        while low <= high:
+            middle = (low + high) // 2
+            row = db.execute("SELECT event, checksum FROM expired WHERE number = ?", (middle,)).fetchone()
+            if row is None:
+                break
+            if row[0] == event:
+                return int(row[1])
+            low, high = (middle + 1, high) if row[0] < event else (low, middle - 1)
+    except (*UNREADABLE, TypeError, OverflowError) as error:
+        raise unread(path, f"event {event} cannot be read", error) from error
+    return None
+
+
+def whole(db: sqlite3.Connection, path: Path, pages: bool = False) -> Iterator[Question | Answer]:
+    """Yield all events up to now, and compare everything in the journal with its checksums on the way.
+
+    A run may go on meanwhile. With `pages` SQLite checks the structure of the file as well, and its indices.
+
+    Raises
+    ------
+    JournalError
+        Something is not as written; all events that were yielded before are.
+    """
+    within = db.in_transaction
+    word = last_word(path, str(read_header(db, path).get("token")))  # before the snapshot: a run may go on
+    try:
+        if not within:
+            db.execute("BEGIN")
+        try:
+            seals = read_seals(db, path)
+            check_end(path, word, seals["events"].rows)
+            for table in BESIDE:
+                check_beside(db, path, table, seals[table])
+            tops = [
+                db.execute(f"SELECT {key} FROM {table} ORDER BY {key} DESC LIMIT 1").fetchone()
+                for table, key in KEYS.items()
+            ]
+            counts = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in KEYS]
+        finally:
+            if not within and db.in_transaction:
+                db.execute("COMMIT")
+    except UNREADABLE as error:
+        raise unread(path, "it cannot be read", error) from error
+    walk = Walk(db, path, Place(0, 0, 0, seals["run"].checksum), seals["events"].rows)
+    yield from walk
+    place = walk.place
+    for table, top, count, number in zip(KEYS, tops, counts, place[:3], strict=True):
+        last = place.events if table == "questions" else number
+        if count != number or (top or (0,))[0] > last:
+            raise damage(path, f"{table} has {count} rows, of which {number} were written", place)
+    if place.checksum != seals["events"].checksum:
+        raise damage(path, f"the last checksum (table seals) is not that of event {place.events}", place)
+    if pages:
+        check_pages(db, path, place)
+
+
+def check_pages(db: sqlite3.Connection, path: Path, place: Place | None = None) -> None:
+    """Let SQLite check the structure of the file, and that its indices hold what the tables hold."""
+    try:
+        found = db.execute("PRAGMA integrity_check(1)").fetchone()
+    except UNREADABLE as error:
+        raise unread(path, "its structure cannot be checked", error, place) from error
+    if found != ("ok",):
+        raise damage(path, f"its structure is not whole: {' '.join(str(found[0]).split())}", place)

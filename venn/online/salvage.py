@@ -1,0 +1,274 @@
+"""Whether a journal is whole, and what of a damaged one can be saved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from venn.online import archive
+from venn.online.chain import BESIDE, Place, Question, Walk, checked_rows, read_seals, root_of, whole
+from venn.online.journal import Journal
+from venn.online.journal_file import (
+    UNREADABLE,
+    JournalError,
+    open_to_read,
+    read_header,
+    schema_of,
+    wanted_schema,
+)
+from venn.online.keeper import Keeper
+
+TOGETHER = 10_000  # events of a transaction
+
+
+class Verified(NamedTuple):
+    """What a whole journal holds."""
+
+    asked: int
+    answered: int
+    expired: int
+    checkpoints: int  #: that can be read
+    unreadable: tuple[str, ...]  #: names of checkpoints that cannot: they cost time at the next start, nothing else
+
+
+class Salvaged(NamedTuple):
+    """What was saved of a damaged journal."""
+
+    asked: int
+    answered: int
+    expired: int
+    damage: str  #: what ended it; empty where nothing was missing of questions and answers
+    positions: bool  #: whether the positions in the sources were saved: only where no event is lost
+
+
+def verify(path: str | os.PathLike[str]) -> Verified:
+    """Compare everything in a journal with its checksums, from the first event to the last; a run may go on meanwhile.
+
+    Every row of every table, the number of rows, the structure of the file with its indices (by SQLite), the end of
+    the journal by the last word of its owner, and the checksums in the checkpoint files. The checksums have no key:
+    they show accidents, and not who computes them again.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Verified
+
+    Raises
+    ------
+    JournalError
+        There is no journal, or it is damaged: the message says where, and what can be saved.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with venn.Online(venn.TransductiveVenn(machine), journal=f"{folder}/run.db") as online:
+    ...         prediction = online.ask([0.0], "first")
+    ...         alarms = online.answer("first", "no")
+    ...     venn.online.verify(f"{folder}/run.db")
+    Verified(asked=1, answered=1, expired=0, checkpoints=2, unreadable=())
+    """
+    file = Path(path)
+    with closing(open_to_read(file)) as db:
+        read_header(db, file)
+        if schema_of(db) != wanted_schema():
+            raise JournalError(f"{file} must have the tables of a journal and nothing else")
+        asked = answered = expired = 0
+        for event in whole(db, file, pages=True):
+            if isinstance(event, Question):
+                asked += 1
+            elif event.truth is None:
+                expired += 1
+            else:
+                answered += 1
+    good, bad = 0, []
+    for one in _states(file):
+        try:
+            with one.open("rb") as content:
+                archive.read(content)
+            good += 1
+        except FileNotFoundError:
+            pass  # the run goes on, and has forgotten it
+        except Exception:
+            bad.append(one.name)
+    return Verified(asked, answered, expired, good, tuple(bad))
+
+
+def _states(file: Path) -> list[Path]:
+    return Keeper(Path(os.path.realpath(file)), 1, 1.0, 0).files()
+
+
+def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) -> Salvaged:
+    """Write what is whole of a damaged journal to a new one, which goes on from there; the damaged one is not changed.
+
+    Saved are the first events, up to the first that is not as written, each with its checksum: the new journal equals
+    the beginning of the old one to the last bit. So do the alarms and points of curves of that time, and the
+    checkpoints. If events are lost, so are the positions in the sources, which are those of the end: sources are read
+    again from their beginning, and questions that the journal holds are refused by their ids. A damaged first page is
+    replaced by that of an empty journal.
+
+    Parameters
+    ----------
+    damaged, rescued : str or path
+        The second must not exist.
+
+    Returns
+    -------
+    Salvaged
+
+    Raises
+    ------
+    JournalError
+        Nothing can be saved: the description of the run is damaged; or `rescued` exists or cannot be written.
+    """
+    source, target = Path(damaged), Path(rescued)
+    if target.exists():
+        raise JournalError(f"{target} must be a new file, and exists")
+    with ExitStack() as stack:
+        db = stack.enter_context(_readable(source))
+        walk, damage = _copy(db, source, target)
+    place = walk.place
+    for state in _states(source):
+        event = int(state.name.rpartition("-")[2])
+        if event <= place.events:
+            shutil.copy2(state, target.with_name(f"{target.name}-state-{event:012d}"))
+    return Salvaged(place.asked, place.answered, place.expired, damage, not damage)
+
+
+def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str]:
+    """Write the whole part of a journal to a new one; return where it ends, and why."""
+    try:
+        texts = dict(db.execute("SELECT key, value FROM run"))
+        walk = Walk(db, source, Place(0, 0, 0, root_of(db).checksum))
+    except (*UNREADABLE, TypeError, ValueError) as error:
+        raise JournalError(f"nothing of {source} can be saved: what the run is cannot be read: {error}") from error
+    damage, sealed = "", None
+    try:
+        sealed = read_seals(db, source)["events"]
+    except JournalError as error:
+        damage = error.what or str(error)
+    events = iter(walk)
+    first, damage = _next(events, damage)
+    if first is None and damage:
+        raise JournalError(f"nothing of {source} can be saved: {damage}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    journal = Journal(target)
+    try:
+        journal.open_as(texts)
+        event = first
+        while event is not None:
+            with journal:
+                for _ in range(TOGETHER):
+                    journal.write(event)
+                    event, damage = _next(events, damage)
+                    if event is None:
+                        break
+        place = walk.place
+        if not damage and sealed is not None and (sealed.rows, sealed.checksum) != (place.events, place.checksum):
+            damage = f"events after {place.events} are missing, of {sealed.rows}"
+        with journal:
+            for table in BESIDE if not damage else ("alarms", "series"):
+                for row in _good_rows(db, source, table, place.answered):
+                    journal.put(table, row)
+        if journal.chain != place.checksum:
+            raise JournalError(f"{target} must end as {source} does, and does not")
+    except BaseException:
+        journal.close()
+        for left in target.parent.glob(f"{target.name}*"):
+            left.unlink(missing_ok=True)
+        raise
+    journal.close()
+    return walk, damage
+
+
+def _next(events: Iterator[Any], damage: str) -> tuple[Any, str]:
+    """Return the next event, or None and what ended it."""
+    try:
+        return next(events, None), damage
+    except JournalError as error:
+        return None, error.what or str(error)
+
+
+def _good_rows(db: sqlite3.Connection, path: Path, table: str, answered: int) -> Iterator[Any]:
+    """Yield the rows of a table beside the chain that are as written, of steps up to one."""
+    try:
+        keys = db.execute(f"SELECT rowid FROM {table}" if table != "alarms" else "SELECT predictor, number FROM alarms")
+        known = keys.fetchall()
+    except UNREADABLE:
+        return
+    for key in known:
+        where = "WHERE rowid = ?" if table != "alarms" else "WHERE predictor = ? AND number = ?"
+        try:
+            rows = checked_rows(db, path, table, where, key)
+        except JournalError:
+            continue
+        for row in rows:
+            step = {"alarms": 2, "series": 0, "latest": 1}.get(table)
+            if step is None or row[step] <= answered:
+                yield row
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a damaged journal; where its first page is damaged, a copy with that of an empty one."""
+    with ExitStack() as stack:
+        try:
+            db = _with_tables(path)
+        except JournalError as complaint:
+            if not path.is_file() or path.stat().st_size < PAGE:
+                raise
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}."))
+            copy = Path(folder, path.name)
+            _mend(path, copy)
+            try:
+                db = _with_tables(copy)
+            except JournalError as error:
+                raise JournalError(f"nothing of {path} can be saved: {complaint}") from error
+        stack.callback(db.close)
+        yield db
+
+
+def _with_tables(path: Path) -> sqlite3.Connection:
+    """Open a journal, and refuse one without its tables."""
+    db = open_to_read(path)
+    try:
+        read_header(db, path)
+        if schema_of(db) != wanted_schema():
+            raise JournalError(f"{path} must have the tables of a journal and nothing else")
+    except (*UNREADABLE, ValueError) as error:
+        db.close()
+        raise JournalError(f"{path} cannot be opened as a journal: {error}") from error
+    except JournalError:
+        db.close()
+        raise
+    return db
+
+
+PAGE = 4096  # bytes of SQLite's pages
+
+
+def _mend(path: Path, copy: Path) -> None:
+    """Copy a journal and give it the first page of an empty one, whose tables begin on the same pages."""
+    shutil.copyfile(path, copy)
+    log = path.with_name(f"{path.name}-wal")
+    if log.is_file():
+        shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+    empty = Journal(copy.with_name("empty.db"))
+    empty.open({})
+    empty.close()
+    page = bytearray(empty.path.read_bytes()[:PAGE])
+    page[28:32] = (copy.stat().st_size // PAGE).to_bytes(4, "big")  # pages of the file
+    page[32:40] = bytes(8)  # no free pages
+    page[92:96] = page[24:28]  # the size is that of this change
+    with copy.open("r+b") as file:
+        file.write(page)
