@@ -55,6 +55,8 @@ PARAMETERS = {
     "ClassWeightScan": lambda: [venn.batch.ClassWeightScan(), venn.batch.ClassWeightScan((1, 8))],
     "LogMerge": lambda: [venn.maps.LogMerge()],
     "BrierMerge": lambda: [venn.maps.BrierMerge()],
+    "ConstantSteps": lambda: [venn.predictors.ConstantSteps(), venn.predictors.ConstantSteps(0.1)],
+    "DecayingSteps": lambda: [venn.predictors.DecayingSteps(), venn.predictors.DecayingSteps(0.1, 0.7)],
     "PrefixRestart": lambda: [venn.schedules.PrefixRestart(), venn.schedules.PrefixRestart(10, 1.5, 100)],
     "Prefix": lambda: [venn.schedules.Prefix(), venn.schedules.Prefix(0.5)],
     "FreshSplit": lambda: [venn.schedules.FreshSplit(), venn.schedules.FreshSplit(0.5, 1)],
@@ -118,6 +120,7 @@ PREDICTORS = {
     "Restarting": lambda: venn.predictors.Restarting(
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
+    "Adaptive": lambda: venn.predictors.Adaptive(venn.Conformal(machine()), monitor=venn.Monitor(CLASSES)),
     "Panel": panel,
     "Forecaster": lambda: venn.Forecaster(CLASSES),
     "HandOver": lambda: venn.predictors.HandOver(
@@ -164,6 +167,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Verdict", "ChangePoint"), "what a monitor says, test_verdict.py"),
+    "Certificate": "what adaptive sets have done so far, test_adaptive.py",
     "Outlook": "what a forecaster says, test_forecaster.py",
     "Online": "a predictor at work, test_late_labels.py and test_journal.py",
     "Journal": "what it writes, test_journal.py",
