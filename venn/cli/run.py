@@ -32,6 +32,7 @@ from venn.cli.predictors import (
     default_predictors,
     make_kernel,
     panel_of,
+    with_adaptive,
 )
 from venn.cli.serve import holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
@@ -122,8 +123,10 @@ def made(config: Config) -> Plan:
     place = open_place(config)
     endless = place.live and config.machine.window is None
     names = config.predictor.names or default_predictors(None, None if endless else 0)
+    if config.predictor.adaptive:
+        names = with_adaptive(names)
     window, watch = config.machine.window, config.monitor
-    inductive = [name for name in names if name in MANY]
+    inductive = [name for name in names if name in (*MANY, "inductive_adaptive")]
     if window is not None and inductive:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
