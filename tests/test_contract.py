@@ -91,6 +91,11 @@ PARAMETERS = {
         venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1)),
         venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1), (1, 2)),
     ],
+    "CovariateShift": lambda: [
+        venn.covariates.CovariateShift(venn.covariates.LogLinear([1.0, 0.0])),
+        venn.covariates.CovariateShift(venn.covariates.LogLinear([0.5, 0.5], 2.0)),
+    ],
+    "LogLinear": lambda: [venn.covariates.LogLinear([1.0]), venn.covariates.LogLinear([1.0, 2.0], 0.5)],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
     "DeletedScores": lambda: [venn.predictors.DeletedScores()],
     "HeldOutScores": lambda: [

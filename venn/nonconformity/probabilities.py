@@ -137,9 +137,7 @@ class APS(OnProbabilities):
     array([0.7, 0.9, 1. ])
     """
 
-    def __init__(
-        self, deleted: bool = True, temperature: float = 1.0, randomised: bool = True, seed: int = 0
-    ) -> None:
+    def __init__(self, deleted: bool = True, temperature: float = 1.0, randomised: bool = True, seed: int = 0) -> None:
         self.deleted = flag("deleted", deleted)
         self.temperature = positive("temperature", temperature)
         self.randomised = flag("randomised", randomised)

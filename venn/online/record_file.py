@@ -12,7 +12,16 @@ from venn.labels import read_labels
 from venn.monitors.kind import NUMBER
 from venn.monitors.kinds import FORECAST, KINDS, MIXED
 from venn.online import archive
-from venn.prediction import EACH_CLASS, ERROR_BOUND, ERROR_RATE, LONG_RUN, NOTHING, PREDICTED_LABEL, REALISED_ROW, Floats
+from venn.prediction import (
+    EACH_CLASS,
+    ERROR_BOUND,
+    ERROR_RATE,
+    LONG_RUN,
+    NOTHING,
+    PREDICTED_LABEL,
+    REALISED_ROW,
+    Floats,
+)
 
 GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, EACH_CLASS, ERROR_RATE, ERROR_BOUND, LONG_RUN, NOTHING, MIXED)
 FORMAT, VERSION = "vennstream.record", 3

@@ -238,13 +238,17 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         scores = self.scores_of(rows)
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
+    def _read(self, rows: frozen.ObjectRows) -> Floats:
+        """Return what the reader is given of each row: the scores; a subclass may add columns."""
+        return score_rows(self._machine, rows)
+
     def scores_of(self, rows: frozen.ObjectRows) -> Floats:
-        """Return the scores of rows; those of the last object asked about are kept."""
+        """Return what the reader is given of rows; that of the last object asked about is kept."""
         if len(rows) != 1:
-            return score_rows(self._machine, rows)
+            return self._read(rows)
         key = rows.tobytes()
         if self._asked is None or self._asked[0] != key:
-            self._asked = key, score_rows(self._machine, rows)
+            self._asked = key, self._read(rows)
         return self._asked[1]
 
     def predict_many(self, X: Any) -> Many:
@@ -386,7 +390,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             stop = len(rows) if self._next is None else min(len(rows), start + self._next - self.n)
             part = slice(start, stop)
             if trained:
-                scores[part] = score_rows(self._machine, rows[part])
+                scores[part] = self._read(rows[part])
             calibrates = self.schedule.calibrates(self.n, stop - start, self._rng)
             if self.scorer is None:
                 blocks.append(self._reader.nothing(stop - start))
@@ -420,7 +424,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         try:
             for i in np.flatnonzero(news):
                 self._machine.learn_one(X[i], self.classes[codes[i]])
-            scores = score_rows(self._machine, X[calibrates])
+            scores = self._read(X[calibrates])
         except BaseException:
             self._forget()
             raise
