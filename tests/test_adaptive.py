@@ -87,7 +87,7 @@ def test_sets_thresholds_and_certificates_are_those_of_the_definition(steps, see
 
 
 def test_sets_are_exact_to_the_last_bit():
-    """A p-value equal to a threshold is outside the set; the next number above is inside, on the scale of levels too."""
+    """A p-value equal to a threshold is outside the set, the next number above inside, on the scale of levels too."""
     model = Adaptive(Given(), LEVELS, ConstantSteps(0.11))
     rng = np.random.default_rng(3)
     for _ in range(500):
@@ -178,7 +178,7 @@ def test_a_variant_that_counts_the_sets_of_now_misses_what_was_told():
 
 @pytest.mark.parametrize("by", ["features", "function"])
 def test_each_group_has_a_certificate(by):
-    """Overlapping groups: errors are level times size less the change of theta by the step, exactly; under the bound."""
+    """Overlapping groups: errors are level times size less the change of theta by the step, and under the bound."""
     step, level = 0.05, 0.1
 
     class Beside(Given):
@@ -316,7 +316,7 @@ def test_a_journal_goes_on_to_the_last_bit(tmp_path):
         return venn.Online(Adaptive(venn.Conformal(machine())), journal=tmp_path / "run.journal")
 
     def feed(online, part):
-        for t, (x, y) in part:
+        for t, (x, _) in part:
             online.ask(x)
             if t >= 4:
                 online.answer(t - 3, examples[t - 4][1])

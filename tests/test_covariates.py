@@ -115,7 +115,7 @@ def simulated(shift, repeats=400, seed=0):
     rng = np.random.default_rng(seed)
     p = []
     for repeat in range(repeats):
-        old, new = rng.normal(size=(30, 2)), rng.normal(size=2) + [1.0, -0.5]
+        old, new = rng.normal(size=(30, 2)), rng.normal([1.0, -0.5], size=2)
         labels = (rng.random(31) < 1 / (1 + np.exp(-3 * np.append(old[:, 0], new[0])))).astype(int)
         model = venn.InductiveConformal(AsGiven(), schedule=NoTraining(), shift=shift, seed=repeat)
         model.learn_many(old, labels[:30])
@@ -131,7 +131,7 @@ def test_known_weights_make_p_values_uniform_in_use_and_none_do_not():
 
 def test_estimated_weights_come_near_known_ones():
     rng = np.random.default_rng(1)
-    old, new = rng.normal(size=(4000, 2)), rng.normal(size=(3000, 2)) + [1.0, -0.5]
+    old, new = rng.normal(size=(4000, 2)), rng.normal([1.0, -0.5], size=(3000, 2))
     shift = estimated_shift(old, new)
     assert shift.weight.coefficients == pytest.approx((1.0, -0.5), abs=0.1)
     assert shift.weights(old).mean() == pytest.approx(1.0, abs=0.1)  # a density of the new in the old
@@ -184,7 +184,7 @@ def test_parts_merge_to_the_last_bit():
 
 
 def test_what_cannot_be_weighed_is_refused():
-    X, y = data(10)
+    X, _ = data(10)
     with pytest.raises(TypeError, match="weight must be a function"):
         CovariateShift(2.0)
     with pytest.raises(TypeError, match="measure must be one on scores"):

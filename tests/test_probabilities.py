@@ -88,7 +88,7 @@ def ranks_of_the_last(make, X, y):
 @pytest.mark.parametrize("conditional", [False, True])
 @pytest.mark.parametrize("name", MEASURES)
 def test_p_values_are_exactly_uniform_over_the_choice_of_the_last_example(name, conditional):
-    """Plain p-values k / n: at most a share t of the choices has one of at most t; smoothed ones fill what ties leave."""
+    """Plain p-values k / n: a share t of the choices has one of at most t, for each t that occurs."""
     measure = MEASURES[name][0]
     rng = np.random.default_rng(5)
     X, y = rng.permuted(np.tile([0.5, 0.3, 0.2], (7, 1)), axis=1), rng.integers(0, 2, size=7)

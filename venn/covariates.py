@@ -27,9 +27,9 @@ class CovariateShift(Parameters):
     over that in learning, up to a factor.
 
     Theorem: each single smoothed p-value is uniform, and each plain one conservative, if the examples that count are
-    drawn independently from the old distribution, the new one from the new distribution, with the same P(y | x), and w is
-    known. The reason: given all of them in any order, each is the new one with a probability proportional to its weight.
-    With `label_conditional` the same holds within each class.
+    drawn independently from the old distribution, the new one from the new distribution, with the same P(y | x), and w
+    is known. The reason: given all of them in any order, each is the new one with a probability proportional to its
+    weight. With `label_conditional` the same holds within each class.
 
     As for `PriorShift`, *all* examples that count must be old ones: predict the new ones with `predict_many`, or let a
     full `FixedCalibration` ignore them. Nothing is proved about sums over a stream, and no martingale may bet on the
@@ -42,8 +42,8 @@ class CovariateShift(Parameters):
     ----------
     weight : callable
         From an (n, d) float64 array of objects to their (n,) weights, finite numbers >= 0. It must be fixed beforehand,
-        and treat each object by itself. `LogLinear` is one that `save` can keep; others must be functions of a module to
-        be pickled. Sparse objects are refused.
+        and treat each object by itself. `LogLinear` is one that `save` can keep; others must be functions of a module
+        to be pickled. Sparse objects are refused.
 
     Raises
     ------
@@ -115,11 +115,11 @@ class LogLinear(Parameters):
 def estimated_shift(old: Any, new: Any, penalty: float = 1.0) -> CovariateShift:
     """Return the shift from old to new objects, estimated by a classifier that tells them apart.
 
-    The classifier is logistic regression with a penalty, so weights are of the form `LogLinear`. It is a heuristic: what is
-    proved for known weights is not proved for these. By how much p-values can then be off at most is proved: by half the
-    mean distance of the two weights, each divided by its mean (Lei & Candès 2021); but nobody knows that distance. The old
-    objects must not be among the examples that calibrate: these would be weighed by a function of themselves, the new one
-    would not.
+    The classifier is logistic regression with a penalty, so weights are of the form `LogLinear`. It is a heuristic:
+    what is proved for known weights is not proved for these. Sets then err more often by at most half the mean distance
+    of the two weights, each divided by its mean (Lei & Candès 2021); but nobody knows that distance. The old objects
+    must not be among the examples that calibrate: these would be weighed by a function of themselves, the new one would
+    not.
 
     Parameters
     ----------

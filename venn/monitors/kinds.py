@@ -295,8 +295,8 @@ class SetKind(Kind):
         n, errors = len(curves), int(curves.errors(LEVEL)[-1])
         if guaranteed == LONG_RUN:
             return (
-                f"{name}: {errors} of {n} sets at level {LEVEL} missed the true label, {errors / n:.3f}: on any stream the "
-                f"rate tends to {LEVEL}; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
+                f"{name}: {errors} of {n} sets at level {LEVEL} missed the true label, {errors / n:.3f}: on any stream "
+                f"the rate tends to {LEVEL}; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
             )
         low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
         if guaranteed != ERROR_RATE:

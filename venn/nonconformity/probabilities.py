@@ -9,7 +9,7 @@ import numpy as np
 from venn.machines.digests import digests_of
 from venn.nonconformity.scores import ByScores
 from venn.parameters import flag, integer, positive
-from venn.prediction import Floats, Integers
+from venn.prediction import Bools, Floats, Integers
 from venn.saved import saved
 from venn.smoothing import Smoothing
 from venn.taxonomies.scores import on_grid
@@ -43,7 +43,7 @@ def _numbers(seed: int) -> Smoothing:
 
 
 class OnProbabilities(ByScores):
-    """Base of the measures here: probabilities of the own and the other classes, and a random number for each object."""
+    """Base of the measures here: probabilities of own and other classes, and a random number for each object."""
 
     pointwise = True
     deleted: bool
@@ -56,7 +56,7 @@ class OnProbabilities(ByScores):
         own = np.take_along_axis(steps, codes[:, None], axis=1)
         return self.of_shares(p, p[np.arange(len(codes)), codes], steps > own, steps)
 
-    def of_shares(self, p: Floats, own: Floats, above: Floats, steps: Floats) -> Floats:
+    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) nonconformity.
 
         Parameters
@@ -86,8 +86,8 @@ class LAC(OnProbabilities):
     deleted : bool, default True
         Read scores of machines without the example. Inductive predictors ignore it.
     temperature : float > 0, default 1
-        A row of scores that is a distribution (as of a `FrozenScorer` with `predict_proba`) is taken as it is; any other
-        goes through softmax, divided by the temperature. The same holds of all measures on probabilities.
+        A row of scores that is a distribution (as of a `FrozenScorer` with `predict_proba`) is taken as it is; any
+        other goes through softmax, divided by the temperature. The same holds of all measures on probabilities.
 
     References
     ----------
@@ -103,7 +103,7 @@ class LAC(OnProbabilities):
         self.deleted = flag("deleted", deleted)
         self.temperature = positive("temperature", temperature)
 
-    def of_shares(self, p: Floats, own: Floats, above: Floats, steps: Floats) -> Floats:
+    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) probabilities of the other classes."""
         return 1.0 - own
 
@@ -112,8 +112,8 @@ class LAC(OnProbabilities):
 class APS(OnProbabilities):
     """The probability of all classes down to the own one: sets whose size adapts to how hard an object is.
 
-    A = sum of the probabilities above the own, plus (1 - u) of the own. u in [0, 1) is a random number of the object: it
-    follows from the seed and the object's probabilities, so that the measure is a fixed function of an example, as
+    A = sum of the probabilities above the own, plus (1 - u) of the own. u in [0, 1) is a random number of the object:
+    it follows from the seed and the object's probabilities, so that the measure is a fixed function of an example, as
     validity requires, and an object asked about again has the same. Classes of equal probability are not above each
     other.
 
@@ -143,10 +143,12 @@ class APS(OnProbabilities):
         self.randomised = flag("randomised", randomised)
         self.seed = integer("seed", seed, 0)
 
-    def of_shares(self, p: Floats, own: Floats, above: Floats, steps: Floats) -> Floats:
+    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) masses down to the own class."""
-        whole = (p * above).sum(axis=1) + own
-        return whole - self.u_of(self.seed, steps) * own if self.randomised else whole
+        mass: Floats = (p * above).sum(axis=1) + own
+        if self.randomised:
+            mass -= self.u_of(self.seed, steps) * own
+        return mass
 
 
 @saved
@@ -189,15 +191,16 @@ class RAPS(APS):
         self.free = integer("free", free, 0)
         super().__init__(deleted, temperature, randomised, seed)
 
-    def of_shares(self, p: Floats, own: Floats, above: Floats, steps: Floats) -> Floats:
+    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) masses with their penalties."""
         rank = 1 + above.sum(axis=1)
-        return super().of_shares(p, own, above, steps) + self.weight * np.maximum(0, rank - self.free)
+        penalty: Floats = self.weight * np.maximum(0, rank - self.free)
+        return super().of_shares(p, own, above, steps) + penalty
 
 
 @saved
 class SAPS(OnProbabilities):
-    """The largest probability and the rank, of all other probabilities nothing: for scorers whose small ones mean little.
+    """Only the largest probability, and the rank: for scorers whose small probabilities mean little.
 
     A = u p_1 for the most probable class, p_1 + (rank - 2 + u) weight for the others; p_1 is the largest
     probability, u as for `APS`.
@@ -227,7 +230,7 @@ class SAPS(OnProbabilities):
         self.temperature = positive("temperature", temperature)
         self.seed = integer("seed", seed, 0)
 
-    def of_shares(self, p: Floats, own: Floats, above: Floats, steps: Floats) -> Floats:
+    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) values by largest probability and rank."""
         beyond, u, largest = above.sum(axis=1), self.u_of(self.seed, steps), p.max(axis=1)
         values: Floats = np.where(beyond == 0, u * largest, largest + (beyond - 1 + u) * self.weight)
@@ -260,6 +263,7 @@ class TopK(OnProbabilities):
         self.deleted = flag("deleted", deleted)
         self.temperature = positive("temperature", temperature)
 
-    def of_shares(self, p: Floats, own: Floats, above: Floats, steps: Floats) -> Floats:
+    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) ranks."""
-        return 1.0 + above.sum(axis=1)
+        ranks: Floats = 1.0 + above.sum(axis=1)
+        return ranks

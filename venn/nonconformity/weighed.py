@@ -37,8 +37,8 @@ def of_table(
     c, m = len(table.negative), len(table.labels)
     if table.objects.shape[1] <= max(m - 1, table.test):
         raise TypeError(
-            f"table must hold the objects of all {m} columns, to weigh them, got {table.objects.shape}: sparse ones are "
-            "not weighed"
+            f"table must hold the objects of all {m} columns, to weigh them, got {table.objects.shape}: sparse ones "
+            "are not weighed"
         )
     columns = np.append(np.repeat(np.arange(m), table.weights), table.test)
     distinct = np.append(np.arange(m), table.test)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -123,11 +124,11 @@ class Adaptive(HasLabels, Predictor):
     `set(level)` is the set above, for each of the `levels`. At other levels sets are in between, and nothing is proved.
     They say "long-run error rate" in `guaranteed`.
 
-    What is proved, for any stream, made by an adversary who knows all but the random numbers, or even those; there is no
-    probability in it. After N labels the number of errors at the k-th level e_k (from 1, in rising order) is
-    within `bound` of N e_k: (1 + k s (1 + d)) / s_N, where s is the first step's size, s_N the last one's, and d the
-    largest number of labels that came between a question and its answer (`Online` says so; elsewhere 0). Where the
-    clock of the steps started anew, it is the sum of such terms, one for each start.
+    What is proved, for any stream, made by an adversary who knows all but the random numbers, or even those; there is
+    no probability in it. After N labels the number of errors at the k-th level e_k (from 1, in rising order) is within
+    `bound` of N e_k: (1 + k s (1 + d)) / s_N, where s is the first step's size, s_N the last one's, and d the largest
+    number of labels that came between a question and its answer (`Online` says so; elsewhere 0). Where the clock of the
+    steps started anew, it is the sum of such terms, one for each start.
 
     What is not proved: anything about a single set, or about the size of sets. Sets that are empty and full in turn
     keep the promise, too. So read sizes beside errors: `certificates` has both.
@@ -167,20 +168,18 @@ class Adaptive(HasLabels, Predictor):
         A parameter is not as described. By `predict_one`: the predictor does not predict sets, or groups are not
         truth values, of the same number for every object.
 
-    Notes
-    -----
-    Why it holds. Thresholds are never clipped. One that is 1 or more makes its set empty, which is an error, so it falls;
-    the lowest level's, below 0, makes the set full, so it rises. The k-th level's set is compared with the largest threshold
-    up to k, so that sets are nested; while that is another one, both levels err together, and the k-th threshold
-    gains on the one below. So the k-th stays within [-k s (1 + d) + e_k s (1 + d), 1 + e_k s (1 + d)]. Its moves add up,
-    divided by the sizes of steps, to N e_k less the errors; by summation in parts that is at most the width of
-    this interval divided by the last step's size.
+    Notes ----- Why it holds. Thresholds are never clipped. One that is 1 or more makes its set empty, which is an
+    error, so it falls; the lowest level's, below 0, makes the set full, so it rises. The k-th level's set is compared
+    with the largest threshold up to k, so that sets are nested; while that is another one, both levels err together,
+    and the k-th threshold gains on the one below. So the k-th stays within [-k s (1 + d) + e_k s (1 + d), 1 + e_k s (1
+    + d)]. Its moves add up, divided by the sizes of steps, to N e_k less the errors; by summation in parts that is at
+    most the width of this interval divided by the last step's size.
 
-    With groups the threshold is theta . g, where g holds the m truth values, and each theta moves with the errors of its
-    group: after N labels the errors of a group differ from level times its size by exactly the change of its
-    theta, divided by the step's size s. With |g|^2 <= m and a level e the square of |theta| grows by at most
-    2 s e + s^2 m (1 + 2 d) in a step: a step moves it away from 0 only from a threshold in [0, 1). So `bound` is
-    (e + sqrt(e^2 + N (2 s e + s^2 m (1 + 2 d)))) / s, which grows as the square root of N.
+    With groups the threshold is theta . g, where g holds the m truth values, and each theta moves with the errors of
+    its group: after N labels the errors of a group differ from level times its size by exactly the change of its theta,
+    divided by the step's size s. With |g|^2 <= m and a level e the square of |theta| grows by at most 2 s e + s^2 m (1
+    + 2 d) in a step: a step moves it away from 0 only from a threshold in [0, 1). So `bound` is (e + sqrt(e^2 + N (2 s
+    e + s^2 m (1 + 2 d)))) / s, which grows as the square root of N.
 
     References
     ----------
@@ -239,7 +238,7 @@ class Adaptive(HasLabels, Predictor):
         self._kept: tuple[Any, PredictionSet, PredictionSet, Floats] | None = None
 
     @property
-    def machine(self) -> Any:  # type: ignore[override]
+    def machine(self) -> Any:
         """The machine that the predictor reads now, or None."""
         return self.predictor.machine
 
@@ -275,11 +274,11 @@ class Adaptive(HasLabels, Predictor):
         n = held_int("n", state["n"])
         clock, late = held_int("clock", state["clock"], 0, n), held_int("late", state["late"])
         spent = held_float("spent", state["spent"], 0.0)
-        l, m = len(self.levels), len(self._counts)
+        levels, m = len(self.levels), len(self._counts)
         if callable(self.groups) and isinstance(state["counts"], np.ndarray) and state["counts"].ndim == 1:
             m = max(1, len(state["counts"]))
         counts = held_array("counts", state["counts"], (m,))
-        theta, errors, sizes = (held_array(name, state[name], (l, m)) for name in ("theta", "errors", "sizes"))
+        theta, errors, sizes = (held_array(name, state[name], (levels, m)) for name in ("theta", "errors", "sizes"))
         if not np.isfinite(theta).all():
             raise ValueError("theta must be finite")
         if not (counts[0] == n and (errors >= 0).all() and (errors <= counts).all() and (counts <= n).all()):
@@ -385,7 +384,8 @@ class Adaptive(HasLabels, Predictor):
         now = self.predictor.predict_one(x)
         if not isinstance(now, PredictionSet):
             raise TypeError(
-                f"predictor must predict sets of labels, as Conformal does, got {type(now).__name__} by {self.predictor!r}"
+                f"predictor must predict sets of labels, as Conformal does, got {type(now).__name__} by "
+                f"{self.predictor!r}"
             )
         g = EVERYONE if self.groups is None else self._groups_of(x)
         theta = self._theta if len(g) == self._theta.shape[1] else self._widened(self._theta, g)
@@ -512,7 +512,7 @@ class Adaptive(HasLabels, Predictor):
 def _checked_levels(levels: Any) -> tuple[float, ...]:
     """Return the levels, or say what is wrong with them."""
     given = tuple(fraction("levels", level) for level in members("levels", levels, "numbers in (0, 1)"))
-    if not given or any(one >= other for one, other in zip(given, given[1:], strict=False)):
+    if not given or any(one >= other for one, other in pairwise(given)):
         raise ValueError(f"levels must be rising numbers in (0, 1), at least one, got {levels!r}")
     return given
 

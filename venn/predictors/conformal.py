@@ -85,9 +85,9 @@ class Conformal(OnMachine):
     With a `shift` each single smoothed p-value is uniform for other class frequencies, and plain p-values are
     conservative, if no example of the operational stream is learned: see `PriorShift`. P-values of different steps are
     then dependent: errors in n steps are not binomial, and no martingale may bet on them. Label-conditional p-values
-    need no weights for that: all that is said of them above holds however the frequencies of the classes change, with a shift or
-    without, as long as P(x | y) does not change. With a `CovariateShift` it is objects whose frequencies differ: see
-    there.
+    need no such weights: all that is said of them above holds however the frequencies of the classes change, with a
+    shift or without, as long as P(x | y) does not change. With a `CovariateShift` it is objects whose frequencies
+    differ: see there.
 
     Parameters
     ----------
