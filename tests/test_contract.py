@@ -55,6 +55,8 @@ PARAMETERS = {
     "ClassWeightScan": lambda: [venn.batch.ClassWeightScan(), venn.batch.ClassWeightScan((1, 8))],
     "LogMerge": lambda: [venn.maps.LogMerge()],
     "BrierMerge": lambda: [venn.maps.BrierMerge()],
+    "ConstantSteps": lambda: [venn.predictors.ConstantSteps(), venn.predictors.ConstantSteps(0.1)],
+    "DecayingSteps": lambda: [venn.predictors.DecayingSteps(), venn.predictors.DecayingSteps(0.1, 0.7)],
     "PrefixRestart": lambda: [venn.schedules.PrefixRestart(), venn.schedules.PrefixRestart(10, 1.5, 100)],
     "Prefix": lambda: [venn.schedules.Prefix(), venn.schedules.Prefix(0.5)],
     "FreshSplit": lambda: [venn.schedules.FreshSplit(), venn.schedules.FreshSplit(0.5, 1)],
@@ -64,6 +66,11 @@ PARAMETERS = {
     "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(deleted=False)],
     "Multiplier": lambda: [venn.nonconformity.Multiplier()],
     "DistanceRatio": lambda: [venn.nonconformity.DistanceRatio(), venn.nonconformity.DistanceRatio(deleted=False)],
+    "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(False, 0.5)],
+    "APS": lambda: [venn.nonconformity.APS(), venn.nonconformity.APS(False, 0.5, False, 3)],
+    "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, False, 0.5, False, 3)],
+    "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, False, 0.5, 3)],
+    "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(False, 0.5)],
     "LogLoss": lambda: [venn.predictors.LogLoss()],
     "BrierLoss": lambda: [venn.predictors.BrierLoss()],
     "EqualWidth": lambda: [venn.maps.EqualWidth()],
@@ -84,6 +91,11 @@ PARAMETERS = {
         venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1)),
         venn.priors.PriorShift((0.5, 0.5), (0.9, 0.1), (1, 2)),
     ],
+    "CovariateShift": lambda: [
+        venn.covariates.CovariateShift(venn.covariates.LogLinear([1.0, 0.0])),
+        venn.covariates.CovariateShift(venn.covariates.LogLinear([0.5, 0.5], 2.0)),
+    ],
+    "LogLinear": lambda: [venn.covariates.LogLinear([1.0]), venn.covariates.LogLinear([1.0, 2.0], 0.5)],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
     "DeletedScores": lambda: [venn.predictors.DeletedScores()],
     "HeldOutScores": lambda: [
@@ -119,6 +131,7 @@ PREDICTORS = {
     "Restarting": lambda: venn.predictors.Restarting(
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
+    "Adaptive": lambda: venn.predictors.Adaptive(venn.Conformal(machine()), monitor=venn.Monitor(CLASSES)),
     "Panel": panel,
     "Forecaster": lambda: venn.Forecaster(CLASSES, ranges=[(-1.0, 4.0)] * 2),
     "Sharpened": lambda: venn.predictors.Sharpened(venn.Scaler(machine(), venn.maps.Platt())),
@@ -166,6 +179,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys((name for name in public() if name.startswith("Many")), "arrays of predictions, test_inductive.py"),
     "Alarm": "what a detector says, test_alarms.py",
     **dict.fromkeys(("Verdict", "ChangePoint"), "what a monitor says, test_verdict.py"),
+    "Certificate": "what adaptive sets have done so far, test_adaptive.py",
     "Outlook": "what a forecaster says, test_forecaster.py",
     "Online": "a predictor at work, test_late_labels.py and test_journal.py",
     "Journal": "what it writes, test_journal.py",

@@ -32,7 +32,7 @@ KEPT = Path(tempfile.gettempdir()) / "venn_coverage"
 # The core rooms: folders or files of the package.
 ROOMS = (
     "_compiled", "machines", "taxonomies", "predictors", "maps", "nonconformity", "prediction", "monitors",
-    "smoothing", "priors",
+    "smoothing", "covariates", "priors",
 )  # fmt: skip
 
 # Files that test other rooms: estimators, loops, records, many processes, programs, pages, brokers, figures, streams.

@@ -30,6 +30,7 @@ EACH_CLASS = "each class"
 EACH_GROUP = "each group"
 ERROR_RATE = "error rate"
 ERROR_BOUND = "error bound"
+LONG_RUN = "long-run error rate"
 NOTHING = "nothing"
 
 # Attributes that only some predictions have, and which ones these are.
@@ -517,13 +518,16 @@ class PredictionSet(_Labelled):
     classes : sequence of c labels
     smoothed : bool, default True
         Ties are broken at random, so that the p-value of the true label is exactly uniform.
+    guaranteed : str, optional
+        What is proved about this prediction; by default what follows from `smoothed`.
 
     Attributes
     ----------
     guaranteed : str
         "error rate": at each step the set at level epsilon misses the true label with probability epsilon, for
         smoothed p-values; "error bound": with at most that probability, for plain ones. Whether steps are independent
-        depends on the predictor.
+        depends on the predictor. "long-run error rate", by `Adaptive`: nothing about this step alone; over the stream
+        the share of errors at each of the predictor's levels is close to that level, however the stream was made.
 
     Raises
     ------
@@ -543,7 +547,9 @@ class PredictionSet(_Labelled):
     ('b', 0.4, 0.93)
     """
 
-    def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
+    def __init__(
+        self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True, guaranteed: str | None = None
+    ) -> None:
         self.classes = members("classes", classes, "labels")
         if len(self.classes) < 2:
             raise ValueError(f"classes must hold at least 2 labels, got {classes!r}")
@@ -559,7 +565,20 @@ class PredictionSet(_Labelled):
         clean.setflags(write=False)
         self.p_values = clean
         self.smoothed = flag("smoothed", smoothed)
-        self.guaranteed: str = ERROR_RATE if self.smoothed else ERROR_BOUND
+        usual = ERROR_RATE if self.smoothed else ERROR_BOUND
+        if guaranteed not in (None, usual, LONG_RUN):
+            raise ValueError(f"guaranteed must be {usual!r} or {LONG_RUN!r}, got {guaranteed!r}")
+        self.guaranteed: str = usual if guaranteed is None else guaranteed
+
+    @classmethod
+    def of_p_values(
+        cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool = True, guaranteed: str = ERROR_RATE
+    ) -> Self:
+        """Return the prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
+        new = cls.__new__(cls)
+        new.classes, new.p_values, new.smoothed, new.guaranteed = classes, p_values, smoothed, guaranteed
+        p_values.setflags(write=False)
+        return new
 
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels of p-value above `epsilon`, in class order; it may be empty.

@@ -216,7 +216,7 @@ def checked_ratios(shift: Any, classes: Sequence[Label]) -> Floats | None:
     return None if (ratios == ratios[0]).all() else ratios
 
 
-def shown_shift(shift: PriorShift | None) -> str:
+def shown_shift(shift: Parameters | None) -> str:
     """Return the part of a repr for a shift: empty if there is none."""
     return "" if shift is None else f", shift={shift!r}"
 

@@ -62,10 +62,7 @@ class Smoothing(Saved):
         ValueError
             For a negative n.
         """
-        number, place = divmod(n, BLOCK)
-        if self._drawn[0] != number:
-            self._drawn = number, self._bits(number * BLOCK, BLOCK).tolist()
-        z = self._drawn[1][place]
+        z = self._bits_at(n)
         if digest is not None:
             z = z ^ digest
             z = (z ^ (z >> 30)) * FIRST & MASK
@@ -81,7 +78,7 @@ class Smoothing(Saved):
         ValueError
             For a negative n.
         """
-        return _mixed(self._bits(n, 1) ^ digests)
+        return _mixed(np.uint64(self._bits_at(n)) ^ digests)
 
     def of_each(self, start: int, digests: NDArray[np.uint64]) -> Floats:
         """Return (m,) numbers from position `start` >= 0 on, each for the object of its step, by (m,) digests.
@@ -102,6 +99,13 @@ class Smoothing(Saved):
             For a negative argument.
         """
         return _numbers(self._bits(start, count))
+
+    def _bits_at(self, n: int) -> int:
+        """Return the 64 random bits of number n; those nearby are drawn with them."""
+        number, place = divmod(n, BLOCK)
+        if self._drawn[0] != number:
+            self._drawn = number, self._bits(number * BLOCK, BLOCK).tolist()
+        return self._drawn[1][place]
 
     def _bits(self, start: int, count: int) -> NDArray[np.uint64]:
         """Return (count,) times 64 random bits."""

@@ -279,6 +279,11 @@ class PredictorTable:
     """Who predicts."""
 
     names: tuple[str, ...] | None = declare(NAMES, "Separated by commas, see below.", option="predictors")
+    adaptive: bool = declare(
+        FLAG,
+        "Also predict sets whose long-run error rate holds on any stream, from those of conformal prediction.",
+        False,
+    )
 
 
 @dataclass(frozen=True)

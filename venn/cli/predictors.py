@@ -20,6 +20,7 @@ from venn.maps.sigmoids import Platt, Sigma01, SigmaPP, Softmax
 from venn.maps.steps import Binning, Isotonic
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
+from venn.predictors.adaptive import Adaptive
 from venn.predictors.conformal import Conformal
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
@@ -66,6 +67,9 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
         lambda machine: InductiveConformal(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
     ),
 }
+# Sets with a long-run error rate on any stream, made from those of another predictor.
+ADAPTIVE = {"adaptive": "conformal", "inductive_adaptive": "inductive_conformal"}
+PREDICTORS |= {name: PREDICTORS[of] for name, of in ADAPTIVE.items()}
 FORECASTER = "forecaster"
 # Beside the forecaster, on the data of the published study: its predictors.
 PUBLISHED = ("venn", "platt", "binning", "isotonic")
@@ -111,6 +115,20 @@ def refuse_choices(given: Sequence[str]) -> None:
             f"{given[0]} chooses nothing of a {FORECASTER}, the default: leave it out, or name predictors that it is "
             "for, such as --predictors abers"
         )
+
+
+def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, and that of adaptive sets beside the conformal ones among them, or else of inductive ones.
+
+    Examples
+    --------
+    >>> with_adaptive(("inductive_abers", "inductive_conformal"))
+    ('inductive_abers', 'inductive_conformal', 'inductive_adaptive')
+    """
+    beside = [name for name, of in ADAPTIVE.items() if of in names]
+    if not beside:
+        beside = ["adaptive" if set(names) & set(WINDOWED) else "inductive_adaptive"]  # the latter's memory does not grow
+    return (*names, *(name for name in beside if name not in names))
 
 
 def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], str]) -> None:
@@ -182,6 +200,8 @@ def panel_of(
             say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")
 
     def one(name: str) -> Predictor:
+        if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not
+            return Adaptive(one(ADAPTIVE[name]))
         kind, make = PREDICTORS[name]
         return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
 

@@ -34,6 +34,7 @@ from venn.cli.predictors import (
     make_kernel,
     panel_of,
     refuse_choices,
+    with_adaptive,
 )
 from venn.cli.serve import holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
@@ -127,7 +128,9 @@ def made(config: Config) -> Plan:
     place = open_place(config)
     window, watch = config.machine.window, config.monitor
     names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)
-    inductive = [name for name in names if name in INDUCTIVE]
+    if config.predictor.adaptive:
+        names = with_adaptive(names)
+    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive")]
     if window is not None and inductive:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"

@@ -31,6 +31,7 @@ from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.parameters import Parameters
 from venn.prediction import (
     ERROR_RATE,
+    LONG_RUN,
     NOTHING,
     PREDICTED_LABEL,
     REALISED_ROW,
@@ -275,8 +276,13 @@ class SetKind(Kind):
         return f"it errs in {errors} {span} at {level}"
 
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
-        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Plain p-values may err less often."""
+        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Plain p-values may err less often.
+
+        0 for a long-run error rate: it holds whatever happens, and there is no chance in it.
+        """
         errors = means[f"error_{LEVEL}"]
+        if guaranteed == LONG_RUN:
+            return 0.0
         if guaranteed != ERROR_RATE and errors <= LEVEL:
             return 0.0
         return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
@@ -293,11 +299,16 @@ class SetKind(Kind):
     def conclusion(self, name: str, curves: Any, guaranteed: str) -> str:
         """Compare the number of errors with the central 95 % of the binomial distribution that the theorem gives.
 
-        Sets of plain p-values may miss the true label less often.
+        Sets of plain p-values may miss the true label less often. There is no chance in a long-run error rate.
         """
         from scipy.stats import binom
 
         n, errors = len(curves), int(curves.errors(LEVEL)[-1])
+        if guaranteed == LONG_RUN:
+            return (
+                f"{name}: {errors} of {n} sets at level {LEVEL} missed the true label, {errors / n:.3f}: on any stream "
+                f"the rate tends to {LEVEL}; {curves.set_size(LEVEL)[-1]:.2f} labels a set."
+            )
         low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
         if guaranteed != ERROR_RATE:
             low = 0
@@ -308,12 +319,12 @@ class SetKind(Kind):
         )
 
     def known(self, prediction: PredictionSet) -> tuple[int, ...]:
-        """Return whether the p-values are smoothed."""
-        return (int(prediction.smoothed),)
+        """Return whether the p-values are smoothed, plus 2 where the error rate is a long-run one."""
+        return (int(prediction.smoothed) + 2 * (prediction.guaranteed == LONG_RUN),)
 
     def made(self, numbers: Floats, labels: tuple[Label, ...], *known: int) -> PredictionSet:
         """Return the prediction of these p-values."""
-        return PredictionSet(numbers, labels, bool(known[0]))
+        return PredictionSet(numbers, labels, bool(known[0] & 1), LONG_RUN if known[0] & 2 else None)
 
     def plain(self, prediction: PredictionSet) -> dict[str, Any]:
         """Return the p-values, as JSON."""
@@ -332,7 +343,8 @@ class SetKind(Kind):
 
     def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> PredictionSet:
         """Return the prediction."""
-        return PredictionSet(steps.row[:, step], labels, guaranteed == ERROR_RATE)
+        long_run = LONG_RUN if guaranteed == LONG_RUN else None
+        return PredictionSet(steps.row[:, step], labels, guaranteed == ERROR_RATE, long_run)
 
 
 FORECAST = ForecastKind()

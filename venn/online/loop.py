@@ -305,7 +305,7 @@ class Online:
         waiting = self._find(id)
         run, journal = self._run, self.journal
         with self._trying():
-            noted = run.panel.note(waiting.x, y)
+            noted = run.note(waiting, y)
             current = run.as_of_now(waiting)
         now = time.time()
         with self._happening():

@@ -234,12 +234,26 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         """
         expect_all(self._learners, objects)
 
-    def note(self, x: Any, y: Label) -> list[Any]:
+    def note(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> list[Any]:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.
 
         All machines solve their problems, so that learning can begin.
+
+        Parameters
+        ----------
+        x : object
+        y : one of `classes`
+        told : mapping of str to prediction, optional
+            What was said of the object when it was asked about, if its label came late.
+        late : int >= 0, default 0
+            Number of examples learned since then.
         """
         noted = self._noted(x, y)
+        if late and told is not None:
+            for name, predictor in self.items():
+                if isinstance(predictor, Predictor) and not isinstance(predictor, Combined):
+                    place = next(i for i, one in enumerate(self._learners) if one is predictor)
+                    noted[place] = predictor.note_late(noted[place], told[name], late)
         for machine in self.machines:
             machine.hypotheses(x)
         return noted

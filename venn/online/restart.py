@@ -96,6 +96,6 @@ def happen_again(
         run.give_up(id, event.time)
         return
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
-    noted = run.panel.note(waiting.x, y)
+    noted = run.note(waiting, y)
     rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
     bulletin.note(run.answered, time.time(), rung, run.told, run.monitors)

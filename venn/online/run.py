@@ -78,6 +78,10 @@ class Run:
         del self.waiting[id]
         self.expired += 1
 
+    def note(self, waiting: Waiting, y: Label) -> list[Any]:
+        """Return what the panel notes before it learns the answer to a question."""
+        return self.panel.note(waiting.x, y, waiting.predictions, self.answered - waiting.step)
+
     def as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
         """Return the monitored predictors' predictions for an object now: as before, if nothing was learned since."""
         if waiting.step == self.answered:

@@ -1,5 +1,9 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
+from .adaptive import Adaptive as Adaptive
+from .adaptive import Certificate as Certificate
+from .adaptive import ConstantSteps as ConstantSteps
+from .adaptive import DecayingSteps as DecayingSteps
 from .averaged import Averaged as Averaged
 from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals

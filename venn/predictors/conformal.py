@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.nonconformity import shares
+from venn.covariates import CovariateShift
 from venn.machines.digests import digest_of
 from venn.machines.machine import Machine, checked_machine
 from venn.nonconformity import Margin
-from venn.nonconformity.scores import Measure, Ranks, checked_measure
+from venn.nonconformity.scores import ByScores, Measure, Ranks, checked_measure
+from venn.nonconformity.weighed import weighed_ranks
 from venn.parameters import flag, number
 from venn.prediction import Floats, PredictionSet
 from venn.predictors.learning import OnMachine
@@ -83,8 +85,9 @@ class Conformal(OnMachine):
     With a `shift` each single smoothed p-value is uniform for other class frequencies, and plain p-values are
     conservative, if no example of the operational stream is learned: see `PriorShift`. P-values of different steps are
     then dependent: errors in n steps are not binomial, and no martingale may bet on them. Label-conditional p-values
-    need no weights: all that is said of them above holds however the frequencies of the classes change, with a shift or
-    without, as long as P(x | y) does not change.
+    need no such weights: all that is said of them above holds however the frequencies of the classes change, with a
+    shift or without, as long as P(x | y) does not change. With a `CovariateShift` it is objects whose frequencies
+    differ: see there.
 
     Parameters
     ----------
@@ -101,8 +104,10 @@ class Conformal(OnMachine):
         Of the random numbers. Each depends on the step (the number of examples learned, forgotten ones included) and on
         the content of the object (its float64 numbers, in full or sparse), not on which questions are asked and how
         often. Objects that are not rows of numbers, for a machine of your own, share the number of the step.
-    shift : PriorShift, optional
-        For examples learned that come with other class frequencies than the objects asked about.
+    shift : PriorShift or CovariateShift, optional
+        For examples learned that come with other class frequencies than the objects asked about, or whose objects are
+        distributed differently. The latter needs a measure on scores, such as `Margin()`, and a machine that keeps
+        dense objects.
 
     Raises
     ------
@@ -135,7 +140,7 @@ class Conformal(OnMachine):
         label_conditional: bool = False,
         smoothed: bool = True,
         seed: int = 0,
-        shift: PriorShift | None = None,
+        shift: PriorShift | CovariateShift | None = None,
     ) -> None:
         self.machine = checked_machine(machine)
         self.measure: Measure = Margin() if measure is None else checked_measure(measure)
@@ -147,7 +152,10 @@ class Conformal(OnMachine):
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         self.shift = shift
-        self._ratios = checked_ratios(shift, machine.classes)
+        by_object = isinstance(shift, CovariateShift)
+        if by_object and not isinstance(self.measure, ByScores):
+            raise TypeError(f"measure must be one on scores, such as Margin(), for {shift!r}, got {measure!r}")
+        self._ratios = None if by_object else checked_ratios(shift, machine.classes)
 
     def __repr__(self) -> str:
         return (
@@ -155,7 +163,7 @@ class Conformal(OnMachine):
             f"smoothed={self.smoothed}, seed={self.seed}{shown_shift(self.shift)})"
         )
 
-    def under(self, shift: PriorShift | None) -> Conformal:
+    def under(self, shift: PriorShift | CovariateShift | None) -> Conformal:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
         machine, seed = self.machine.fresh(), self.seed
         return Conformal(machine, self.measure, self.label_conditional, self.smoothed, seed, shift)
@@ -167,7 +175,12 @@ class Conformal(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        ranks = self.measure.rank(self.machine.hypotheses(x))
+        answer = self.machine.hypotheses(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(x)) if self.smoothed else 1.0
-        values = p_values(ranks, tau, self.label_conditional, self._ratios)
+        if isinstance(self.shift, CovariateShift) and isinstance(self.measure, ByScores):
+            greater, equal, total = weighed_ranks(self.measure, answer, self.shift, self.label_conditional)
+            above = greater + tau * equal
+            values = np.minimum(np.divide(above, total, out=np.full(len(total), 1.0), where=total > 0), 1.0)
+        else:
+            values = p_values(self.measure.rank(answer), tau, self.label_conditional, self._ratios)
         return PredictionSet(values, self.classes, self.smoothed)

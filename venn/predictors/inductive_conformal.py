@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
+from venn.covariates import CovariateShift
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
 from venn.nonconformity import ByScores, Margin
@@ -167,6 +168,84 @@ class WeightedRanking(Ranking):
         return Ranked(np.zeros((n, self._c)), *np.full((2, n, self._c), self._ratios))
 
 
+class ByObject(Ranking):
+    """The same for examples weighed by their objects: the last column of what is read is the weight.
+
+    A prediction costs O(m) after an example was added, O(log m) otherwise.
+    """
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._held = [np.zeros((0, 2)) for _ in self._groups]  # values and weights, in ascending order
+        self._above: list[Floats | None] = [None] * len(self._groups)  # weight of each example and those after it
+
+    def _insert(self, values: Floats, weights: Floats, codes: Integers) -> None:
+        for g, (first, last) in enumerate(self._groups):
+            own = (codes >= first) & (codes < last)
+            if own.any():
+                news = np.column_stack([values[own] + 0.0, weights[own]])
+                both = np.concatenate([self._held[g], news])
+                # Also by weight, so that sums do not depend on the order in which examples came.
+                self._held[g] = both[np.lexsort((both[:, 1], both[:, 0]))]
+                self._above[g] = None
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""
+        self._insert(self._steps(scores[:, :-1], codes), scores[:, -1], codes)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Nonconformity and weights of the calibration examples, in ascending order, by group."""
+        return {"values": [held.copy() for held in self._held]}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        for (first, _), held in zip(self._groups, state["values"], strict=True):
+            self._insert(held[:, 0], held[:, 1], np.full(len(held), first))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`."""
+        checked_keys("state of the reader", state, ("values",))
+        if len(state["values"]) != len(self._groups):
+            raise ValueError(f"values must be those of {len(self._groups)} groups, got {len(state['values'])}")
+        for held in state["values"]:
+            held_array("values", held, (held_rows("values", held), 2))
+            if np.isnan(held[:, 0]).any() or not (np.isfinite(held[:, 1]).all() and (held[:, 1] >= 0).all()):
+                raise ValueError("values must be numbers and weights >= 0")
+        self.clear()
+        self.take(state)
+
+    def _rank(self, values: Floats, weights: Floats) -> Ranked:
+        """Return the ranks of n objects of (n, c) nonconformity and (n,) weights."""
+        greater, equal, total = np.empty((3, *values.shape))
+        for g, (first, last) in enumerate(self._groups):
+            held, above = self._held[g], self._above[g]
+            if above is None:
+                above = np.append(np.cumsum(held[::-1, 1])[::-1], 0.0)
+                self._above[g] = above
+            part = values[:, first:last]
+            after = above[np.searchsorted(held[:, 0], part, "right")]
+            greater[:, first:last] = after
+            equal[:, first:last] = above[np.searchsorted(held[:, 0], part, "left")] - after + weights[:, None]
+            total[:, first:last] = above[0] + weights[:, None]
+        return Ranked(greater, equal, total)
+
+    def predict(self, scores: Floats) -> Ranked:
+        """Return the ranks of n objects of (n, c + 1) scores and weights, each as if it were alone; leaves no trace."""
+        return self._rank(self._with_each_label(scores[:, :-1]), scores[:, -1])
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
+        """Rank each example in turn, then add it if it calibrates; return the ranks."""
+        values, weights = self._with_each_label(scores[:, :-1]), scores[:, -1]
+        blocks = [self.nothing(0)]
+        for i in range(len(values)):
+            one = slice(i, i + 1)
+            blocks.append(self._rank(values[one], weights[one]))
+            if calibrates[i]:
+                self._insert(values[one, codes[i]], weights[one], codes[one])
+        return self.join(blocks)
+
+
 def pointwise_measure(measure: Any, c: int) -> ByScores:
     """Return the measure, by default the margin, or say what is wrong with it for `c` classes."""
     if measure is None:
@@ -215,6 +294,8 @@ class InductiveConformal(Inductive[Any]):
     errors are not binomial, and no martingale may bet on them. With `label_conditional` weights cancel, and what is
     said above of p-values holds however the frequencies of the classes change, as long as P(x | y) does not change.
 
+    The same holds with a `CovariateShift`, within classes, too: see there.
+
     With m calibration examples a label's p-value costs O(log m) and learning about as much; memory is O(m).
 
     Parameters
@@ -235,8 +316,9 @@ class InductiveConformal(Inductive[Any]):
     seed : int >= 0, default 0
         Of the random numbers. Each depends on the step (the number of examples learned) and on the content of the
         object (its float64 numbers, in full or sparse). It must be unrelated to how the examples were made.
-    shift : PriorShift, optional
-        For calibration examples that come with other class frequencies than the objects asked about.
+    shift : PriorShift or CovariateShift, optional
+        For calibration examples that come with other class frequencies than the objects asked about, or whose objects
+        are distributed differently.
 
     Attributes
     ----------
@@ -281,7 +363,7 @@ class InductiveConformal(Inductive[Any]):
         label_conditional: bool = False,
         smoothed: bool = True,
         seed: int = 0,
-        shift: PriorShift | None = None,
+        shift: PriorShift | CovariateShift | None = None,
     ) -> None:
         schedule = schedule_for(machine, schedule)
         c = len(machine.classes)
@@ -292,9 +374,12 @@ class InductiveConformal(Inductive[Any]):
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
         self.shift = shift
-        ratios = checked_ratios(shift, machine.classes)
+        self._by_object = isinstance(shift, CovariateShift)
+        ratios = None if self._by_object else checked_ratios(shift, machine.classes)
         self._possible = None if ratios is None else ratios > 0
-        if ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
+        if self._by_object:
+            reader: Ranking = ByObject(self.measure, c, self.label_conditional)
+        elif ratios is None or self.label_conditional:  # examples of one class weigh alike: weights cancel
             reader = Ranking(self.measure, c, self.label_conditional)
         else:
             reader = WeightedRanking(self.measure, ratios)
@@ -307,7 +392,7 @@ class InductiveConformal(Inductive[Any]):
             f"{shown_shift(self.shift)})"
         )
 
-    def under(self, shift: PriorShift | None) -> InductiveConformal:
+    def under(self, shift: PriorShift | CovariateShift | None) -> InductiveConformal:
         """Return the same predictor under a prior shift, or none, having learned nothing."""
         return type(self).made_of(self.parameters | {"shift": shift})
 
@@ -322,10 +407,20 @@ class InductiveConformal(Inductive[Any]):
             return self._p_values(block, self._smoothing.at(step, int(digests[0])))
         return self._p_values(block, self._smoothing.of(step, digests)[:, None])
 
+    def _read(self, rows: ObjectRows) -> Floats:
+        """Return scores, and weights of the objects where these differ."""
+        scores = super()._read(rows)
+        if isinstance(self.shift, CovariateShift):
+            return np.column_stack([scores, self.shift.weights(rows)])
+        return scores
+
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
         """Return the predictions from ranks and the numbers that break ties: one, or (n, 1)."""
         above = ranks.greater + tau * ranks.equal
-        if self._possible is None:
+        if self._by_object:  # an object of weight 0 before any example: it is alone
+            p_values = np.divide(above, ranks.total, out=np.full(above.shape, 1.0), where=ranks.total > 0)
+            np.clip(p_values, 0.0, 1.0, out=p_values)
+        elif self._possible is None:
             p_values = above / ranks.total
         else:  # a class that cannot come has p-value 0; sums of weights in floating point may be above their total
             p_values = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)

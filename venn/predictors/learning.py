@@ -41,6 +41,20 @@ class Predictor(Saved):
         """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
         return None
 
+    def note_late(self, noted: Any, told: Any, late: int) -> Any:
+        """Return what to note of an example whose label came late; by default what was noted.
+
+        Parameters
+        ----------
+        noted : object
+            What `note` has just returned.
+        told : prediction
+            What the predictor said when it was asked.
+        late : int >= 1
+            Number of examples learned between the question and its answer.
+        """
+        return noted
+
     def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
         """Learn one example that the machine has already learned."""
 

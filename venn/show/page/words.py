@@ -14,6 +14,7 @@ from venn.prediction import (
     EACH_GROUP,
     ERROR_BOUND,
     ERROR_RATE,
+    LONG_RUN,
     NOTHING,
     PREDICTED_LABEL,
     REALISED_ROW,
@@ -41,6 +42,8 @@ GUARANTEES = {
     "average. Not guaranteed: single probabilities, and values that were clipped to [0, 1] for display.",
     ERROR_RATE: EXCHANGEABLE + "at every level the set misses the true label with exactly that probability.",
     ERROR_BOUND: EXCHANGEABLE + "at every level the set misses the true label with at most that probability.",
+    LONG_RUN: "<b>Guaranteed</b> on any stream, however it was made: in the long run the share of sets that miss the "
+    "true label is the level. Not guaranteed: any single set, nor the size of the sets: read it beside the errors.",
     NOTHING: "<b>Nothing is guaranteed</b>: these are point forecasts, to be judged by their record.",
 }
 MIXED = "Its predictions do not all guarantee the same: no single statement holds for the curves."

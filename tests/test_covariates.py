@@ -1,0 +1,217 @@
+"""Covariate shift: p-values by definition, exactly uniform under weighted sampling, not so without the weights."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from naive import covariates as naive
+from scipy import stats
+
+import venn
+from venn.covariates import CovariateShift, LogLinear, estimated_shift
+from venn.nonconformity import ByScores, Margin
+from venn.schedules import FixedCalibration, NoTraining
+
+TILT = CovariateShift(LogLinear([1.0, -0.5]))
+CLASSES = (0, 1, 2)
+
+
+class AsGiven:
+    """A scorer whose scores are those of the first feature; no object is refused."""
+
+    classes = CLASSES
+
+    def scores(self, x):
+        return np.array([x[0], x[1], 0.5])
+
+    def score_many(self, X):
+        return np.column_stack([X[:, 0], X[:, 1], np.full(len(X), 0.5)])
+
+
+class FromMedian(ByScores):
+    """A measure that looks at all examples."""
+
+    def values(self, scores, codes):
+        own = scores[np.arange(len(codes)), codes]
+        return abs(own - np.median(own))
+
+
+def squares():
+    return venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
+
+
+MAKE = {
+    "frozen": lambda **o: venn.InductiveConformal(AsGiven(), schedule=NoTraining(), **o),
+    "trained": lambda **o: venn.InductiveConformal(squares(), schedule=FixedCalibration(20, 5), **o),
+    "transductive": lambda **o: venn.Conformal(squares(), **o),
+    "transductive, training scores": lambda **o: venn.Conformal(squares(), Margin(deleted=False), **o),
+    "transductive, all examples": lambda **o: venn.Conformal(squares(), FromMedian(), **o),
+}
+
+
+def data(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 4, size=(n, 2)) / 3, rng.integers(0, 3, size=n)
+
+
+def taught(model, X, y):
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, int(label))
+    return model
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_p_values_are_those_of_the_definition_at_every_step(conditional):
+    X, y = data(40)
+    model = MAKE["frozen"](shift=TILT, label_conditional=conditional, seed=3)
+    plain = MAKE["frozen"](shift=TILT, label_conditional=conditional, smoothed=False)
+    w = TILT.weights(X)
+    rows = AsGiven().score_many(X)
+
+    def value(i, j):
+        return np.rint((max(s for k, s in enumerate(rows[i]) if k != j) - rows[i, j]) * 1e6 + 0.2718281828)
+
+    for n in range(40):
+        found, most = model.predict_one(X[n]).p_values, plain.predict_one(X[n]).p_values
+        for j in CLASSES:
+            beside = [i for i in range(n) if y[i] == j or not conditional]
+
+            def of(tau, j=j, beside=beside, n=n):
+                values = [value(i, y[i]) for i in beside]
+                return naive.p_value(values, [w[i] for i in beside], value(n, j), w[n], tau)
+
+            assert most[j] == pytest.approx(of(1.0))
+            # Linear in tau, which is one number for all labels.
+            assert of(0.0) - 1e-12 <= found[j] <= of(1.0) + 1e-12
+        model.learn_one(X[n], int(y[n]))
+        plain.learn_one(X[n], int(y[n]))
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize("name", [name for name in MAKE if name != "trained"])
+def test_p_values_are_exactly_uniform_over_a_weighted_choice_of_the_last_example(name, conditional):
+    """Each example is the new one with a chance as its weight: P(p <= value) is the value, for each that occurs."""
+    X, y = data(8, seed=4)
+    w = TILT.weights(X)
+    for shift, exact in ((TILT, True), (None, False)):
+        plain = np.empty(8)
+        for last in range(8):
+            rest = np.delete(np.arange(8), last)
+            model = taught(MAKE[name](shift=shift, smoothed=False, label_conditional=conditional), X[rest], y[rest])
+            plain[last] = model.predict_one(X[last]).p_values[y[last]]
+        off = 0.0
+        for k in CLASSES if conditional else [None]:
+            group = np.full(8, True) if k is None else y == k
+            share = w * group / max(w[group].sum(), 1e-300)
+            for value in plain[group]:
+                off = max(off, abs(share[plain <= value + 1e-9].sum() - value))
+        assert off < 1e-9 if exact else off > 0.01
+
+
+def simulated(shift, repeats=400, seed=0):
+    """Return smoothed p-values of true labels of new objects, each beside 30 old examples of its own."""
+    rng = np.random.default_rng(seed)
+    p = []
+    for repeat in range(repeats):
+        old, new = rng.normal(size=(30, 2)), rng.normal([1.0, -0.5], size=2)
+        labels = (rng.random(31) < 1 / (1 + np.exp(-3 * np.append(old[:, 0], new[0])))).astype(int)
+        model = venn.InductiveConformal(AsGiven(), schedule=NoTraining(), shift=shift, seed=repeat)
+        model.learn_many(old, labels[:30])
+        p.append(model.predict_one(new).p_values[labels[30]])
+    return np.array(p)
+
+
+def test_known_weights_make_p_values_uniform_in_use_and_none_do_not():
+    """The old objects are standard normal, the new ones around (1, -.5): the logarithm of w is linear."""
+    assert stats.kstest(simulated(TILT, 1500), "uniform").pvalue > 1e-3
+    assert stats.kstest(simulated(None, 1500), "uniform").pvalue < 1e-6
+
+
+def test_estimated_weights_come_near_known_ones():
+    rng = np.random.default_rng(1)
+    old, new = rng.normal(size=(4000, 2)), rng.normal([1.0, -0.5], size=(3000, 2))
+    shift = estimated_shift(old, new)
+    assert shift.weight.coefficients == pytest.approx((1.0, -0.5), abs=0.1)
+    assert shift.weights(old).mean() == pytest.approx(1.0, abs=0.1)  # a density of the new in the old
+    assert stats.kstest(simulated(shift, 600), "uniform").pvalue > 1e-3
+    constant = estimated_shift(np.ones((5, 1)), np.ones((9, 1)))
+    assert constant.weights(np.ones((2, 1))) == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_equal_weights_change_nothing(name):
+    X, y = data(30, seed=2)
+    even = taught(MAKE[name](shift=CovariateShift(LogLinear([0.0, 0.0], 2.0))), X, y)
+    none = taught(MAKE[name](), X, y)
+    for x in data(6, seed=9)[0]:
+        assert even.predict_one(x).p_values == pytest.approx(none.predict_one(x).p_values)
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_saved_copied_and_in_blocks(name, tmp_path):
+    X, y = data(40, seed=3)
+    model = taught(MAKE[name](shift=TILT), X[:25], y[:25])
+    others = [copy.deepcopy(model)]
+    if name not in ("frozen", "transductive, all examples"):  # with classes of these tests
+        venn.save(tmp_path / "model", model)
+        others.append(venn.load(tmp_path / "model"))
+    if hasattr(model, "replay_many"):
+        block = copy.deepcopy(model).replay_many(X[25:], y[25:])
+        said = []
+    for x, label in zip(X[25:], y[25:], strict=True):
+        found = model.predict_one(x).p_values
+        if hasattr(model, "replay_many"):
+            said.append(found)
+        for other in others:
+            assert np.array_equal(other.predict_one(x).p_values, found)
+        for one in (model, *others):
+            one.learn_one(x, int(label))
+    if hasattr(model, "replay_many"):
+        assert np.array_equal(block.p_values, said)
+
+
+def test_parts_merge_to_the_last_bit():
+    X, y = data(60, seed=5)
+    scorer = AsGiven()
+    whole, *parts = (venn.InductiveConformal(scorer, schedule=NoTraining(), shift=TILT) for _ in range(3))
+    whole.learn_many(X, y)
+    parts[0].learn_many(X[:20], y[:20])
+    parts[1].learn_many(X[20:], y[20:])
+    merged = parts[1].merge(parts[0])
+    assert np.array_equal(merged.predict_many(X).p_values, whole.predict_many(X).p_values)
+
+
+def test_what_cannot_be_weighed_is_refused():
+    X, _ = data(10)
+    with pytest.raises(TypeError, match="weight must be a function"):
+        CovariateShift(2.0)
+    with pytest.raises(TypeError, match="measure must be one on scores"):
+        venn.Conformal(squares(), venn.nonconformity.Multiplier(), shift=TILT)
+    for weight, says in (
+        (lambda rows: np.ones(3), r"must return \(1,\) numbers"),
+        (lambda rows: -np.ones(len(rows)), "finite numbers >= 0"),
+        (lambda rows: np.full(len(rows), np.nan), "finite numbers >= 0"),
+    ):
+        model = MAKE["frozen"](shift=CovariateShift(weight))
+        with pytest.raises(ValueError, match=says):
+            model.learn_one(X[0], 0)
+        assert model.n == 0
+    with pytest.raises(ValueError, match="coefficients must be of 2 features"):
+        CovariateShift(LogLinear([1.0])).weights(X)
+    with pytest.raises(TypeError, match="array of dense objects"):
+        TILT.weights([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="new must have 2 features"):
+        estimated_shift(X, X[:, :1])
+    with pytest.raises(ValueError, match="old must be finite"):
+        estimated_shift(np.full((3, 1), np.inf), X)
+    with pytest.raises(TypeError, match="shift must be a PriorShift"):
+        venn.InductiveVenn(AsGiven(), schedule=NoTraining(), shift=TILT)
+
+
+def test_an_object_that_cannot_come_has_full_sets():
+    model = venn.InductiveConformal(
+        AsGiven(), schedule=NoTraining(), shift=CovariateShift(LogLinear([0.0, 0.0], -2000.0)), smoothed=False
+    )
+    assert model.predict_one([0.1, 0.2]).p_values.tolist() == [1.0, 1.0, 1.0]

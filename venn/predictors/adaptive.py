@@ -1,0 +1,538 @@
+"""Sets of labels with a long-run error rate on any stream: the level moves with the errors."""
+
+from __future__ import annotations
+
+import copy
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from venn._compiled.levels import move, on_levels
+from venn.labels import HasLabels, label_space
+from venn.machines.machine import NotConverged
+from venn.parameters import Parameters, fraction, has_methods, integer, members, positive
+from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
+from venn.predictors.learning import Predictor, checked_predictor, expect_all
+from venn.predictors.restarting import SEEDS, Watcher
+from venn.saved import held_array, held_float, held_int, saved
+
+LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
+EVERYONE = np.ones(1)
+
+
+class Steps(Protocol):
+    """How far the levels move."""
+
+    def at(self, t: int) -> float:
+        """Return the size > 0 of step t >= 1, never larger than that of the step before."""
+
+
+@saved
+class ConstantSteps(Parameters):
+    """Every step has the same size: levels follow changes for ever, and never settle.
+
+    After N labels the errors are within 1 + 1 / size of N times the level, whatever N is. A larger step keeps this
+    promise sooner; its sets waver more, and so are larger.
+
+    Parameters
+    ----------
+    size : float > 0, default 0.01
+
+    References
+    ----------
+    Gibbs & Candès (2021), arXiv:2106.00170.
+
+    Examples
+    --------
+    >>> ConstantSteps(0.02).at(1000)
+    0.02
+    """
+
+    def __init__(self, size: float = 0.01) -> None:
+        self.size = positive("size", size)
+
+    def at(self, t: int) -> float:
+        """Return the size."""
+        return self.size
+
+
+@saved
+class DecayingSteps(Parameters):
+    """Step t has the size first * t^-power: on independent draws of one distribution the levels settle.
+
+    After a change they follow slowly, unless the clock starts anew: see `Adaptive`.
+
+    Parameters
+    ----------
+    first : float > 0, default 0.5
+    power : float in (0, 1), default 0.6
+        Settling is proved for more than 0.5.
+
+    References
+    ----------
+    Angelopoulos, Foygel Barber & Bates (2024), arXiv:2402.01139.
+
+    Examples
+    --------
+    >>> DecayingSteps(0.5, 0.5).at(100)
+    0.05
+    """
+
+    def __init__(self, first: float = 0.5, power: float = 0.6) -> None:
+        self.first = positive("first", first)
+        self.power = fraction("power", power)
+
+    def at(self, t: int) -> float:
+        """Return the size of step t >= 1."""
+        size: float = self.first * t**-self.power
+        return size
+
+
+class Certificate(NamedTuple):
+    """What happened to the sets of one level so far, and what must have happened, whatever the stream."""
+
+    level: float
+    n: int  #: labels that came
+    errors: int  #: sets that missed the label
+    bound: float  #: the errors are within this of n times the level
+    size: float  #: mean number of labels in a set; NaN before the first
+
+
+class Noted(NamedTuple):
+    """What must be known of a step before anything learns."""
+
+    told: PredictionSet  #: what was said when it was asked
+    now: PredictionSet  #: what the predictor itself says now
+    g: Floats
+    late: int
+    inner: Any
+
+
+@saved
+class Adaptive(HasLabels, Predictor):
+    """Sets of labels whose long-run error rate is the level on any stream, made from another predictor's sets.
+
+    It compares the p-values of a predictor of sets with a threshold of its own for each level. After a set that missed
+    the label the threshold falls, so that the next sets are larger; after a hit it rises a little. On exchangeable
+    streams it stays near the level, where the predictor's sets are already right. On streams that drift it moves to
+    where the error rate is right.
+
+    Predictions are `PredictionSet`s: their p-values are those of the predictor, moved along the scale so that
+    `set(level)` is the set above, for each of the `levels`. At other levels sets are in between, and nothing is proved.
+    They say "long-run error rate" in `guaranteed`.
+
+    What is proved, for any stream, made by an adversary who knows all but the random numbers, or even those; there is
+    no probability in it. After N labels the number of errors at the k-th level e_k (from 1, in rising order) is within
+    `bound` of N e_k: (1 + k s (1 + d)) / s_N, where s is the first step's size, s_N the last one's, and d the largest
+    number of labels that came between a question and its answer (`Online` says so; elsewhere 0). Where the clock of the
+    steps started anew, it is the sum of such terms, one for each start.
+
+    What is not proved: anything about a single set, or about the size of sets. Sets that are empty and full in turn
+    keep the promise, too. So read sizes beside errors: `certificates` has both.
+
+    Parameters
+    ----------
+    predictor : predictor of sets
+        Such as `Conformal`, `InductiveConformal`, on a window or not, or `Restarting` around one. It is copied; a
+        machine that it shares with others is not.
+    levels : sequence of numbers in (0, 1), default (0.01, 0.05, 0.1, 0.2)
+        Rising. The sets are nested.
+    steps : optional
+        `ConstantSteps()`, the default, or `DecayingSteps()`.
+    monitor : Watcher, optional
+        A pattern, such as `Monitor(classes)`, of which fresh copies are used. It watches the predictor's own
+        p-values; when it rings, the clock of the steps starts anew, so that steps that have become small are large
+        again. A restart of a `Restarting` predictor does the same.
+    groups : sequence of features' positions, or function from an object to m truth values, optional
+        Groups of objects, which may overlap: an object belongs to the groups whose features are not 0. The promise
+        then holds in each group, and among all objects, which are the first group. It needs a single level and
+        constant steps. With a function `save` cannot keep the predictor.
+    seed : int >= 0, default 0
+        Of the monitors.
+
+    Attributes
+    ----------
+    predictor : predictor
+        The copy. Do not teach it.
+    n : int
+        Number of labels that came.
+    alarms : tuple of (int, tuple)
+        The values of `n` at which a monitor rang, and its alarms.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described. By `predict_one`: the predictor does not predict sets, or groups are not
+        truth values, of the same number for every object.
+
+    Notes ----- Why it holds. Thresholds are never clipped. One that is 1 or more makes its set empty, which is an
+    error, so it falls; the lowest level's, below 0, makes the set full, so it rises. The k-th level's set is compared
+    with the largest threshold up to k, so that sets are nested; while that is another one, both levels err together,
+    and the k-th threshold gains on the one below. So the k-th stays within [-k s (1 + d) + e_k s (1 + d), 1 + e_k s (1
+    + d)]. Its moves add up, divided by the sizes of steps, to N e_k less the errors; by summation in parts that is at
+    most the width of this interval divided by the last step's size.
+
+    With groups the threshold is theta . g, where g holds the m truth values, and each theta moves with the errors of
+    its group: after N labels the errors of a group differ from level times its size by exactly the change of its theta,
+    divided by the step's size s. With |g|^2 <= m and a level e the square of |theta| grows by at most 2 s e + s^2 m (1
+    + 2 d) in a step: a step moves it away from 0 only from a threshold in [0, 1). So `bound` is (e + sqrt(e^2 + N (2 s
+    e + s^2 m (1 + 2 d)))) / s, which grows as the square root of N.
+
+    References
+    ----------
+    Gibbs & Candès (2021), arXiv:2106.00170; Angelopoulos, Foygel Barber & Bates (2024), arXiv:2402.01139. The bounds
+    for nested sets, late labels and clocks that start anew are derived from their arguments, as above.
+
+    Examples
+    --------
+    The labels change places in the middle of the stream:
+
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
+    >>> model = Adaptive(venn.Conformal(machine), levels=[0.1])
+    >>> rng = np.random.default_rng(0)
+    >>> fixed = 0
+    >>> for step in range(600):
+    ...     x = rng.normal(size=1)
+    ...     y = "yes" if (x[0] > 0) == (step < 300) else "no"
+    ...     fixed += y not in model.predictor.predict_one(x).set(0.1)
+    ...     model.learn_one(x, y)
+    >>> (certificate,) = model.certificates
+    >>> fixed > 120, abs(certificate.errors - 60) < 20 < certificate.bound
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        predictor: Any,
+        levels: Sequence[float] = LEVELS,
+        steps: Steps | None = None,
+        monitor: Watcher | None = None,
+        groups: Sequence[int] | Callable[[Any], Sequence[bool]] | None = None,
+        seed: int = 0,
+    ) -> None:
+        checked_predictor(predictor)
+        self.levels = _checked_levels(levels)
+        self.steps: Steps = ConstantSteps() if steps is None else _checked_steps(steps)
+        if monitor is not None and not has_methods(monitor, "update", "fresh"):
+            raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
+        self.groups = _checked_groups(groups, self.levels, self.steps)
+        self.seed = integer("seed", seed, 0)
+        machine = predictor.machine
+        self.predictor: Any = copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
+        self.space = label_space(tuple(predictor.classes))
+        self._levels = np.array(self.levels)
+        self._pattern = monitor
+        self.monitor = None if monitor is None else monitor.fresh(seed=self.seed)
+        m = 1 if groups is None or callable(groups) else 1 + len(self.groups)
+        self._theta = np.zeros((len(self.levels), m))  # by level and group
+        self._theta[:, 0] = self._levels
+        self._counts = np.zeros(m)
+        self._errors, self._sizes = np.zeros((2, *self._theta.shape))
+        self._clock = self.n = self._late = 0
+        self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
+        self._rung: list[tuple[int, tuple[Any, ...]]] = []
+        self._kept: tuple[Any, PredictionSet, PredictionSet, Floats] | None = None
+
+    @property
+    def machine(self) -> Any:
+        """The machine that the predictor reads now, or None."""
+        return self.predictor.machine
+
+    # -------------------------------------------------------------------- state
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {
+            "predictor": self.predictor, "levels": self.levels, "steps": self.steps, "monitor": self._pattern,
+            "groups": self.groups, "seed": self.seed,
+        }  # fmt: skip
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Thresholds, and what the certificates count."""
+        return {
+            "n": self.n, "clock": self._clock, "late": self._late, "spent": self._spent, "theta": self._theta,
+            "counts": self._counts, "errors": self._errors, "sizes": self._sizes, "monitor": self.monitor,
+            "rung": self._rung,
+        }  # fmt: skip
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a predictor around this one, which is not copied."""
+        thing = super().made_of(parameters)
+        thing.predictor = parameters["predictor"]
+        return thing
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        super().restore(state)
+        n = held_int("n", state["n"])
+        clock, late = held_int("clock", state["clock"], 0, n), held_int("late", state["late"])
+        spent = held_float("spent", state["spent"], 0.0)
+        levels, m = len(self.levels), len(self._counts)
+        if callable(self.groups) and isinstance(state["counts"], np.ndarray) and state["counts"].ndim == 1:
+            m = max(1, len(state["counts"]))
+        counts = held_array("counts", state["counts"], (m,))
+        theta, errors, sizes = (held_array(name, state[name], (levels, m)) for name in ("theta", "errors", "sizes"))
+        if not np.isfinite(theta).all():
+            raise ValueError("theta must be finite")
+        if not (counts[0] == n and (errors >= 0).all() and (errors <= counts).all() and (counts <= n).all()):
+            raise ValueError(f"errors must be at most the labels that came, {n}, got {errors.tolist()}")
+        if not ((sizes >= 0) & (sizes <= counts * len(self.classes))).all():
+            raise ValueError(f"sizes must be sums of at most {len(self.classes)} labels, got {sizes.tolist()}")
+        if type(state["monitor"]) is not type(self.monitor):
+            raise ValueError(f"monitor must be one like {self.monitor!r}, got {state['monitor']!r}")
+        rung = state["rung"]
+        if not isinstance(rung, list) or not all(isinstance(one, tuple) and len(one) == 2 for one in rung):
+            raise ValueError(f"rung must be steps and alarms, got {rung!r}")
+        steps = [0, *(held_int("rung", step, 1, n) for step, _ in rung)]
+        if not (np.diff(steps) > 0).all() or not all(isinstance(alarms, tuple) for _, alarms in rung):
+            raise ValueError(f"rung must be steps in order and alarms, got {rung!r}")
+        self.n, self._clock, self._late, self._spent, self._rung = n, clock, late, spent, rung
+        self._theta, self._counts, self._errors, self._sizes = (a.copy() for a in (theta, counts, errors, sizes))
+        self.monitor = state["monitor"]
+
+    def __repr__(self) -> str:
+        given = f"{self.predictor!r}, levels={self.levels!r}, steps={self.steps!r}"
+        watch = "" if self._pattern is None else f", monitor={self._pattern!r}, seed={self.seed}"
+        return f"Adaptive({given}{watch}{'' if self.groups is None else f', groups={self.groups!r}'})"
+
+    # ------------------------------------------------------------- certificates
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """For each level the number of labels and errors so far, the bound, and the mean size of sets."""
+        return tuple(self._certificate(k, 0) for k in range(len(self.levels)))
+
+    @property
+    def group_certificates(self) -> tuple[Certificate, ...]:
+        """The same for each group: first of all objects, then of the groups in order."""
+        return tuple(self._certificate(0, i) for i in range(len(self._counts)))
+
+    @property
+    def errors(self) -> dict[float, int]:
+        """Number of sets of each level that missed the label."""
+        return {one.level: one.errors for one in self.certificates}
+
+    @property
+    def bound(self) -> dict[float, float]:
+        """How far the errors of each level may be from the level times `n`, whatever the stream."""
+        return {one.level: one.bound for one in self.certificates}
+
+    @property
+    def sizes(self) -> dict[float, float]:
+        """Mean number of labels in the sets of each level."""
+        return {one.level: one.size for one in self.certificates}
+
+    @property
+    def thresholds(self) -> Floats:
+        """(l, m) threshold of each level, by group: the set has the labels whose p-value is above it."""
+        return self._theta.copy()
+
+    @property
+    def alarms(self) -> tuple[tuple[int, tuple[Any, ...]], ...]:
+        """The values of `n` at which a monitor rang, and its alarms."""
+        return tuple(self._rung)
+
+    def _certificate(self, k: int, i: int) -> Certificate:
+        n, e = int(self._counts[i]), self.levels[k]
+        size = float(self._sizes[k, i]) / n if n else np.nan
+        return Certificate(e, n, int(self._errors[k, i]), self._bound(k), size)
+
+    def _bound(self, k: int) -> float:
+        if self.n == 0:
+            return 0.0
+        s, delay = self.steps.at(1), self._late
+        if self.groups is None:
+            last = 1.0 / self.steps.at(self._clock) if self._clock else 0.0
+            return (1.0 + (k + 1) * s * (1 + delay)) * (self._spent + last)
+        e, m = self.levels[k], len(self._counts)
+        grown = self.n * (2 * s * e + s * s * m * (1 + 2 * delay))
+        return float((e + np.sqrt(e * e + grown)) / s)
+
+    # --------------------------------------------------------------- predicting
+
+    def predict_one(self, x: Any) -> PredictionSet:
+        """Return the p-values of all classes for `x`, moved so that the levels are right; leaves no trace.
+
+        Parameters
+        ----------
+        x : object
+            Any object that the predictor takes.
+
+        Raises
+        ------
+        TypeError
+            The predictor does not predict sets.
+        """
+        return self._ask(x)[1]
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Pass objects that have arrived on to the predictor."""
+        expect_all([self.predictor], objects)
+
+    def _ask(self, x: Any) -> tuple[PredictionSet, PredictionSet, Floats]:
+        """Return what the predictor says of `x`, what is told, and the groups; asked again, the same without work."""
+        key, kept = self._key(x), self._kept
+        if kept is not None and key is not None and kept[0] == key:
+            return kept[1:]
+        now = self.predictor.predict_one(x)
+        if not isinstance(now, PredictionSet):
+            raise TypeError(
+                f"predictor must predict sets of labels, as Conformal does, got {type(now).__name__} by "
+                f"{self.predictor!r}"
+            )
+        g = EVERYONE if self.groups is None else self._groups_of(x)
+        theta = self._theta if len(g) == self._theta.shape[1] else self._widened(self._theta, g)
+        told = PredictionSet.of_p_values(
+            on_levels(now.p_values, theta, g, self._levels), self.space.labels, now.smoothed, LONG_RUN
+        )
+        self._kept = key, now, told, g
+        return now, told, g
+
+    def _key(self, x: Any) -> Any:
+        """Return what identifies a question while nothing is learned; None for objects that are not rows of numbers."""
+        machine = self.machine
+        learned = None if machine is None else (getattr(machine, "learned", None), machine.n)
+        if isinstance(x, np.ndarray):
+            return x.dtype.str, x.tobytes(), learned
+        try:
+            return array("d", x).tobytes(), learned
+        except (TypeError, ValueError, OverflowError):
+            return None
+
+    def _groups_of(self, x: Any) -> Floats:
+        """Return (m,) 1 for the groups of an object, everyone first, and 0 for others."""
+        given: Any
+        if callable(self.groups):
+            given = np.asarray(self.groups(x))
+        else:
+            row = np.asarray(x)
+            if row.ndim != 1 or row.dtype.kind not in "fiub" or len(row) <= max(self.groups, default=-1):
+                raise ValueError(f"x must be a row of numbers with the features {list(self.groups)}, got {x!r}")
+            given = row[list(self.groups)] != 0
+        if given.ndim != 1 or not np.isin(given, (0, 1)).all():
+            raise ValueError(f"groups must return a sequence of truth values, got {given!r} for {x!r}")
+        g = np.append(1.0, given.astype(np.float64))
+        if self.n and len(g) != len(self._counts):
+            raise ValueError(f"groups must return {len(self._counts) - 1} truth values as before, got {len(given)}")
+        return g
+
+    def _widened(self, table: Floats, g: Floats) -> Floats:
+        wide = np.zeros((*table.shape[:-1], len(g)))
+        wide[..., : table.shape[-1]] = table
+        return wide
+
+    # ----------------------------------------------------------------- learning
+
+    def note(self, x: Any, y: Label) -> Noted:
+        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
+        self.space.check(y)
+        inner = self.predictor.note(x, y)
+        now, told, g = self._ask(x)
+        return Noted(told, now, g, 0, inner)
+
+    def note_late(self, noted: Noted, told: PredictionSet, late: int) -> Noted:
+        """Return the same with the set that was told: its error is the one that counts."""
+        return noted._replace(told=told, late=late)
+
+    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+        """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
+
+        Raises
+        ------
+        RuntimeError
+            `noted` is missing, so the set from before the machine learned is unknown. The predictor has learned the
+            example, the thresholds have not moved.
+        NotConverged
+            The predictor's own fit fails, or its window cannot restart; all have learned the example.
+        """
+        if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
+            noted = self.note(x, y)
+        self._kept = None
+        if noted is None:
+            self.predictor.after_learning(x, y)
+            raise RuntimeError(
+                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+                "or learn in a Panel"
+            )
+        restarts = self._restarts
+        refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
+        try:
+            self.predictor.after_learning(x, y, noted.inner)
+            refused = False
+        except NotConverged:
+            refused = False
+            raise
+        finally:
+            if not refused:
+                self._hear(noted, y, restarts)
+
+    @property
+    def _restarts(self) -> int:
+        return len(getattr(self.predictor, "restarts", ()))
+
+    def _hear(self, noted: Noted, y: Label, restarts: int) -> None:
+        """Move the thresholds; start the clock anew if a monitor rings, here or in the predictor."""
+        self._move(noted, self.space.encode(y))
+        rung = () if self.monitor is None else tuple(self.monitor.update(noted.now, y))
+        if rung and self._pattern is not None:
+            self._rung.append((self.n, rung))
+            self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._rung))
+        if rung or self._restarts > restarts:
+            self._start_clock()
+
+    def _move(self, noted: Noted, truth: int) -> None:
+        if len(noted.g) != len(self._counts):
+            self._theta, self._counts, self._errors, self._sizes = (
+                self._widened(table, noted.g) for table in (self._theta, self._counts, self._errors, self._sizes)
+            )
+        self.n += 1
+        self._clock += 1
+        self._late = max(self._late, noted.late)
+        size = self.steps.at(self._clock)
+        move(
+            self._theta, noted.g, self._levels, size, noted.told.p_values, truth,
+            self._counts, self._errors, self._sizes,
+        )  # fmt: skip
+
+    def _start_clock(self) -> None:
+        """Let steps be large again; where they have not become smaller, nothing changes."""
+        last = self.steps.at(self._clock)
+        if last < self.steps.at(1):
+            self._spent += 1.0 / last
+            self._clock = 0
+
+
+def _checked_levels(levels: Any) -> tuple[float, ...]:
+    """Return the levels, or say what is wrong with them."""
+    given = tuple(fraction("levels", level) for level in members("levels", levels, "numbers in (0, 1)"))
+    if not given or any(one >= other for one, other in pairwise(given)):
+        raise ValueError(f"levels must be rising numbers in (0, 1), at least one, got {levels!r}")
+    return given
+
+
+def _checked_steps(steps: Any) -> Steps:
+    """Return the steps, or say what is wrong with them."""
+    if not has_methods(steps, "at"):
+        raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")
+    known: Steps = steps
+    return known
+
+
+def _checked_groups(groups: Any, levels: tuple[float, ...], steps: Steps) -> Any:
+    """Return the groups, or say what is wrong with them."""
+    if groups is None:
+        return None
+    if not callable(groups):
+        groups = tuple(integer("groups", place, 0) for place in members("groups", groups, "features' positions"))
+    if len(levels) > 1:
+        raise ValueError(f"levels must hold a single level where there are groups, got {levels!r}")
+    if not isinstance(steps, ConstantSteps):
+        raise ValueError(f"steps must be ConstantSteps() where there are groups, got {steps!r}")
+    return groups
