@@ -8,6 +8,8 @@ from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
 from .blocks import ManyPredictionSets as ManyPredictionSets
 from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
+from .distribution import ConformalDistribution as ConformalDistribution
+from .distribution import ConformalIntervals as ConformalIntervals
 from .hand_over import HandOver as HandOver
 from .inductive import InductiveVenn as InductiveVenn
 from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers
