@@ -50,6 +50,16 @@ class LabelSpace(ABC):
     def header(self) -> dict[str, Any]:
         """What a file says of the labels, as JSON; `read_labels` reads it."""
 
+    @property
+    def told(self) -> str:
+        """What labels may be, in messages."""
+        return repr(self.labels)
+
+    @property
+    def counted(self) -> str:
+        """What labels may be, in titles."""
+        return f"{len(self.labels)} classes"
+
     def check(self, y: Any) -> None:
         """Raise ValueError if `y` is not a label."""
         self.encode(y)
@@ -135,6 +145,7 @@ class Real(LabelSpace, Saved):
     """
 
     dtype = np.dtype("<f8")
+    told = counted = "numbers"
 
     def __repr__(self) -> str:
         return "Real()"

@@ -76,3 +76,24 @@ def crps(points, places, n, y):  # type: ignore[no-untyped-def]
             below = min(max(y, left), right) - left
             total += share * share * below + (1.0 - share) * (1.0 - share) * (right - left - below)
     return total
+
+
+@compiled
+def add_number(crps, row, truth, predicted, levels, sums, ring):  # type: ignore[no-untyped-def]
+    """Write what a monitor averages of a prediction of a number into `ring` (2 + 4 * levels,) and add it to `sums`.
+
+    `row` (2 * levels,) holds the ends of its intervals. Infinite intervals count in no width and no score.
+    """
+    m = levels.shape[0]
+    ring[0] = abs(truth - predicted)
+    ring[1] = crps
+    for place in range(m):
+        lower, upper = row[2 * place], row[2 * place + 1]
+        width, away = upper - lower, max(lower - truth, truth - upper, 0.0)
+        finite = width < np.inf
+        ring[2 + place] = away > 0.0
+        ring[2 + m + place] = finite
+        ring[2 + 2 * m + place] = width if finite else 0.0
+        ring[2 + 3 * m + place] = width + 2.0 / levels[place] * away if finite else 0.0
+    for column in range(sums.shape[0]):
+        sums[column] += ring[column]

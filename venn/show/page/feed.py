@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from venn.labels import LabelSpace
 from venn.show.snapshots import Snapshot, figures_of
 
 Made = TypeVar("Made")
@@ -46,7 +47,7 @@ class Watched(Protocol):
     """What the page needs from a run: `venn.online.watch.Watch` is one."""
 
     @property
-    def classes(self) -> tuple[Any, ...]: ...
+    def space(self) -> LabelSpace: ...
     @property
     def names(self) -> tuple[str, ...]: ...
     @property
@@ -89,7 +90,7 @@ class Run:
     """
 
     def __init__(self, watched: Watched) -> None:
-        self.classes, self.names, self.created = watched.classes, watched.names, watched.created
+        self.space, self.names, self.created = watched.space, watched.names, watched.created
         self.predictors, self.monitors = watched.predictors, watched.monitors
         self.points: list[Point] = []
         self.thinned = 0

@@ -67,7 +67,7 @@ def render(run: Run, title: str, data: str) -> str:
             "promise": words.promise(run, name), "latest": words.latest(run, name) if run.latest else "",
         })  # fmt: skip
     counts = run.counts
-    shown = [f"<b>{words.text(data)}</b>", f"{len(run.classes)} classes", f"report of {words.clock(time())}"]
+    shown = [f"<b>{words.text(data)}</b>", run.space.counted, f"report of {words.clock(time())}"]
     if run.created:
         shown.insert(1, f"begun {words.clock(run.created)}")
     if counts.time:
