@@ -171,6 +171,13 @@ PREDICTIONS = {
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
+    **dict.fromkeys(
+        ("KernelRidge", "Lines", "ConformalDistribution", "ConformalIntervals"), "for numbers, test_numbers_contract.py"
+    ),
+    **dict.fromkeys(
+        ("PredictiveDistribution", "NestedIntervals", "NormalDistribution", "NumberPrediction"),
+        "predictions of numbers, test_distribution.py",
+    ),
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BaseMachine", "BaseHypotheses", "ScoreTable", "Bag"), "bases and values of machines"),
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),

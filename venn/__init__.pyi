@@ -3,6 +3,7 @@
 from . import adapters as adapters
 from . import batch as batch
 from . import covariates as covariates
+from . import distribution as distribution
 from . import machines as machines
 from . import maps as maps
 from . import monitors as monitors
@@ -22,6 +23,7 @@ from .adapters import VennClassifier as VennClassifier
 from .machines import RBF as RBF
 from .machines import FrozenScorer as FrozenScorer
 from .machines import KernelLogisticRegression as KernelLogisticRegression
+from .machines import KernelRidge as KernelRidge
 from .machines import LeastSquaresSVM as LeastSquaresSVM
 from .machines import Linear as Linear
 from .machines import OneVsAllSVM as OneVsAllSVM
@@ -39,6 +41,7 @@ from .prediction import Forecast as Forecast
 from .prediction import Multiprobability as Multiprobability
 from .prediction import PredictionSet as PredictionSet
 from .predictors import Conformal as Conformal
+from .predictors import ConformalDistribution as ConformalDistribution
 from .predictors import InductiveConformal as InductiveConformal
 from .predictors import InductiveVenn as InductiveVenn
 from .predictors import InductiveVennAbers as InductiveVennAbers

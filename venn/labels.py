@@ -1,8 +1,8 @@
 """Label spaces: the possible labels, and their form in arrays and files.
 
-`Classes` are labels of a fixed set. A `Panel`, `Record`, `Monitor` or `Watch` holds a label space, lets it check,
-encode and decode labels, and takes the type of its arrays from `dtype`. To add another space, such as real numbers for
-regression, add a subclass of `LabelSpace` here, and its key in `read_labels`.
+`Classes` are labels of a fixed set, `Real` are numbers. A `Panel`, `Record`, `Monitor` or `Watch` holds a label space,
+lets it check, encode and decode labels, and takes the type of its arrays from `dtype`. To add another space, add a
+subclass of `LabelSpace` here, and its key in `read_labels`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.parameters import class_codes
-from venn.prediction import Label
+from venn.parameters import class_codes, is_number
+from venn.prediction import Floats, Label
+from venn.saved import Saved, saved
 
-CLASSES = "classes"  # key in the headers of files
+CLASSES, NUMBERS = "classes", "numbers"  # keys in the headers of files
+LARGEST = 1e100  # the size of a label: squares and sums of squares stay finite
 
 
 class LabelSpace(ABC):
@@ -47,6 +49,16 @@ class LabelSpace(ABC):
     @abstractmethod
     def header(self) -> dict[str, Any]:
         """What a file says of the labels, as JSON; `read_labels` reads it."""
+
+    @property
+    def told(self) -> str:
+        """What labels may be, in messages."""
+        return repr(self.labels)
+
+    @property
+    def counted(self) -> str:
+        """What labels may be, in titles."""
+        return f"{len(self.labels)} classes"
 
     def check(self, y: Any) -> None:
         """Raise ValueError if `y` is not a label."""
@@ -119,6 +131,51 @@ class Classes(LabelSpace):
         return {CLASSES: [_plain(label) for label in self.labels]}
 
 
+@saved
+class Real(LabelSpace, Saved):
+    """Labels that are numbers: finite, of size up to 1e100. Their codes are the numbers themselves.
+
+    Examples
+    --------
+    >>> Real().encode(3), Real().labels
+    (3.0, ())
+    >>> Real().encode(float("nan"))
+    Traceback (most recent call last):
+    ValueError: y must be a finite number of size at most 1e+100, got nan
+    """
+
+    dtype = np.dtype("<f8")
+    told = counted = "numbers"
+
+    def __repr__(self) -> str:
+        return "Real()"
+
+    def encode(self, y: Any) -> float:
+        """Return a number as a float, or raise ValueError if it is none, not finite, or too large."""
+        number = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.ndim == 0) else y
+        # Written so that NaN fails.
+        if not is_number(number) or not abs(number) <= LARGEST:
+            raise ValueError(f"y must be a finite number of size at most {LARGEST:g}, got {y!r}")
+        return float(number) + 0.0  # -0.0 and 0.0 are one label
+
+    def encode_many(self, labels: Sequence[Any]) -> Floats:
+        """Return (n,) numbers, or say which one is none."""
+        return np.array([self.encode(label) for label in labels], np.float64)
+
+    def decode(self, code: Any) -> float:
+        """Return the number."""
+        return self.encode(code)
+
+    def holds(self, codes: NDArray[Any]) -> bool:
+        """Whether all are numbers of that size."""
+        return bool((np.abs(codes) <= LARGEST).all())
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What says that labels are numbers."""
+        return {NUMBERS: True}
+
+
 class HasLabels:
     """Base of what holds a label space."""
 
@@ -135,8 +192,16 @@ def label_space(labels: LabelSpace | Sequence[Label]) -> LabelSpace:
     return labels if isinstance(labels, LabelSpace) else Classes(labels, least=1)
 
 
+def space_of(thing: Any) -> LabelSpace:
+    """Return the label space of a machine or predictor: its `space`, or the one that its `classes` make."""
+    space = getattr(thing, "space", None)
+    return space if isinstance(space, LabelSpace) else label_space(tuple(thing.classes))
+
+
 def read_labels(header: Mapping[str, Any]) -> LabelSpace:
     """Return the label space that the header of a file describes, or raise ValueError or TypeError."""
+    if header.get(NUMBERS) is True and CLASSES not in header:
+        return Real()
     labels = header.get(CLASSES)
     if not isinstance(labels, list):
         raise ValueError(f"its header has {labels!r} as {CLASSES}")

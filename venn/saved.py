@@ -32,7 +32,7 @@ def saved(kind: Kind) -> Kind:
 #: Packages with classes whose objects a file may hold.
 ROOMS = (
     "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
-    "venn.prediction", "venn.priors", "venn.covariates", "venn.monitors", "venn.online",
+    "venn.prediction", "venn.distribution", "venn.priors", "venn.covariates", "venn.monitors", "venn.online",
 )  # fmt: skip
 
 

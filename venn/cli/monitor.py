@@ -123,7 +123,7 @@ def monitor(
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            monitors = {name: Monitor(record.classes, **settings) for name in chosen_names}
+            monitors = {name: Monitor(record.space, **settings) for name in chosen_names}
             title, total = record.data or data, length(range(len(record)), chosen.steps)
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
@@ -131,8 +131,8 @@ def monitor(
             panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None), say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
-            record = Record(stream.classes, tuple(panel), data=stream.name, shuffle=shuffle)
-            monitors = {name: Monitor(stream.classes, **settings) for name in watched(panel)}
+            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle)
+            monitors = {name: Monitor(panel.space, **settings) for name in watched(panel)}
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:

@@ -33,10 +33,10 @@ class Recorded:
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self.classes, self.names = record.classes, record.names
+        self.classes, self.space, self.names = record.classes, record.space, record.names
         self.predictors: dict[str, str] = dict(record.parameters)
         self.created = 0.0
-        watching = {name: Monitor(record.classes) for name in record.names}
+        watching = {name: Monitor(record.space) for name in record.names}
         self.monitors = {name: repr(monitor) for name, monitor in watching.items()}
         self._points: list[Point] = []
         every = max(1, len(record) // ROUND)

@@ -6,6 +6,8 @@ from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
 from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
+from .kernel_ridge import KernelRidge as KernelRidge
+from .kernel_ridge_lines import Lines as Lines
 from .kernels import RBF as RBF
 from .kernels import Linear as Linear
 from .kernels import MultiscaleRBF as MultiscaleRBF

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
+from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, grown
 from venn.machines.shared_store import KernelRows
@@ -96,6 +97,21 @@ class Bordered(NamedTuple):
     total: float
     entries: Floats  # (t,)
     biases: Floats  # (t,)
+
+
+class Linear(NamedTuple):
+    """What a new example does to the coefficients of one target: all are linear in its own target.
+
+    With a_i the coefficient of example i without the new one, and Q the matrix that makes coefficients of targets, a
+    new target t makes z = (t - forecast) / pivot the coefficient of the new example, and a_i - shares_i z that of
+    example i; Q_ii becomes Q_ii + shares_i^2 / pivot, and 1 / pivot for the new example.
+    """
+
+    forecast: float  # of the new example, by the system without it
+    pivot: float
+    shares: Floats  # (n,)
+    coefficients: Floats  # (n,)
+    diagonal: Floats  # (n,) of Q
 
 
 class RidgeSystem:
@@ -315,6 +331,16 @@ class RidgeSystem:
             negative, positive,
         )  # fmt: skip
 
+    def linear(self, new: Bordered, target: int = 0) -> Linear:
+        """Return what the new example does to the coefficients of one target; there is at least one example."""
+        n, s = self.n, self._asked
+        shares, coefficients, diagonal = np.empty((3, n))
+        pivot = distribution.linear(
+            n, self._u, s.sums, s.diagonal, s.solutions[target], s.bases[target], s.total, new.pivot, new.gain,
+            shares, coefficients, diagonal,
+        )  # fmt: skip
+        return Linear(float(self.new_scores()[target]), pivot, shares, coefficients, diagonal)
+
     def append(self, new: Bordered, targets: Floats) -> None:
         """Learn the new example, with its (t,) targets."""
         n = self.n
@@ -442,6 +468,26 @@ class RidgeSystem:
             raise NotConverged(f"residual must be at most {TOLERANCE}, got {worst:.3g} with the new ridge")
         solution.certified = self.n
         self.ridge, self.solution, self._afresh, self.before = ridge, solution, None, None
+
+    def rescale(self, factor: float) -> None:
+        """Multiply all targets by a power of two: exact, also for what would restore the state before the last."""
+        self._afresh = None
+        solution, before = self.solution, self.before
+        self.targets *= factor
+        solution.solutions *= factor
+        solution.bases *= factor
+        if before is not None:
+            before.solutions.__imul__(factor)
+            before.bases.__imul__(factor)
+
+    def retarget(self, targets: Floats) -> None:
+        """Give the n examples other (t, n) targets: n^2 multiplications for each."""
+        n, solution = self.n, self.solution
+        self._afresh = self.before = None
+        self.targets[:, :n] = targets
+        for target, found in zip(self.targets, solution.solutions, strict=True):
+            compiled.one_pass(solution.factor, n, target[:n].copy(), found)
+        solution.bases = solution.solutions[:, :n].sum(axis=1)
 
     # -------------------------------------------------------------------- state
 

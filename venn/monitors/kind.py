@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from math import log
 from struct import Struct
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
 from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.evidence import Evidence
@@ -19,6 +21,27 @@ from venn.prediction import Bools, Floats, Label, Prediction
 NUMBER = np.dtype("<f8")
 TOLERANCE = 1e-6
 SCORES = ("lower", "upper", "confidence", "probability", "brier", "own", "realised")
+
+
+LEVEL = 0.05  # significance level of the sets and intervals that are shown one by one
+NARROW = 0.02
+
+
+def shares(*values: float) -> list[str]:
+    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1, but not equal.
+
+    Examples
+    --------
+    >>> shares(0.79, 0.8), shares(0.05, 0.011), shares(0.0, 1.0)
+    (['.79', '.80'], ['.050', '.011'], ['.00', '1.00'])
+    """
+    digits = 3 if any(0 < min(value, 1 - value) < NARROW for value in values) else 2
+    return [f"{value:.{digits}f}".removeprefix("0") for value in values]
+
+
+def xlogy(x: float, y: float) -> float:
+    """Return x ln y, 0 for x = 0."""
+    return x * log(y) if x > 0 else 0.0
 
 
 class Kind(ABC):
@@ -33,6 +56,8 @@ class Kind(ABC):
     table: ClassVar[Mapping[str, str]]  #: those of `means` shown in tables, and their headings
     figures: ClassVar[frozenset[str]]  #: a record's figures of it: "curves", "errors", "martingales", "reliability"
     calibrated: ClassVar[bool] = True  #: whether `confidence` is the probability of a hit
+    spread: ClassVar[tuple[str, str]] = ("size_", "labels in a set")  #: of columns by level, and the axis of pages
+    whole: ClassVar[bool] = True  #: whether a journal keeps all of a prediction
     beside = Struct("<")  #: integers that a journal keeps beside the numbers
 
     #: Columns of the table that a file of records holds; after the first those that `score` writes.
@@ -45,6 +70,11 @@ class Kind(ABC):
         """In files, snapshots and messages: the name of the class of its predictions."""
         return self.of.__name__
 
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """Columns of `curves` from whose means `finished` makes `means`."""
+        return self.means
+
     # ------------------------------------------------------------------ scoring
 
     def shape(self, space: LabelSpace) -> tuple[int, ...]:
@@ -54,6 +84,29 @@ class Kind(ABC):
     def breadth(self, space: LabelSpace) -> int:
         """Return the length of the row of a step."""
         return len(space.labels)
+
+    def scored(
+        self, prediction: Any, name: str, space: LabelSpace, truth: Any, numbers: Floats, row: Floats
+    ) -> Any:
+        """Write the scores of a prediction for the true code into `numbers` and `row`; return the predicted code.
+
+        Raises
+        ------
+        ValueError
+            The prediction, of the predictor `name`, holds invalid numbers.
+        """
+        raw, predicted = getattr(prediction, self.attribute), prediction.index
+        if raw.shape != self.shape(space) or self.score(raw, predicted, truth, numbers, row) != FINE:
+            raise ValueError(f"{name} must predict {self.wanted}, got {raw!r}")
+        return predicted
+
+    def hit(self, step: Outcomes) -> bool:
+        """Whether the prediction of one step was right."""
+        return bool(step.predicted == step.truth)
+
+    def finished(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Return what is shown, given the means of columns."""
+        return dict(means)
 
     @abstractmethod
     def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
@@ -105,6 +158,11 @@ class Kind(ABC):
 
     # ----------------------------------------------------------------- journals
 
+    def kept(self, prediction: Any) -> Prediction:
+        """Return the prediction as a journal keeps it."""
+        known: Prediction = prediction
+        return known
+
     def encode(self, prediction: Any) -> bytes:
         """Return a prediction as bytes; equal predictions make equal bytes."""
         numbers = np.ascontiguousarray(getattr(prediction, self.attribute), NUMBER)
@@ -148,3 +206,12 @@ class Kind(ABC):
     @abstractmethod
     def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> Any:
         """Return what a record still knows of the prediction of a step, for `claim` and `right`."""
+
+
+class Recalled(NamedTuple):
+    """What a record knows of a prediction with probabilities."""
+
+    kind: Kind
+    label: Label
+    lower: float
+    upper: float

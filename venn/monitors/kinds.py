@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import log, sqrt
 from struct import Struct
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from venn.labels import LabelSpace, spelled
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves
 from venn.monitors.evidence import Evidence, PointForecasts
-from venn.monitors.kind import NUMBER, Kind
+from venn.monitors.kind import LEVEL, NUMBER, Kind, Recalled, shares, xlogy
+from venn.monitors.number_kinds import NestedIntervalsKind, NormalKind, PredictiveDistributionKind
 from venn.monitors.outcomes import LEVELS, Outcomes
 from venn.parameters import Parameters
 from venn.prediction import (
@@ -53,37 +54,9 @@ GUARANTEES = (PREDICTED_LABEL, REALISED_ROW, NOTHING)
 RULES: tuple[type, ...] = (RowMean, Maximin, CategoryClass)
 OWN_RULE = len(RULES)
 MIXED = "mixed"  # shown if a predictor's guarantees differ
-LEVEL = 0.05  # significance level of the sets that are shown one by one
-NARROW = 0.02
 MOST_LABELS = 12  # most labels shown of such a set
 LEVEL_ARRAY = np.array(LEVELS)
 AT_LEVELS = tuple(f"{what}_{level}" for what in ("error", "size") for level in LEVELS)
-
-
-def shares(*values: float) -> list[str]:
-    """Return shares as text, such as .79; all with a third digit if one is near 0 or 1, but not equal.
-
-    Examples
-    --------
-    >>> shares(0.79, 0.8), shares(0.05, 0.011), shares(0.0, 1.0)
-    (['.79', '.80'], ['.050', '.011'], ['.00', '1.00'])
-    """
-    digits = 3 if any(0 < min(value, 1 - value) < NARROW for value in values) else 2
-    return [f"{value:.{digits}f}".removeprefix("0") for value in values]
-
-
-def xlogy(x: float, y: float) -> float:
-    """Return x ln y, 0 for x = 0."""
-    return x * log(y) if x > 0 else 0.0
-
-
-class Recalled(NamedTuple):
-    """What a record knows of a prediction with probabilities."""
-
-    kind: Kind
-    label: Label
-    lower: float
-    upper: float
 
 
 class ProbabilityKind(Kind):
@@ -114,6 +87,10 @@ class ProbabilityKind(Kind):
         band = lower if lower == upper else f"{lower} to {upper}"
         claims = "nothing is guaranteed, it says" if guaranteed == NOTHING else "it claims"
         return f"{claims} {band} and is right in {hits} {span}"
+
+    def finished(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Return the means, and that of the width."""
+        return {**means, "width": means.get("width", means["upper"] - means["lower"])}
 
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
         """Return 2 N d^2, by Azuma and Hoeffding; d: distance of a mean of N steps from what is claimed for it.
@@ -349,7 +326,10 @@ class SetKind(Kind):
 
 FORECAST = ForecastKind()
 #: New kinds come last: journals hold the places of these.
-ALL: tuple[Kind, ...] = (FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind(), GroupIntervalsKind())
+ALL: tuple[Kind, ...] = (
+    FORECAST, MultiprobabilityKind(), ClassIntervalsKind(), SetKind(), GroupIntervalsKind(),
+    PredictiveDistributionKind(), NestedIntervalsKind(), NormalKind(),
+)  # fmt: skip
 KINDS = {kind.name: kind for kind in ALL}
 
 
@@ -359,6 +339,11 @@ def kind_of(prediction: Any, who: str = "a predictor") -> Kind:
     if kind is None:
         raise TypeError(f"{who} must predict one of {', '.join(KINDS)}, got {prediction!r}")
     return kind
+
+
+def kept(predictions: Mapping[str, Prediction]) -> dict[str, Prediction]:
+    """Return predictions as a journal keeps them: what is read back from it is equal to these."""
+    return {name: kind_of(prediction, name).kept(prediction) for name, prediction in predictions.items()}
 
 
 class Scorer:
@@ -380,13 +365,13 @@ class Scorer:
         self.kind: Kind | None = None  # known from the first prediction on
         self.guaranteed: str | None = None
 
-    def score(self, prediction: Prediction, truth: int, numbers: Floats, row: Floats) -> int:
+    def score(self, prediction: Prediction, truth: Any, numbers: Floats, row: Floats) -> Any:
         """Write the scores of a prediction for the true code into `numbers` (9,) and `row` (c,).
 
         Returns
         -------
-        int
-            Code of the predicted class.
+        code
+            Of the predicted label.
 
         Raises
         ------
@@ -403,11 +388,7 @@ class Scorer:
             kind = other
         if prediction.classes != self.space.labels:
             raise ValueError(f"{self.name} must predict the classes {self.space.labels!r}, got {prediction.classes!r}")
-        raw = getattr(prediction, kind.attribute)
-        predicted = prediction.index
-        if raw.shape != kind.shape(self.space) or kind.score(raw, predicted, truth, numbers, row) != FINE:
-            raise ValueError(f"{self.name} must predict {kind.wanted}, got {raw!r}")
-        return predicted
+        return kind.scored(prediction, self.name, self.space, truth, numbers, row)
 
     def keep(self, prediction: Prediction) -> None:
         """Remember the kind and the guarantee of a prediction that counts."""

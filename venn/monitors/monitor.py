@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn._compiled.outcomes import WIDTH
-from venn.labels import Classes, HasLabels
+from venn.labels import Classes, HasLabels, LabelSpace
 from venn.machines.machine import grown
 from venn.monitors.alarms import Alarm
 from venn.monitors.betting import Martingale, checked_martingale
@@ -60,8 +60,8 @@ class Monitor(HasLabels, Running):
 
     Parameters
     ----------
-    classes : sequence of c labels
-        The predictor's classes.
+    classes : sequence of c labels, or LabelSpace
+        The predictor's classes; `venn.labels.Real()` where labels are numbers.
     level : float in (0, 1), default 0.01
         Probability that the detectors above, together, ever ring falsely.
     run_length : float > 1, default 100000
@@ -106,7 +106,7 @@ class Monitor(HasLabels, Running):
 
     def __init__(
         self,
-        classes: Sequence[Label],
+        classes: Sequence[Label] | LabelSpace,
         *,
         level: float = 0.01,
         run_length: float = 100_000,
@@ -116,7 +116,7 @@ class Monitor(HasLabels, Running):
         martingale: Martingale | None = None,
         sources: Sequence[Source] | None = None,
     ) -> None:
-        self.space = Classes(classes)
+        self.space: LabelSpace = classes if isinstance(classes, LabelSpace) else Classes(classes)
         self.level = fraction("level", level)
         self.run_length = above_one("run_length", run_length)
         self.window = integer("window", window, 1)
@@ -131,13 +131,13 @@ class Monitor(HasLabels, Running):
             if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
         self._smoothing = Smoothing(seed)
-        self._patterns = (list(self.classes),)
+        self._patterns = (list(self.classes) or self.space,)
         self._parameters = {
             "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
             "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
         }  # fmt: skip
         self._scorer = Scorer("the predictor", self.space)
-        self._numbers, self._row = np.empty(WIDTH), np.empty(len(self.classes))
+        self._numbers, self._row = np.empty(WIDTH), np.empty(0)
         self.n = 0
         self.count = 0
         self._alarms: deque[Alarm] = deque(maxlen=KEPT)
@@ -183,6 +183,8 @@ class Monitor(HasLabels, Running):
             cases the monitor is unchanged.
         """
         truth, scorer = self.space.encode(y), self._scorer
+        if scorer.kind is None:
+            self._row = np.empty(kind_of(prediction, scorer.name).breadth(self.space))
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
         if prediction.guaranteed != scorer.guaranteed:
             if scorer.guaranteed is not None:
@@ -220,7 +222,8 @@ class Monitor(HasLabels, Running):
         codes = self.space.encode_many(truths).tolist()
         scorer = Scorer("the predictor", self.space)  # scores all before anything counts
         scorer.kind, scorer.guaranteed = self._scorer.kind, self._scorer.guaranteed
-        numbers, rows = np.empty((len(codes), len(self._numbers))), np.empty((len(codes), len(self._row)))
+        kind = scorer.kind or (kind_of(predictions[0], scorer.name) if codes else FORECAST)
+        numbers, rows = np.empty((len(codes), WIDTH)), np.empty((len(codes), kind.breadth(self.space)))
         predicted = []
         for i, truth in enumerate(codes):
             prediction = predictions[i]
@@ -275,6 +278,8 @@ class Monitor(HasLabels, Running):
         elif self.sources is None:
             self._evidence = kind.evidence(self.level, memory)
         self._scorer.kind, self._scorer.guaranteed = kind, guaranteed
+        if len(self._row) != kind.breadth(self.space):  # else it holds the scores of the first prediction
+            self._row = np.empty(kind.breadth(self.space))
         self._start(kind)
 
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
@@ -287,12 +292,12 @@ class Monitor(HasLabels, Running):
             if alarms:
                 rung += alarms
                 witness = witness or evidence
-        hit = step.predicted == step.truth
         place = n % self.window
         if place == len(self._ring):
             self._ring = grown(self._ring, min(2 * place, self.window), len(self._names))
         ring = self._ring[place]
         kind = self._scorer.kind or FORECAST
+        hit = kind.hit(step)
         kind.add(step, self._numbers, self._row, self.clip, self._sums, ring)
         if kind.calibrated:
             confidence = step.confidence
@@ -391,23 +396,19 @@ class Monitor(HasLabels, Running):
             shown["window"] = self._named(self._ring[:size].mean(axis=0)) | {"size": size}
             if verdict.state == CHANGED and verdict.since is not None:
                 size = min(size, self.n - verdict.since + 1)
-            shown["recent"] = self._with_width(self._latest(size)) | {"size": size}
+            shown["recent"] = (self._scorer.kind or FORECAST).finished(self._latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
             if (self._scorer.kind or FORECAST).calibrated:
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}
         return shown
 
     def _named(self, means: Any) -> State:
-        return self._with_width(dict(zip(self._names, means.tolist(), strict=True)))
-
-    @staticmethod
-    def _with_width(named: State) -> State:
-        return named | {"width": named["upper"] - named["lower"]} if "upper" in named else named
+        return (self._scorer.kind or FORECAST).finished(dict(zip(self._names, means.tolist(), strict=True)))
 
     def _plain(self) -> State:
         names = None if self.sources is None else [source.name for source in self.sources]
         of_martingale = type(self.martingale).__name__  # its parameters are in the states of the evidence
-        mine = {"classes": list(map(repr, self.classes)), "martingale": of_martingale, "sources": names}
+        mine = {"classes": list(map(repr, self.classes)) or repr(self.space), "martingale": of_martingale, "sources": names}
         return self._parameters | mine
 
     def _held(self) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from venn.labels import HasLabels, label_space
+from venn.labels import HasLabels, space_of
 from venn.machines.frozen import clean_rows
 from venn.machines.views import taught
 from venn.parameters import has_methods
@@ -78,13 +78,13 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             if predictor.machine is not None and not has_methods(predictor.machine, "check", "learn_one"):
                 raise TypeError(f"{name} must read a machine with check and learn_one, got {predictor.machine!r}")
         first, *others = predictors
-        self.space = label_space(tuple(predictors[first].classes))
+        self.space = space_of(predictors[first])
         seen = {id(predictors[first]): first}
         for name in others:
-            classes = tuple(predictors[name].classes)
-            if classes != self.classes:
+            space = space_of(predictors[name])
+            if space != self.space:
                 raise ValueError(
-                    f"predictors must have the same classes, got {self.classes!r} in {first} and {classes!r} in {name}"
+                    f"predictors must have the same classes, got {self.space.told} in {first} and {space.told} in {name}"
                 )
             twin = seen.setdefault(id(predictors[name]), name)
             if twin != name:

@@ -230,7 +230,7 @@ class Record(HasLabels):
         means: dict[str, dict[str, float]] = {}
         for name, track in self._tracks.items():
             columns = self[name].columns
-            means[name] = {field: float(columns[field].mean()) for field in track.kind.means}
+            means[name] = track.kind.finished({field: float(columns[field].mean()) for field in track.kind.summed})
         return means
 
     def running(self, name: str) -> str:
@@ -336,7 +336,7 @@ class Record(HasLabels):
             Those of `Monitor`, except the classes.
         """
         steps = self.outcomes(name)
-        monitor = Monitor(self.classes, **parameters)
+        monitor = Monitor(self.space, **parameters)
         if self._n:
             monitor.follow(steps, self.kind(name).name, self.guaranteed[name])
         return monitor
@@ -348,7 +348,7 @@ class Record(HasLabels):
         """Title of tables and figures: the data, their order, the numbers of examples and classes."""
         shuffle = "" if self.shuffle is None else f", shuffle {self.shuffle}"
         examples = "example" if self._n == 1 else "examples"
-        return f"{self.data or 'stream'}: {self._n} {examples}, {len(self.classes)} classes{shuffle}{self._learned()}"
+        return f"{self.data or 'stream'}: {self._n} {examples}, {self.space.counted}{shuffle}{self._learned()}"
 
     def _learned(self) -> str:
         """Return as text what was learned before the first step: the means then do not show a fresh start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import Monitor
 from venn.online.bulletin import Rung
 from venn.online.panel import Panel
@@ -44,7 +45,7 @@ class Run:
     def __init__(self, panel: Panel, monitor: Any) -> None:
         self.panel = panel
         self.monitors = checked_monitors(monitor, panel)
-        self.told = {name: Monitor(panel.classes, sources=()) for name in panel}
+        self.told = {name: Monitor(panel.space, sources=()) for name in panel}
         self.asked = self.answered = self.expired = 0
         self.waiting: dict[int | str, Waiting] = {}
         self.mark = 0.0
@@ -60,7 +61,8 @@ class Run:
         """Add a question, which the panel has just answered, to those that wait."""
         self.asked += 1
         self.mark = time
-        self.waiting[id] = question
+        # What a restart would read from the journal, so that it changes nothing.
+        self.waiting[id] = question._replace(predictions=kept(question.predictions))
 
     def overdue(self, patience: int | None) -> list[tuple[int | str, Waiting]]:
         """Return what is given up when the next question is asked."""
@@ -84,9 +86,13 @@ class Run:
 
     def as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
         """Return the monitored predictors' predictions for an object now: as before, if nothing was learned since."""
-        if waiting.step == self.answered:
-            return waiting.predictions
-        return {name: self.panel[name].predict_one(waiting.x) for name in self.monitors}
+        before = waiting.predictions if waiting.step == self.answered else {}
+        return {
+            name: before[name]
+            if name in before and kind_of(before[name], name).whole
+            else self.panel[name].predict_one(waiting.x)
+            for name in self.monitors
+        }
 
     def learn(
         self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: list[Any]
@@ -151,5 +157,5 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
         if name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
         if one.space != panel.space:
-            raise ValueError(f"monitor must be for the classes {panel.classes!r}, got one for {one.classes!r}")
+            raise ValueError(f"monitor must be for {panel.space!r}, got one for {one.space!r}")
     return dict(monitor)

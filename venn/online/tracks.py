@@ -56,10 +56,10 @@ class Track:
         Only steps since the last call are added up, because a progress bar calls this often.
         """
         columns = self.kind.curves(self.outcomes(truth, self._summed), CLIP).columns
-        for name in self.kind.means:
+        for name in self.kind.summed:
             self._sums[name] = self._sums.get(name, 0.0) + float(columns[name].sum())
         self._summed = len(truth)
-        return self.kind.running({name: sum_ / len(truth) for name, sum_ in self._sums.items()})
+        return self.kind.running(self.kind.finished({name: sum_ / len(truth) for name, sum_ in self._sums.items()}))
 
     def saved(self, n: int) -> tuple[NDArray[Any], Floats]:
         """Return the first n steps as the file holds them: (n,) rows, and one array of everything beside them."""

@@ -20,6 +20,8 @@ from .defensive import Defensive as Defensive
 from .groups import InductiveByGroup as InductiveByGroup
 from .groups import Within as Within
 from .groups import by_group as by_group
+from .distribution import ConformalDistribution as ConformalDistribution
+from .distribution import ConformalIntervals as ConformalIntervals
 from .hand_over import HandOver as HandOver
 from .inductive import InductiveVenn as InductiveVenn
 from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers

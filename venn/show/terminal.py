@@ -24,8 +24,9 @@ Means = Mapping[str, Mapping[str, float]]
 def _blocks(means: Means) -> list[tuple[Mapping[str, str], Means]]:
     """Return field and heading of columns, and the rows that have them; columns without rows are left out."""
     blocks: list[tuple[Mapping[str, str], Means]] = []
-    for columns in {kind.means: kind.table for kind in ALL}.values():
-        rows = {name: row for name, row in means.items() if row.keys() >= columns.keys()}
+    for columns in {kind.means: kind.table for kind in ALL}.values():  # of several that fit, the first
+        placed = {name for _, rows in blocks for name in rows}
+        rows = {name: row for name, row in means.items() if row.keys() >= columns.keys() and name not in placed}
         if rows:
             blocks.append((columns, rows))
     return blocks

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
+from venn.monitors.kinds import FORECAST, KINDS
 from venn.show.page.feed import Run
 
 Snapshot = Mapping[str, Any]
@@ -14,7 +15,7 @@ Columns = dict[str, list[Any]]
 LN10 = 2.302585092994046
 SHARE, HEADROOM = 0.1, 0.08  # share of first steps ignored for the range; extra range above and below
 LOWEST = -12.0  # a martingale that only loses would flatten the other curves; it is drawn here
-ERROR, SIZE = "error_", "size_"
+ERROR = "error_"
 
 
 def accuracy(run: Run, name: str) -> Columns:
@@ -36,9 +37,16 @@ def levels(snapshot: Snapshot | None) -> list[str]:
     return sorted((key.removeprefix(ERROR) for key in curves if key.startswith(ERROR)), key=float)
 
 
+def spread(snapshot: Snapshot | None) -> tuple[str, str]:
+    """Return how the columns of sizes or widths begin, and what they are."""
+    kind = None if snapshot is None else KINDS.get(snapshot["told"]["predictions"])
+    return FORECAST.spread if kind is None else kind.spread
+
+
 def sets(run: Run, name: str) -> Columns:
-    """Return `step` and, for each level, `error_...` and `size_...`."""
-    keys = [f"{what}{level}" for what in (ERROR, SIZE) for level in levels(run.snapshots.get(name))]
+    """Return `step` and, for each level, `error_...` and the `size_...` of sets or the `width_...` of intervals."""
+    snapshot = run.snapshots.get(name)
+    keys = [f"{what}{level}" for what in (ERROR, spread(snapshot)[0]) for level in levels(snapshot)]
     columns: Columns = {"step": [step for step, _ in run.points]}
     for key in keys:
         columns[key] = [figures.get(name, {}).get("curves", {}).get(key, nan) for _, figures in run.points]

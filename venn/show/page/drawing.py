@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Protocol
 
 from bokeh.layouts import column
@@ -9,7 +10,7 @@ from bokeh.models import ColumnDataSource
 
 from venn.show.page import columns, words
 from venn.show.page.axes import HEIGHT, Axes, phrase
-from venn.show.page.columns import ERROR, SIZE, Columns, Detector
+from venn.show.page.columns import ERROR, Columns, Detector
 from venn.show.page.feed import Run
 from venn.show.page.words import SERIES
 
@@ -50,7 +51,7 @@ class Predictor:
         colour = SERIES[run.names.index(name) % len(SERIES)]
         rung = ColumnDataSource({"step": [], "log10": [], "what": []})
         accuracy = Accuracy(name, colour, rung, claims=not levels)
-        calibration: Drawn = Sets(name, levels) if levels else Reliability(name, colour)
+        calibration: Drawn = Sets(name, levels, columns.spread(snapshot)) if levels else Reliability(name, colour)
         self._drawn: list[Drawn] = [accuracy, calibration]
         self._rung, self._numbers = rung, phrase()
         self.models = {
@@ -139,16 +140,17 @@ class Evidence:
 class Sets:
     """Error rates of prediction sets at each level, and the sizes of the sets."""
 
-    def __init__(self, name: str, levels: list[str]) -> None:
+    def __init__(self, name: str, levels: list[str], spread: tuple[str, str]) -> None:
         self._name, self._levels = name, levels
-        keys = ("step", *(what + level for what in (ERROR, SIZE) for level in levels))
+        self._spread, title = spread
+        keys = ("step", *(what + level for what in (ERROR, self._spread) for level in levels))
         self._errors = Axes("answers", "error rate so far", keys, HEIGHT - 70)
-        self._sizes = Axes("answers", "labels in a set", keys, HEIGHT - 110, self._errors.x)
+        self._sizes = Axes("answers", title, keys, HEIGHT - 110, self._errors.x)
         self._sizes.source = self._errors.source
         entries = []
         for place, level in enumerate(levels):
             colour = SERIES[place % len(SERIES)]
-            for axes, what in ((self._errors, ERROR), (self._sizes, SIZE)):
+            for axes, what in ((self._errors, ERROR), (self._sizes, self._spread)):
                 axes.tell(axes.line(what + level, colour), [STEPS, (f"at {level}", f"@{{{what}{level}}}{{0.0000}}")])
             self._errors.mark(float(level), colour)
             entries.append((colour, "line", f"at level {words.text(level)}"))
@@ -160,11 +162,11 @@ class Sets:
         """Show the run's present state."""
         data = run.once(columns.sets, self._name)
         self._errors.feed(data, run.thinned)
-        steps, most = data["step"], float(len(run.classes))
+        steps, most = data["step"], float(len(run.space.labels) or inf)
         _, high = columns.span(steps, [data[ERROR + level] for level in self._levels], SHARES)
         largest = max(float(level) for level in self._levels)
         self._errors.y.fit(0, max(high, largest * (1 + columns.HEADROOM)))
-        _, high = columns.span(steps, [data[SIZE + level] for level in self._levels], (0.0, most))
+        _, high = columns.span(steps, [data[self._spread + level] for level in self._levels], (0.0, most))
         self._sizes.y.fit(0, high)
 
 

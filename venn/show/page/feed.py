@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from venn.labels import LabelSpace
 from venn.monitors.verdict import Verdict
 from venn.show.snapshots import Snapshot, figures_of, overall
 
@@ -49,7 +50,7 @@ class Watched(Protocol):
     """What the page needs from a run: `venn.online.watch.Watch` is one."""
 
     @property
-    def classes(self) -> tuple[Any, ...]: ...
+    def space(self) -> LabelSpace: ...
     @property
     def names(self) -> tuple[str, ...]: ...
     @property
@@ -100,7 +101,7 @@ class Run:
     """
 
     def __init__(self, watched: Watched) -> None:
-        self.classes, self.names, self.created = watched.classes, watched.names, watched.created
+        self.space, self.names, self.created = watched.space, watched.names, watched.created
         self.predictors, self.monitors = watched.predictors, watched.monitors
         self.points: list[Point] = []
         self.thinned = 0

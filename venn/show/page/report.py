@@ -73,7 +73,7 @@ def render(run: Run, title: str, data: str) -> str:
             "outcomes": words.outcomes(run, name) if run.outcomes else "",
         })  # fmt: skip
     counts = run.counts
-    shown = [f"<b>{words.text(data)}</b>", f"{len(run.classes)} classes", f"report of {words.clock(time())}"]
+    shown = [f"<b>{words.text(data)}</b>", run.space.counted, f"report of {words.clock(time())}"]
     if run.created:
         shown.insert(1, f"begun {words.clock(run.created)}")
     if counts.time:

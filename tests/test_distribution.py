@@ -1,0 +1,300 @@
+"""Predictive distributions of numbers against refits for every label; what is uniform is tested as such."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from naive import kernel_ridge as naive
+from scipy import integrate, stats
+
+import venn
+from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
+from venn.machines import KernelRidge
+from venn.predictors import ConformalDistribution, ConformalIntervals
+from venn.predictors.distribution import checked_numbers
+
+GAMMA, C = 0.7, 4.0
+
+
+def examples(seed, n, tied=True):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 2)) / 2 if tied else rng.normal(size=(n, 2))
+    y = X.sum(axis=1) + (rng.integers(-2, 3, n) / 2 if tied else rng.normal(size=n))
+    return X, y
+
+
+def system(X, x):
+    Z = np.vstack([X, x])
+    return naive.kernel(Z, Z, GAMMA), np.full(len(Z), 1 / C)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", [ConformalDistribution, ConformalIntervals])
+def test_every_probability_is_that_of_a_refit(seed, kind):
+    tied = seed % 2 == 0
+    X, y = examples(seed, 14, tied)
+    model = kind(KernelRidge(venn.RBF(GAMMA), C), seed=seed)
+    measure = naive.probability if kind is ConformalDistribution else naive.two_sided
+    labels = np.arange(-3, 6, 0.5) if tied else np.linspace(-4, 5, 19)
+    for i in range(14):
+        prediction = model.predict_one(X[i])
+        K, ridge = system(X[:i], X[i])
+        for label in [*labels, y[i]]:
+            expected = measure(K, ridge, np.append(y[:i], label), prediction.tau)
+            if i != 1 or kind is ConformalDistribution:
+                assert abs(prediction.p_value(label) - expected) < 1e-12, (i, label)
+        model.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_critical_points_are_where_ranks_change(seed):
+    X, y = examples(seed, 12, tied=False)
+    model = ConformalDistribution(KernelRidge(venn.RBF(GAMMA), C))
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+    x = np.array([0.2, 0.1])
+    K, ridge = system(X, x)
+    lines = model.machine.hypotheses(x)
+    for i, point in enumerate(lines.critical_points()):
+        alphas = naive.studentised(K, ridge, np.append(y, point))
+        assert abs(alphas[i] - alphas[-1]) < 1e-9
+    for lower, upper, i in zip(*lines.both_ends(), range(12), strict=True):
+        for end in (lower, upper):
+            alphas = np.abs(naive.studentised(K, ridge, np.append(y, end)))
+            assert abs(alphas[i] - alphas[-1]) < 1e-9
+        assert lower <= lines.test_scores[0] <= upper
+
+
+def test_intervals_are_the_labels_of_large_p_values():
+    X, y = examples(5, 39, tied=False)
+    one, two = (kind(KernelRidge(venn.RBF(GAMMA), C)) for kind in (ConformalDistribution, ConformalIntervals))
+    for x, label in zip(X, y, strict=True):
+        one.learn_one(x, label)
+        two.learn_one(x, label)
+    left, both = one.predict_one([0.1, 0.3]), two.predict_one([0.1, 0.3])
+    grid = np.linspace(-8, 8, 1601)
+    for epsilon in (0.05, 0.1, 0.2, 0.5):
+        lower, upper = left.interval(epsilon)
+        inside = [epsilon / 2 < left.cdf_bounds(y)[1] and left.cdf_bounds(y)[0] < 1 - epsilon / 2 for y in grid]
+        assert np.array_equal(inside, (lower <= grid) & (grid <= upper))
+        lower, upper = both.interval(epsilon)
+        plain = NestedIntervals(both.points, both.label, 1.0, origin=both.origin, grid=both.grid)
+        assert np.array_equal([plain.p_value(y) > epsilon + 1e-12 for y in grid], (lower <= grid) & (grid <= upper))
+        assert left.quantile(1 - epsilon / 2) == left.interval(epsilon)[1]
+    assert left.interval(0.01) == both.interval(0.01) == (-math.inf, math.inf)
+
+
+def test_groups_are_compared_among_themselves():
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.integers(0, 2, 20), rng.normal(size=20)]).astype(float), rng.normal(size=20)
+    model = ConformalDistribution(KernelRidge(venn.RBF(GAMMA), C), group=0)
+    for i in range(20):
+        prediction = model.predict_one(X[i])
+        K, ridge = system(X[:i], X[i])
+        alphas = naive.studentised(K, ridge, np.append(y[:i], y[i]))
+        of_group = np.append(X[:i, 0] == X[i, 0], True)
+        below, equal = naive.rank(alphas[of_group])
+        assert abs(prediction.p_value(y[i]) - (below + prediction.tau * equal) / of_group.sum()) < 1e-12
+        model.learn_one(X[i], y[i])
+    with pytest.raises(ValueError, match="group must be the position of one of 2 features"):
+        ConformalDistribution(model.machine, group=2).predict_one(X[0])
+
+
+# Values ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_are_their_definitions(seed):
+    rng = np.random.default_rng(seed)
+    points = np.sort(rng.integers(0, 6, 1 + seed * 4) / 2)
+    prediction = PredictiveDistribution(points, tau=0.3)
+    for y in (-1.0, 0.0, 1.25, 1.5, 7.0):
+        assert prediction.crps(y) == pytest.approx(naive.crps(points, y), abs=1e-12)
+        below, equal = (points < y).sum(), (points == y).sum()
+        assert prediction.p_value(y) == pytest.approx((below + 0.3 * (equal + 1)) / (len(points) + 1))
+        lower, upper = prediction.interval(0.5)
+        score = (upper - lower) + 4 * max(lower - y, y - upper, 0)
+        assert prediction.interval_score(y, 0.5) == score
+        if np.isfinite(score):
+            both = prediction.pinball(y, 0.75) if prediction.quantile(0.75) == upper else None
+            assert both is None or both >= 0
+
+
+def test_normal_scores_are_their_integrals():
+    prediction = NormalDistribution(1.0, 2.0)
+    for y in (-2.0, 1.0, 6.0):
+        below = integrate.quad(lambda u: prediction.cdf(u) ** 2, -30, y)[0]
+        above = integrate.quad(lambda u: (1 - prediction.cdf(u)) ** 2, y, 30)[0]
+        assert prediction.crps(y) == pytest.approx(below + above, abs=1e-7)
+        assert prediction.cdf(y) == pytest.approx(stats.norm.cdf(y, 1, 2))
+    assert prediction.interval(0.1) == pytest.approx(stats.norm.interval(0.9, 1, 2))
+    assert NormalDistribution(1.0, 0.0).crps(3.0) == 2.0
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 39, 200, 1000])
+@pytest.mark.parametrize("tied", [False, True])
+def test_abridged_predictions_say_the_same_at_the_levels_kept(n, tied):
+    rng = np.random.default_rng(n)
+    levels = (0.01, 0.05, 0.1, 0.2)
+    values = np.sort(rng.integers(0, 9, 2 * n) if tied else rng.normal(size=2 * n)).astype(float)
+    whole = [PredictiveDistribution(values[:n], 0.4)]
+    if n:
+        whole.append(NestedIntervals(values, float(values[n - 1 : n + 1].mean()), 0.4))
+    for prediction in whole:
+        short = prediction.abridged(levels)
+        assert len(short.points) <= min(2 * n, 120)
+        assert short.label == prediction.label
+        assert [short.interval(e) for e in levels] == [prediction.interval(e) for e in levels]
+        again = short.abridged(levels)
+        assert np.array_equal(again.points, short.points) and np.array_equal(again.places, short.places)
+        for y in (*rng.normal(size=20), 3.0):
+            assert abs(short.p_value(y) - prediction.p_value(y)) <= 0.06
+        if n <= 20:
+            assert [short.p_value(y) for y in values] == [prediction.p_value(y) for y in values]
+
+
+def test_values_are_frozen_and_equal_to_their_copies():
+    prediction = PredictiveDistribution([1.0, 2.0], 0.5)
+    with pytest.raises(AttributeError, match="frozen"):
+        prediction.tau = 0.7
+    with pytest.raises(ValueError, match="read-only"):
+        prediction.points[0] = 9.0
+    assert pickle.loads(pickle.dumps(prediction)).p_value(1.5) == prediction.p_value(1.5)
+
+
+BAD = [
+    (dict(points=[2.0, 1.0]), "points must be finite and in ascending order"),
+    (dict(points=[np.nan]), "points must be finite"),
+    (dict(points="ab"), "points must be a sequence of numbers"),
+    (dict(points=[1.0], tau=2.0), "tau must be"),
+    (dict(points=[1.0], n=3), "places must be given"),
+    (dict(points=[1.0, 2.0], n=3, places=[2, 2]), "places must be 2 ascending"),
+    (dict(points=[1.0], guaranteed="much"), "guaranteed must be one of"),
+]
+
+
+@pytest.mark.parametrize("given, message", BAD)
+def test_bad_values_are_refused(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        PredictiveDistribution(**given)
+
+
+def test_bad_questions_are_refused():
+    prediction = PredictiveDistribution([1.0, 2.0])
+    for ask, message in (
+        (lambda: prediction.interval(1.5), "epsilon must lie"),
+        (lambda: prediction.quantile("a"), "q must be"),
+        (lambda: prediction.p_value(np.nan), "y must be a finite number"),
+        (lambda: prediction.crps(np.inf), "y must be a finite number"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            ask()
+    with pytest.raises(TypeError, match="machine must be one of numbers"):
+        checked_numbers(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))
+
+
+def test_few_and_equal_examples():
+    for kind in (ConformalDistribution, ConformalIntervals):
+        model = kind(KernelRidge(venn.RBF(GAMMA), C))
+        prediction = model.predict_one([0.0, 0.0])
+        assert (prediction.label, prediction.interval(0.5)) == (0.0, (-math.inf, math.inf))
+        assert prediction.p_value(3.0) == prediction.tau
+        model.learn_one([0.0, 0.0], 5.0)
+        assert model.predict_one([1.0, 0.0]).label == 5.0
+        model.learn_one([0.0, 0.0], 5.0)
+        prediction = model.predict_one([0.0, 0.0])
+        assert prediction.label == 5.0
+        assert prediction.p_value(5.0) == prediction.tau
+
+
+# Validity -----------------------------------------------------------------------------------------------------------
+
+
+def p_values(model, X, y):
+    found = []
+    for x, label in zip(X, y, strict=True):
+        found.append(model.predict_one(x).p_value(label))
+        model.learn_one(x, label)
+    return np.array(found)
+
+
+def many(make, tied, runs=60, n=40):
+    """P-values of several streams, whose noise is far from normal and depends on the object."""
+    found = []
+    for seed in range(runs):
+        rng = np.random.default_rng(1000 + seed)
+        X = rng.integers(0, 3, (n, 2)) / 2 if tied else rng.normal(size=(n, 2))
+        noise = rng.integers(-2, 3, n) / 2 if tied else rng.standard_cauchy(n) * (0.1 + np.abs(X[:, 0]))
+        found.append(p_values(make(seed), X, np.round(np.sin(X[:, 0]), 1) + noise))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("kind", [ConformalDistribution, ConformalIntervals])
+@pytest.mark.parametrize("tied", [False, True])
+def test_p_values_are_uniform_and_independent(kind, tied):
+    p = many(lambda seed: kind(KernelRidge(venn.RBF(GAMMA), C), seed=seed), tied)
+    assert stats.kstest(p.ravel(), "uniform").pvalue > 0.001
+    first, second = np.digitize(p[:, :-1], [0.25, 0.5, 0.75]).ravel(), np.digitize(p[:, 1:], [0.25, 0.5, 0.75]).ravel()
+    table = np.zeros((4, 4))
+    np.add.at(table, (first, second), 1)
+    assert stats.chisquare(table.ravel()).pvalue > 0.001
+    for epsilon in (0.05, 0.1, 0.2):
+        assert stats.binomtest(int((p <= epsilon).sum()), p.size, epsilon).pvalue > 0.001
+
+
+class WithoutTau(ConformalDistribution):
+    """Broken: ties are not broken at random."""
+
+    def predict_one(self, x):
+        prediction = super().predict_one(x)
+        return PredictiveDistribution(prediction.points, 1.0, origin=prediction.origin, grid=prediction.grid)
+
+
+class Late(ConformalDistribution):
+    """Broken: residuals of examples by the machine that has learned them, without the new one."""
+
+    def predict_one(self, x):
+        prediction = super().predict_one(x)
+        machine = self.machine
+        if machine.n < 2:
+            return prediction
+        forecast = machine.scores(x)[0]
+        return PredictiveDistribution(np.sort(forecast + machine.labels - machine.bag.scores[0]), prediction.tau)
+
+
+@pytest.mark.parametrize("broken, tied", [(WithoutTau, True), (Late, False)])
+def test_broken_distributions_are_not_uniform(broken, tied):
+    p = many(lambda seed: broken(KernelRidge(venn.RBF(GAMMA), C), seed=seed), tied, runs=30)
+    assert stats.kstest(p.ravel(), "uniform").pvalue < 1e-4
+
+
+def test_leave_one_out_residuals_without_the_root_are_not_monotone():
+    """A line through two points, drawn on: a larger third label moves what the first one is missed by even more."""
+    Z = np.array([[-1.0], [1.0], [2.0]])
+    K, ridge, y = Z @ Z.T, np.full(3, 1e-3), np.array([-3.0, 1.0])
+    labels = np.linspace(-60, 60, 121)
+    by = {
+        measure: np.array([naive.probability(K, ridge, np.append(y, label), 0.5, measure) for label in labels])
+        for measure in (naive.studentised, naive.deleted)
+    }
+    assert (np.diff(by[naive.studentised]) >= 0).all()
+    assert not (np.diff(by[naive.deleted]) >= 0).all()
+
+
+def test_coverage_is_that_of_the_theorem():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] ** 2 + rng.standard_t(3, 600) * (0.5 + np.abs(X[:, 1]))
+    for kind in (ConformalDistribution, ConformalIntervals):
+        model = kind(KernelRidge(venn.RBF(0.3), 2.0), seed=3)
+        misses = {epsilon: 0 for epsilon in (0.05, 0.1, 0.2)}
+        for x, label in zip(X, y, strict=True):
+            prediction = model.predict_one(x)
+            for epsilon in misses:
+                lower, upper = prediction.interval(epsilon)
+                misses[epsilon] += not lower <= label <= upper
+            model.learn_one(x, label)
+        for epsilon, count in misses.items():
+            assert stats.binom.cdf(count, 600, epsilon) > 0.001  # a little too rare: ends are examples
+            assert stats.binom.sf(count - 1, 600, epsilon) > 0.001

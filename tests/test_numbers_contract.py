@@ -1,0 +1,122 @@
+"""The contract of machines and predictors, for those of numbers: asking is pure, copies agree, bad input is refused."""
+
+import copy
+import pickle
+import tempfile
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from test_contract import BAD_OBJECTS
+
+import venn
+from venn.machines import KernelRidge, Scaled
+from venn.predictors import ConformalDistribution, ConformalIntervals
+
+
+def ridge():
+    return KernelRidge(venn.RBF(0.5), 2.0)
+
+
+def fitted():
+    return Ridge().fit([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.0, 1.0, 2.0])
+
+
+SUBJECTS = {
+    "ConformalDistribution": lambda: ConformalDistribution(ridge(), seed=1),
+    "ConformalIntervals": lambda: ConformalIntervals(ridge(), seed=1),
+    "grouped": lambda: ConformalDistribution(ridge(), group=0),
+    "scaled": lambda: ConformalDistribution(Scaled(ridge(), first=5)),
+    "window": lambda: ConformalDistribution(venn.SlidingWindow(ridge(), 10)),
+}
+
+
+def stream(seed=0, n=30):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, 2)) / 2
+    return X, np.round(X.sum(axis=1) + rng.normal(size=n), 1)
+
+
+def learned(subject, X, y):
+    for x, label in zip(X, y, strict=True):
+        subject.learn_one(x, label)
+    return subject
+
+
+def said(subject, x):
+    prediction = subject.predict_one(x)
+    ends = [end for epsilon in (0.05, 0.1, 0.2, 0.5) for end in prediction.interval(epsilon)]
+    return np.array([prediction.label, *ends, *(prediction.p_value(y) for y in (-1.0, 0.5, 1.0, 2.0))])
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_asking_leaves_no_trace(name):
+    X, y = stream()
+    asked, quiet = SUBJECTS[name](), SUBJECTS[name]()
+    for x, label in zip(X, y, strict=True):
+        assert np.array_equal(said(asked, x), said(asked, x))
+        asked.predict_one(X[0])
+        asked.learn_one(x, label)
+        quiet.learn_one(x, label)
+    assert np.array_equal(said(asked, X[0]), said(quiet, X[0]))
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_copies_go_on_to_the_bit(name):
+    X, y = stream(1)
+    subject = learned(SUBJECTS[name](), X[:20], y[:20])
+    with tempfile.TemporaryDirectory() as folder:
+        venn.save(f"{folder}/model", subject)
+        twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject)), venn.load(f"{folder}/model")]
+    assert all(repr(twin) == repr(subject) for twin in twins)
+    for one in (subject, *twins):
+        learned(one, X[20:], y[20:])
+    for x in X[:5]:
+        assert all(np.array_equal(said(twin, x), said(subject, x)) for twin in twins)
+
+
+@pytest.mark.parametrize("name", ["ConformalDistribution", "ConformalIntervals", "grouped"])
+def test_the_order_of_the_past_does_not_matter(name):
+    X, y = stream(2)
+    order = np.random.default_rng(0).permutation(len(y))
+    one, other = learned(SUBJECTS[name](), X, y), learned(SUBJECTS[name](), X[order], y[order])
+    for x in X[:10]:
+        assert np.allclose(said(one, x), said(other, x), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_nothing_is_learned_from_a_refused_example(name):
+    X, y = stream(3, 12)
+    subject, twin = SUBJECTS[name](), SUBJECTS[name]()
+    for i in range(12):
+        if i in (1, 7):
+            for bad in BAD_OBJECTS.values():
+                with pytest.raises((TypeError, ValueError), match="x must"):
+                    subject.learn_one(bad, 1.0)
+                with pytest.raises((TypeError, ValueError), match="x must"):
+                    subject.predict_one(bad)
+            for bad in (np.nan, np.inf, "a", None, [1.0], 1e200, True):
+                with pytest.raises(ValueError, match="y must be a finite number"):
+                    subject.learn_one(X[i], bad)
+        assert np.array_equal(said(subject, X[i]), said(twin, X[i]))
+        subject.learn_one(X[i], y[i])
+        twin.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_three_phases_make_a_step(name):
+    X, y = stream(4)
+    whole, parts = SUBJECTS[name](), SUBJECTS[name]()
+    for x, label in zip(X, y, strict=True):
+        whole.learn_one(x, label)
+        noted = parts.note(x, label)
+        if parts.machine is not None:
+            parts.machine.learn_one(x, label)
+        parts.after_learning(x, label, noted)
+    assert np.array_equal(said(whole, X[0]), said(parts, X[0]))
+
+
+@pytest.mark.parametrize("make", [venn.Conformal, venn.TransductiveVennAbers, lambda m: venn.TransductiveVenn(m)])
+def test_predictors_of_classes_refuse_numbers(make):
+    with pytest.raises((TypeError, ValueError), match=r"classes|machine must"):
+        make(ridge()).predict_one([0.0, 1.0])

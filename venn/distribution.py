@@ -1,0 +1,435 @@
+"""Predictions of numbers, made before the label is revealed: distributions and intervals, as frozen values."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from venn._compiled.distribution import crps as crps_of_points
+from venn.labels import Real
+from venn.parameters import array_of, fraction, integer, number, positive, share
+from venn.prediction import ERROR_RATE, NOTHING, Floats, Integers, Label, significance
+from venn.saved import saved
+
+__all__ = ["NestedIntervals", "NormalDistribution", "NumberPrediction", "PredictiveDistribution", "interval_score"]
+
+GUARANTEES = (ERROR_RATE, NOTHING)
+HAIR = 1e-9  # products of levels and counts are whole numbers up to rounding
+REAL = Real()
+
+
+def interval_score(lower: float, upper: float, y: float, epsilon: float) -> float:
+    """Return the score of an interval that claims to miss with probability epsilon: smaller is better.
+
+    Its width, and 2 / epsilon times the distance of the label from it.
+
+    References
+    ----------
+    Gneiting & Raftery (2007), "Strictly proper scoring rules, prediction, and estimation".
+
+    Examples
+    --------
+    >>> interval_score(1.0, 3.0, 3.5, 0.1)
+    12.0
+    """
+    return (upper - lower) + 2 / epsilon * max(lower - y, y - upper, 0.0)
+
+
+class NumberPrediction(ABC):
+    """Base of predictions of a number: a point, an interval for each significance level, a p-value for each label."""
+
+    classes: ClassVar[tuple[Label, ...]] = ()  #: none: labels are numbers
+    guaranteed: str
+
+    @property
+    @abstractmethod
+    def label(self) -> float:
+        """The point forecast."""
+
+    @property
+    def index(self) -> float:
+        """The code of the label: for numbers the label itself."""
+        return self.label
+
+    @abstractmethod
+    def interval(self, epsilon: float) -> tuple[float, float]:
+        """Return the ends of the interval that misses the label with probability at most `epsilon`; may be infinite.
+
+        Parameters
+        ----------
+        epsilon : float in [0, 1]
+            Significance level: the chance of an error.
+
+        Raises
+        ------
+        ValueError, TypeError
+            `epsilon` is not as described.
+        """
+
+    @abstractmethod
+    def p_value(self, y: float) -> float:
+        """Return a number in [0, 1] that is uniform over the draw of the label, where something is guaranteed."""
+
+    def interval_score(self, y: float, epsilon: float) -> float:
+        """Return the interval score of the interval at a significance level in (0, 1): smaller is better."""
+        return interval_score(*self.interval(epsilon), REAL.encode(y), fraction("epsilon", epsilon))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be set")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        lower, upper = self.interval(0.1)
+        return f"{type(self).__name__}({self.label:.4g}: [{lower:.4g}, {upper:.4g}] at 0.1)"
+
+
+class _Ranked(NumberPrediction):
+    """What predictions share that compare a label with sorted numbers, on a grid.
+
+    `places` are those of the points among `n` sorted ones, from 1; all of them unless the prediction is an abridged
+    one, which a journal keeps.
+    """
+
+    def _take(
+        self, points: Any, places: Any, n: Any, tau: float, origin: float, grid: float, guaranteed: str
+    ) -> None:
+        given = array_of(points)
+        if given.dtype.kind not in "fiu" or given.ndim != 1:
+            raise TypeError(f"points must be a sequence of numbers, got {points!r}")
+        clean = given.astype(np.float64)
+        if not (np.isfinite(clean).all() and (clean[1:] >= clean[:-1]).all()):
+            raise ValueError(f"points must be finite and in ascending order, got {points!r}")
+        self.n = len(clean) if n is None else integer("n", n, len(clean))
+        if places is None and self.n != len(clean):
+            raise ValueError(f"places must be given for {len(clean)} of n = {self.n} points")
+        self.places: Integers = np.arange(1, self.n + 1) if places is None else np.array(places, np.int64)
+        inside = not len(clean) or (self.places[0] >= 1 and self.places[-1] <= self.n)
+        if self.places.shape != clean.shape or not inside or not (np.diff(self.places) > 0).all():
+            raise ValueError(f"places must be {len(clean)} ascending integers from 1 to {self.n}, got {places!r}")
+        for array in (clean, self.places):
+            array.setflags(write=False)
+        self.points = clean
+        self.tau = share("tau", tau)
+        self.origin, self.grid = number("origin", origin), positive("grid", grid, zero=True)
+        if guaranteed not in GUARANTEES:
+            raise ValueError(f"guaranteed must be one of {', '.join(map(repr, GUARANTEES))}, got {guaranteed!r}")
+        self.guaranteed = guaranteed
+
+    def _on_grid(self, y: Any) -> float:
+        """Return a label as the nearest number of the grid, on which the points lie."""
+        label = REAL.encode(y)
+        if not self.grid:
+            return label
+        steps = (label - self.origin) / self.grid
+        return self.origin + self.grid * float(np.rint(steps)) if math.isfinite(steps) else label
+
+    def _counts(self, y: float) -> tuple[int, int]:
+        """Return how many of all n points are below a number of the grid, and how many are not above it.
+
+        Where not all are known, a number between two known points is taken as equal to all unknown ones there.
+        """
+        points, places = self.points, self.places
+        first, after = points.searchsorted(y, "left"), points.searchsorted(y, "right")
+        if first < after:
+            return int(places[first]) - 1, int(places[after - 1])
+        return int(places[first - 1]) if first else 0, int(places[first]) - 1 if first < len(places) else self.n
+
+    def _at_most(self, k: int) -> float:
+        """Return the k-th smallest point, or the last known one before it; minus infinity for none."""
+        place = int(self.places.searchsorted(k, "right")) - 1
+        return float(self.points[place]) if place >= 0 else -math.inf
+
+    def _at_least(self, k: int) -> float:
+        """Return the k-th smallest point, or the first known one after it; infinity for none."""
+        place = int(self.places.searchsorted(k, "left"))
+        return float(self.points[place]) if place < len(self.points) else math.inf
+
+    def _with(self, ranks: Any) -> tuple[Floats, Integers]:
+        """Return the points that hold these ranks from 1 to n, each with all that are equal to it, and their places."""
+        wanted = np.array(sorted({k for k in ranks if 1 <= k <= self.n}), np.int64)
+        at = np.clip(self.places.searchsorted(wanted), 0, max(len(self.places) - 1, 0))
+        values = self.points[at]
+        both = np.concatenate([self.points.searchsorted(values), self.points.searchsorted(values, "right") - 1])
+        kept = np.unique(both)
+        return self.points[kept], self.places[kept]
+
+
+#: Levels of the quantiles that an abridged distribution keeps, beside the ends of the intervals that records score.
+KEPT = tuple(k / 20 for k in range(1, 20))
+
+
+@saved
+class PredictiveDistribution(_Ranked):
+    """A distribution for one number, made of critical points: the label of the new example at each rank among others.
+
+    With n points C_(1) <= .. <= C_(n), the probability that the label is at most y is (k + tau) / (n + 1), where k
+    points are below y; if m points equal y, k + tau (m + 1) replaces k + tau. tau in [0, 1] is drawn once for the
+    prediction. By `ConformalDistribution` that number, at the true label, is uniform on [0, 1] if examples are
+    exchangeable, and independent over the steps: `p_value`. All of the following is read off it.
+
+    Parameters
+    ----------
+    points : (n,) finite numbers in ascending order
+    tau : float in [0, 1], default 0.5
+        The random number that breaks ties.
+    places : (m,) integers, optional
+        Places of the points among n sorted ones, from 1, where only m of them are known.
+    n : int, optional
+        Their number then.
+    origin, grid : float, default 0
+        Points, and labels when they are compared, are origin + k grid with integers k; 0: compared as they are.
+    guaranteed : str, default "error rate"
+        "error rate": what is said above; "nothing".
+
+    Attributes
+    ----------
+    label : float
+        The point forecast: the median. 0 where there is no point.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Vovk, Shen, Manokhin & Xie (2019), "Nonparametric predictive distributions based on conformal prediction".
+
+    Examples
+    --------
+    >>> prediction = PredictiveDistribution([1.0, 2.0, 2.5, 3.0, 4.0, 4.5, 5.0, 6.0, 9.0], tau=0.5)
+    >>> prediction.interval(0.2), prediction.quantile(0.9), prediction.label
+    ((1.0, 9.0), 9.0, 4.0)
+    >>> prediction.cdf(2.2), prediction.p_value(2.2), round(prediction.crps(2.2), 3)
+    (0.25, 0.25, 0.975)
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        tau: float = 0.5,
+        places: Any = None,
+        n: int | None = None,
+        origin: float = 0.0,
+        grid: float = 0.0,
+        guaranteed: str = ERROR_RATE,
+    ) -> None:
+        self._take(points, places, n, tau, origin, grid, guaranteed)
+
+    @property
+    def label(self) -> float:
+        """The median: the mean of the two middle points, or the middle one; 0 where there is no point."""
+        if not self.n:
+            return 0.0
+        lower, upper = self._at_most((self.n + 1) // 2), self._at_least((self.n + 2) // 2)
+        return lower / 2 + upper / 2
+
+    def _probability(self, y: float, tau: float) -> float:
+        below, upto = self._counts(self._on_grid(y))
+        return (below + tau * (upto - below + 1)) / (self.n + 1)
+
+    def p_value(self, y: float) -> float:
+        """Return the probability of labels up to `y`, ties broken by `tau`: uniform at the true label.
+
+        Small where the label lies below what was expected, large where it lies above.
+        """
+        return self._probability(y, self.tau)
+
+    def cdf(self, y: float) -> float:
+        """Return the probability of labels up to `y`, without a random number: with 1/2 in its place."""
+        return self._probability(y, 0.5)
+
+    def cdf_bounds(self, y: float) -> tuple[float, float]:
+        """Return the smallest and the largest value of the distribution function at `y` that a tie-break could give."""
+        return self._probability(y, 0.0), self._probability(y, 1.0)
+
+    def quantile(self, q: float) -> float:
+        """Return a number that the label exceeds with probability at most 1 - q; infinite if n + 1 < 1 / (1 - q).
+
+        Parameters
+        ----------
+        q : float in [0, 1]
+        """
+        rank = math.ceil(share("q", q) * (self.n + 1) - HAIR)
+        return -math.inf if rank < 1 else self._at_least(rank)
+
+    def interval(self, epsilon: float) -> tuple[float, float]:
+        """Return the interval that misses the label with probability at most `epsilon`, half of that on each side."""
+        k = math.floor(significance(epsilon) / 2 * (self.n + 1) + HAIR)
+        return self._at_most(k), self._at_least(self.n + 1 - k)
+
+    def crps(self, y: float) -> float:
+        """Return the continuous ranked probability score at `y`: smaller is better, in the unit of labels.
+
+        The integral of (F(u) - 1{u >= y})^2, where F is the distribution that has each of the points with probability
+        1 / n. Without a point it is that of the point forecast 0.
+        """
+        label = REAL.encode(y)
+        return float(crps_of_points(self.points, self.places, self.n, label)) if self.n else abs(label)
+
+    def pinball(self, y: float, q: float) -> float:
+        """Return the pinball loss of the quantile at q in (0, 1): smaller is better."""
+        label, at = REAL.encode(y), self.quantile(fraction("q", q))
+        return max(q * (label - at), (q - 1) * (label - at))
+
+    def abridged(self, levels: tuple[float, ...]) -> PredictiveDistribution:
+        """Return a distribution of at most some dozens of points, with the same intervals at these levels.
+
+        It keeps the median and 19 quantiles, too. Its p-values are as valid as those of all points: it looks at the
+        label on a coarser scale, which is fixed before the label is known.
+        """
+        n = self.n
+        ranks = {(n + 1) // 2, (n + 2) // 2, 1, n, *(math.ceil(q * (n + 1) - HAIR) for q in KEPT)}
+        for level in levels:
+            k = math.floor(level / 2 * (n + 1) + HAIR)
+            ranks |= {k, n + 1 - k}
+        points, places = self._with(ranks) if n else (self.points, self.places)
+        return PredictiveDistribution(points, self.tau, places, n, self.origin, self.grid, self.guaranteed)
+
+
+@saved
+class NestedIntervals(_Ranked):
+    """Intervals for one number at every significance level, one inside the other: a two-sided prediction.
+
+    Each of n examples contributes the interval of labels at which it is at least as strange as the new one; all of
+    them contain the point forecast. The interval at epsilon is where at least floor(epsilon (n + 1)) of them overlap.
+
+    Parameters
+    ----------
+    points : (2 n,) finite numbers in ascending order
+        Lower ends, then upper ends, each sorted.
+    label : float
+        The point forecast, between the two halves.
+    tau, places, n, origin, grid, guaranteed
+        As for `PredictiveDistribution`, with 2 n in place of n.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    References
+    ----------
+    Nouretdinov, Melluish & Vovk (2001), "Ridge regression confidence machine"; Burnaev & Vovk (2014), "Efficiency of
+    conformalized ridge regression".
+
+    Examples
+    --------
+    >>> prediction = NestedIntervals([1.0, 2.0, 3.0, 5.0, 6.0, 7.0], 4.0)
+    >>> prediction.interval(0.25), prediction.interval(0.5), prediction.p_value(6.5)
+    ((1.0, 7.0), (2.0, 6.0), 0.375)
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        label: float,
+        tau: float = 0.5,
+        places: Any = None,
+        n: int | None = None,
+        origin: float = 0.0,
+        grid: float = 0.0,
+        guaranteed: str = ERROR_RATE,
+    ) -> None:
+        self._take(points, places, n, tau, origin, grid, guaranteed)
+        if self.n % 2:
+            raise ValueError(f"points must be lower and upper ends, an even number of them, got {self.n}")
+        self._label = number("label", label)
+
+    @property
+    def label(self) -> float:
+        """The point forecast of the machine."""
+        return self._label
+
+    def interval(self, epsilon: float) -> tuple[float, float]:
+        """Return the interval that misses the label with probability at most `epsilon`."""
+        half = self.n // 2
+        k = min(math.floor(significance(epsilon) * (half + 1) + HAIR), half)
+        return self._at_most(k), self._at_least(self.n + 1 - k)
+
+    def p_value(self, y: float) -> float:
+        """Return the share of examples at least as strange as the new one with label `y`, ties broken by `tau`."""
+        half = self.n // 2
+        below, upto = self._counts(self._on_grid(y))
+        # Strange are labels far outside: the rank from below in the lower half, from above in the upper half.
+        greater, reached = (below, upto) if below < half else (self.n - upto, self.n - below)
+        if upto > half > below:  # the innermost place
+            greater, reached = min(below, self.n - upto), half
+        return (greater + self.tau * (min(reached, half) - greater + 1)) / (half + 1)
+
+    def abridged(self, levels: tuple[float, ...]) -> NestedIntervals:
+        """Return nested intervals of at most some dozens of points, the same at these levels."""
+        half = self.n // 2
+        ranks: set[int] = {1, half}
+        for level in (*levels, *KEPT):
+            ranks.add(math.floor(level * (half + 1) + HAIR))
+        both = {k for k in ranks if 1 <= k <= half}
+        both |= {self.n + 1 - k for k in both}
+        points, places = self._with(both) if self.n else (self.points, self.places)
+        return NestedIntervals(points, self.label, self.tau, places, self.n, self.origin, self.grid, self.guaranteed)
+
+
+@saved
+class NormalDistribution(NumberPrediction):
+    """A normal distribution for one number, for comparisons: nothing is guaranteed about it.
+
+    Parameters
+    ----------
+    mean : finite number
+    deviation : finite number >= 0
+
+    Examples
+    --------
+    >>> prediction = NormalDistribution(1.0, 2.0)
+    >>> prediction.quantile(0.5), prediction.cdf(1.0), round(prediction.crps(1.0), 3)
+    (1.0, 0.5, 0.467)
+    """
+
+    guaranteed = NOTHING
+
+    def __init__(self, mean: float, deviation: float) -> None:
+        self.mean, self.deviation = number("mean", mean), positive("deviation", deviation, zero=True)
+
+    @property
+    def label(self) -> float:
+        """The mean."""
+        return self.mean
+
+    def _standard(self, y: float) -> float:
+        away = REAL.encode(y) - self.mean
+        if not self.deviation:
+            return math.copysign(math.inf, away) if away else 0.0
+        return away / self.deviation
+
+    def cdf(self, y: float) -> float:
+        """Return the probability of labels up to `y`."""
+        return 0.5 * math.erfc(-self._standard(y) / math.sqrt(2))
+
+    def p_value(self, y: float) -> float:
+        """Return the probability of labels up to `y`."""
+        return self.cdf(y)
+
+    def quantile(self, q: float) -> float:
+        """Return the number that the label exceeds with probability 1 - q; infinite for 0 and 1."""
+        from statistics import NormalDist
+
+        if share("q", q) in (0, 1):
+            return math.inf if q else -math.inf
+        return self.mean + self.deviation * NormalDist().inv_cdf(q)
+
+    def interval(self, epsilon: float) -> tuple[float, float]:
+        """Return the central interval of probability 1 - epsilon."""
+        level = significance(epsilon)
+        return self.quantile(level / 2), self.quantile(1 - level / 2)
+
+    def crps(self, y: float) -> float:
+        """Return the continuous ranked probability score at `y`: smaller is better."""
+        z = self._standard(y)
+        if not math.isfinite(z) or not self.deviation:
+            return abs(REAL.encode(y) - self.mean)
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        return self.deviation * (z * math.erf(z / math.sqrt(2)) + 2 * density - 1 / math.sqrt(math.pi))

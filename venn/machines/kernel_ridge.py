@@ -1,0 +1,336 @@
+"""Kernel ridge regression, kept exact online: what its residuals would be under every label of a new object."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from venn.labels import LARGEST, Real
+from venn.machines.checks import checked_place, checked_weight
+from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.kernel_ridge_lines import Lines
+from venn.machines.kernels import Kernel, checked_kernel
+from venn.machines.least_squares import SMALLEST, changed_by_last
+from venn.machines.machine import Bag, grown
+from venn.machines.ridge import Linear, RidgeSystem
+from venn.machines.store import NONE, ObjectStore, Storing
+from venn.parameters import positive
+from venn.prediction import Floats
+from venn.saved import held_float, held_int, saved
+
+LEAST = -1000  # exponent of the unit while all labels are equal
+SPARE = 20  # binary digits that a forgotten label may have cost before the rest is computed with another unit
+
+
+@saved
+class KernelRidge(KeptMachine, Storing):
+    """Kernel ridge regression with a bias, exact online: the machine under predictive distributions of numbers.
+
+    It minimises 1/2 |w|^2 + C/2 sum_i (y_i - f(x_i))^2 with f(x) = <w, phi(x)> + b: Gaussian process regression with
+    an unknown mean and noise 1 / C. All coefficients, and so all residuals, are linear in the label that a new object
+    may have: `hypotheses(x)` gives these lines. Leave-one-out residuals are exact. A step costs n^2 multiplications in
+    one pass over the n^2 / 2 numbers of the factor; memory is 4 n^2 bytes. Any example can be forgotten, for about
+    the cost of a step, so a `SlidingWindow` can stand around it, and a `Scaled`.
+
+    Labels are kept as differences from one of them, in units of a power of two near the largest difference: labels of
+    any size and offset are solved to the same relative accuracy, and multiplying all labels by a power of two changes
+    no digit.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        `RBF(gamma)`, `MultiscaleRBF()`, `Linear()`, `Polynomial(degree, gamma, coef0)`, or an object with the same
+        method. Objects may be sparse.
+    C : float > 0
+        Weight of the squared errors; 1 / C is the ridge.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    residual : float
+        Worst error of the equations, in the units of labels, the kernel computed afresh.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a parameter, object or label out of range: labels are finite numbers of size at most 1e100. Nothing is
+        learned then.
+    NotConverged
+        When an equation misses the tolerance, 1e-7 of the largest difference of labels: C times the largest K(x, x) is
+        too large for double precision, or the kernel is not positive semidefinite. Nothing is learned, or forgotten.
+
+    References
+    ----------
+    Saunders, Gammerman & Vovk (1998), "Ridge regression learning algorithm in dual variables"; Burnaev & Nazarov
+    (2016), "Conformalized kernel ridge regression".
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.KernelRidge(venn.RBF(1.0), C=10)
+    >>> for x, y in [([0.0], 1.0), ([1.0], 3.0), ([0.1], 1.2), ([1.2], 3.1)]:
+    ...     machine.learn_one(x, y)
+    >>> machine.scores([0.0]).round(3)
+    array([1.115])
+    >>> machine.deleted_bag.scores.round(2)
+    array([[1.25, 2.77, 1.25, 2.99]])
+    """
+
+    deletes_exactly = True
+    classes = ()
+    space = Real()
+
+    def __init__(self, kernel: Kernel, C: float) -> None:
+        self.kernel = checked_kernel(kernel)
+        self.C = positive("C", C)
+        self.n = 0
+        self._store = ObjectStore(self.kernel)
+        self._system = RidgeSystem(self._store, 1)
+        self._labels, self._weights = np.zeros((2, 0))
+        self._origin, self._exponent = 0.0, LEAST
+
+    def fresh(self) -> KernelRidge:
+        """Return a machine with the same parameters that has learned nothing."""
+        machine = KernelRidge(self.kernel, self.C)
+        machine.tuning = self.tuning
+        return machine
+
+    def __repr__(self) -> str:
+        return f"KernelRidge({self.kernel!r}, C={self.C!r})"
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def _unit(self) -> float:
+        return math.ldexp(1.0, self._exponent)
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations over all examples, the kernel computed afresh."""
+        return self._system.residual * self._unit
+
+    @property
+    def bag(self) -> Bag:
+        """Forecasts (1, n) of the examples by the machine that has learned them; there are no classes to count."""
+        return Bag(self._in_labels(self._system.training_scores()), np.zeros((self.n, 0), np.int64))
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Forecast (1, n) of each example by the machine without it; where there is only one, its label."""
+        return Bag(self._in_labels(self._system.deleted_scores()), np.zeros((self.n, 0), np.int64))
+
+    @property
+    def labels(self) -> Floats:
+        """(n,) labels of the examples, in order of arrival."""
+        return self._labels[: self.n].copy()
+
+    def _in_labels(self, scores: Floats) -> Floats:
+        return self._origin + self._unit * scores
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (1,) forecast for `x` by the machine as it is, without `x`; 0 before the first example."""
+        x = self._store.clean(x)
+        remembered = self._test_scores(x.tobytes())
+        return self._in_labels(self._system.scores_of(x)) if remembered is None else remembered
+
+    def hypotheses(self, x: Any, weight: float = 1.0) -> Lines:
+        """Answer, for every label of `x`, with the residuals of all examples, which are linear in it.
+
+        Solved once and remembered until a label is learned or another object asked about; asking changes no later
+        answer.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        weight : float > 0, default 1
+            Of the new example.
+
+        Returns
+        -------
+        Lines
+            It holds this machine's arrays: read it before the next question.
+        """
+        x, weight = self._store.clean(x), positive("weight", weight)
+        key = x.tobytes()
+        known: Lines | None = self._remembered(key, weight)
+        if known is not None:
+            return known
+        if not self.C * weight >= SMALLEST:
+            raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g}, got {weight!r}")
+        self.forget()
+        n = self.n
+        self._system.make_room(n + 1)
+        (bordered,) = self._system.border(x, [1 / (self.C * weight)])
+        nothing = np.zeros(0)
+        linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
+        ridge = np.append(self._system.ridge[:n], bordered.ridge)
+        answer = self._asked = Lines(
+            key, float(weight), linear, ridge, self._store.columns[:, : n + 1], self._origin, self._unit, bordered
+        )
+        return answer
+
+    # ----------------------------------------------------------------- learning
+
+    def check(self, x: Any, y: Any) -> None:
+        """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
+        self._store.clean(x)
+        self.space.check(y)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        y : finite number of size at most 1e100
+        weight : float >= 0, default 1
+            The example counts as that many equal ones; with weight 0 nothing is learned.
+        """
+        label, weight = self.space.encode(y), checked_weight(weight)
+        if weight == 0:
+            self._store.clean(x)
+            return
+        self._store.look(self.n)
+        n, system = self.n, self._system
+        answer = self.hypotheses(x, weight)
+        self.forget()
+        if n == 0:
+            self._origin, self._exponent = label, LEAST
+        exponent = _exponent_of(label - self._origin)
+        if exponent > self._exponent:
+            system.rescale(math.ldexp(1.0, self._exponent - exponent))
+            self._exponent = exponent
+            answer = self.hypotheses(x, weight)
+            self.forget()
+        system.append(answer.bordered, np.array([(label - self._origin) / self._unit]))
+        if system.room > len(self._labels):
+            self._labels, self._weights = grown(self._labels, system.room), grown(self._weights, system.room)
+        self._labels[n], self._weights[n] = label, weight
+        self.n = n + 1
+
+    def unlearn_one(self, i: int = 0) -> None:
+        """Forget one example: the machine is then the one that has learned the others.
+
+        Forgetting the last learned example at once, and not in a copy, restores every bit.
+
+        Parameters
+        ----------
+        i : int from 0 to n - 1, default 0
+            Its place in order of arrival, 0 the oldest; later ones move up.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For any other `i`.
+        NotConverged
+            When an equation misses the tolerance; then nothing is forgotten.
+
+        Examples
+        --------
+        >>> import venn
+        >>> machine = venn.KernelRidge(venn.RBF(1.0), C=10)
+        >>> for x, y in [([5.0], 9.0), ([0.0], 1.0), ([1.0], 3.0), ([0.1], 1.2), ([1.2], 3.1)]:
+        ...     machine.learn_one(x, y)
+        >>> machine.unlearn_one()
+        >>> machine.n, machine.scores([0.0]).round(3)
+        (4, array([1.115]))
+        """
+        n, i = self.n, checked_place(i, self.n)
+        self.forget()
+        restores = i == n - 1 and self._system.before is not None
+        self._system.remove(i)
+        for values in (self._labels, self._weights):
+            values[i : n - 1] = values[i + 1 : n].copy()
+        self.n = n - 1
+        self._shrink(restores)
+
+    def _shrink(self, restores: bool) -> None:
+        """Take a smaller unit, and another origin, where a forgotten label was far from all others."""
+        labels = self._labels[: self.n]
+        if (_exponent_of(np.ptp(labels)) if self.n else LEAST) + SPARE >= self._exponent:
+            return
+        exponent = _widest(labels, self._origin)
+        if restores and exponent + SPARE < self._exponent:
+            exponent = max(exponent, self._exponent - 1000)  # what a factor can be
+            self._system.rescale(math.ldexp(1.0, self._exponent - exponent))
+            self._exponent = exponent
+            return
+        self._origin = float(np.median(labels)) if self.n else 0.0
+        self._exponent = _widest(labels, self._origin)
+        self._system.retarget(self._targets())
+
+    def _targets(self) -> Floats:
+        targets: Floats = ((self._labels[: self.n] - self._origin) / self._unit)[None]
+        return targets
+
+    # -------------------------------------------------------------------- state
+
+    parts = (
+        Part("_labels", ("n",)),
+        Part("_weights", ("n",)),
+        Part("_system.targets", (1, "n")),
+        Part("_system.ridge", ("n",)),
+        Part("_system.solution.factor", ("n_factor",)),
+        Part("_system.solution.sums", ("n",)),
+        Part("_system.solution.diagonal", ("n",)),
+        Part("_system.solution.solutions", (1, "n")),
+        Part("_system.solution.bases", (1,)),
+    )
+
+    @staticmethod
+    def _lengths(n: int) -> dict[str, int]:
+        return {"n": n, "n_factor": n * (n + 1) // 2}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The packed factor, and what follows from it up to the last bits."""
+        return self._kept_arrays(self._lengths(self.n)) | {
+            "_columns": self._store.held(self.n) if self.n else NONE,
+            "n": self.n,
+            "features": self._features,
+            "origin": self._origin,
+            "exponent": self._exponent,
+            "probe": self._system.probe,
+            "certified": self._system.solution.certified,
+            "total": float(self._system.solution.total),
+            "before": None if self._system.before is None else list(self._system.before),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        n = held_int("n", state["n"])
+        d, _, _ = checked_sizes(state, "n")
+        self._check_arrays(state, self._lengths(n))
+        checked_objects(state["_columns"], d, n)
+        system, solution = self._system, self._system.solution
+        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
+        total = held_float("total", state["total"])
+        if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
+            raise ValueError("weights must be > 0")
+        if not self.space.holds(state["_labels"]):
+            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(state['_labels']).max():g}")
+        self._origin = self.space.encode(held_float("origin", state["origin"]))
+        if type(state["exponent"]) is not int or not LEAST <= state["exponent"] <= -LEAST:
+            raise ValueError(f"exponent must be an integer from {LEAST} to {-LEAST}, got {state['exponent']!r}")
+        self._exponent = state["exponent"]
+        if n:
+            self._store.hold(state["_columns"])
+            system.make_room(n)
+            self._labels, self._weights = np.zeros((2, system.room))
+        self._put_arrays(state)
+        self.n = system.n = n
+        solution.total, system.before = total, changed_by_last(state["before"], n - 1, 1)
+
+
+def _exponent_of(difference: float) -> int:
+    """Return the exponent of the power of two just above a difference of labels."""
+    return max(LEAST, math.frexp(difference)[1]) if difference else LEAST
+
+
+def _widest(labels: Floats, origin: float) -> int:
+    """Return the exponent of the power of two just above the largest difference of labels from an origin."""
+    return max(_exponent_of(labels.min() - origin), _exponent_of(labels.max() - origin)) if len(labels) else LEAST

@@ -1,0 +1,293 @@
+"""The kinds of prediction of numbers: distributions and intervals, scored by coverage, width, and proper scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, isfinite
+from struct import Struct
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venn._compiled.distribution import add_number
+from venn._compiled.outcomes import BRIER, PROBABILITY
+from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
+from venn.labels import LabelSpace
+from venn.monitors.kind import LEVEL, NUMBER, SCORES, Kind, Recalled, shares, xlogy
+from venn.monitors.outcomes import LEVELS, Outcomes
+from venn.prediction import ERROR_RATE, Floats, Integers, Label
+
+LEVEL_ARRAY = np.array(LEVELS)
+LEVEL_PLACE = LEVELS.index(LEVEL)
+ERRORS, FINITE, WIDTHS, INTERVAL_SCORES = (
+    tuple(f"{what}_{level}" for level in LEVELS) for what in ("error", "finite", "width", "score")
+)
+COLUMNS = ("absolute_error", "crps", *ERRORS, *FINITE, *WIDTHS, *INTERVAL_SCORES)
+PLACES = np.dtype("<i8")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NumberCurves:
+    """How the predictions of numbers of one predictor fared over n steps; arrays of length n."""
+
+    truth: Floats
+    """True labels."""
+    label: Floats
+    """Point forecasts."""
+    p_true: Floats
+    """P-values of the true labels: uniform and independent on exchangeable data, by conformal predictors."""
+    crps: Floats
+    """Continuous ranked probability scores; 0 for predictions that are no distributions."""
+    lower: Floats
+    """(levels, n) lower ends of the intervals at the significance levels 0.01, 0.05, 0.1 and 0.2; may be infinite."""
+    upper: Floats
+    """(levels, n) upper ends."""
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Of each step what the curves are means of, by the name of the curve."""
+        with np.errstate(invalid="ignore"):
+            width = self.upper - self.lower
+        finite = width < inf
+        away = np.maximum(np.maximum(self.lower - self.truth, self.truth - self.upper), 0.0)
+        width = np.where(finite, width, 0.0)
+        score = np.where(finite, width + 2.0 / LEVEL_ARRAY[:, None] * np.where(finite, away, 0.0), 0.0)
+        rows = (np.abs(self.truth - self.label), self.crps, *(away > 0.0), *finite, *width, *score)
+        return dict(zip(COLUMNS, rows, strict=True))
+
+    def errors(self, epsilon: float) -> Integers:
+        """Return (n,) number of labels outside their interval so far, at one of the significance levels."""
+        return np.cumsum(self.columns[f"error_{epsilon}"], dtype=np.int64)
+
+    def width(self, epsilon: float) -> Floats:
+        """Return (n,) mean width of the finite intervals so far at one of the levels; infinite before the first."""
+        columns = self.columns
+        finite = np.cumsum(columns[f"finite_{epsilon}"])
+        total = np.cumsum(columns[f"width_{epsilon}"])
+        return np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "NumberCurves(0 steps)"
+        rate, width = self.errors(LEVEL)[-1] / len(self), self.width(LEVEL)[-1]
+        return f"NumberCurves({len(self)} steps: at {LEVEL} error rate {rate:.3f}, mean width {width:.4g})"
+
+
+class NumberKind(Kind):
+    """Predictions of a number: an error is a true label outside the interval.
+
+    Widths and interval scores are means over steps with a finite interval. A journal keeps an abridged prediction: its
+    intervals at the levels of records and its p-values, on a coarser scale, not all of its points.
+    """
+
+    attribute, wanted = "label", "a number"
+    columns = COLUMNS
+    table: ClassVar[Mapping[str, str]] = {
+        "crps": "CRPS", "absolute_error": "abs. error", "error_0.05": "error .05", "error_0.1": "error .1",
+        "error_0.2": "error .2", "width_0.05": "width .05", "width_0.1": "width .1", "score_0.1": "score .1",
+    }  # fmt: skip
+    means = (*COLUMNS[:2], *ERRORS, *WIDTHS, *INTERVAL_SCORES, "finite_0.05")
+    figures = frozenset({"errors"})
+    calibrated = False
+    spread = ("width_", "width of an interval")
+    whole = False
+    row = np.dtype(
+        [("predicted", "<f8"), *((name, "<f8") for name in SCORES), ("realised_class", "<i4"), ("unanimous", "?")]
+    )
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """All columns."""
+        return COLUMNS
+
+    # ------------------------------------------------------------------ scoring
+
+    def shape(self, space: LabelSpace) -> tuple[int, ...]:
+        """Return the shape of the point forecast."""
+        return ()
+
+    def breadth(self, space: LabelSpace) -> int:
+        """Return the number of ends of intervals."""
+        return 2 * len(LEVELS)
+
+    def scored(
+        self, prediction: NumberPrediction, name: str, space: LabelSpace, truth: Any, numbers: Floats, row: Floats
+    ) -> float:
+        """Write p-value, score and the ends of intervals; return the point forecast."""
+        numbers[:] = 0.0
+        numbers[PROBABILITY] = prediction.p_value(truth)
+        numbers[BRIER] = self.crps(prediction, truth)
+        for place, level in enumerate(LEVELS):
+            row[2 * place : 2 * place + 2] = prediction.interval(level)
+        return prediction.label
+
+    def crps(self, prediction: Any, truth: float) -> float:
+        """Return the continuous ranked probability score of a distribution."""
+        score: float = prediction.crps(truth)
+        return score
+
+    def hit(self, step: Outcomes) -> bool:
+        """Whether the label is in the interval at 0.05."""
+        return bool(step.row[2 * LEVEL_PLACE] <= step.truth <= step.row[2 * LEVEL_PLACE + 1])
+
+    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
+        """Write the columns of one step into `ring` and add them to `sums`."""
+        add_number(numbers[BRIER], row, step.truth, step.predicted, LEVEL_ARRAY, sums, ring)
+
+    def finished(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Return the means, those of widths and scores over the finite intervals only; infinite where there is none.
+
+        And as the accuracy, the share of labels inside the interval at 0.05.
+        """
+        found = {name: mean for name, mean in means.items() if name != "crps" or "crps" in self.means}
+        for kind in (WIDTHS, INTERVAL_SCORES):
+            for name, finite in zip(kind, FINITE, strict=True):
+                found[name] = found[name] / found[finite] if found[finite] > 0 else inf
+        found["accuracy"] = 1.0 - found[f"error_{LEVEL}"]
+        return found
+
+    # ----------------------------------------------------------------- verdicts
+
+    def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
+        """Return the error rate of intervals at 0.05 as text."""
+        errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
+        return f"its intervals miss {errors} {span} at {level}"
+
+    def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
+        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Conformal intervals may err less often."""
+        errors = means[f"error_{LEVEL}"]
+        if guaranteed == ERROR_RATE and errors <= LEVEL:
+            return 0.0
+        return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
+
+    # ------------------------------------------------------------------ records
+
+    def curves(self, steps: Outcomes, clip: float) -> NumberCurves:  # type: ignore[override]
+        """Return the columns and cumulative curves of n steps."""
+        lower, upper = steps.row[::2], steps.row[1::2]
+        return NumberCurves(steps.truth, steps.predicted, steps.probability, steps.brier, lower, upper)
+
+    def running(self, means: Mapping[str, float]) -> str:
+        """Return a predictor's means so far as text."""
+        error, width = means[f"error_{LEVEL}"], means[f"width_{LEVEL}"]
+        return f"abs. error {means['absolute_error']:.4g}, at {LEVEL} error rate {error:.3f}, mean width {width:.4g}"
+
+    def conclusion(self, name: str, curves: Any, guaranteed: str) -> str | None:
+        """Compare the number of errors with the central 95 % of the binomial distribution of the level.
+
+        Conformal intervals end at examples: they may miss the true label less often.
+        """
+        from scipy.stats import binom
+
+        n, errors = len(curves), int(curves.errors(LEVEL)[-1])
+        low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
+        low = 0 if guaranteed == ERROR_RATE else low
+        inside = "within" if low <= errors <= high else "BEYOND"
+        return (
+            f"{name}: {errors} of {n} intervals at significance {LEVEL} missed the true label, {inside} the {low} to "
+            f"{high} that chance allows; mean width {curves.width(LEVEL)[-1]:.4g}."
+        )
+
+    def possible(self, rows: NDArray[Any], tails: Floats) -> bool:
+        """Whether a table of `row` and the ends of intervals, as read from a file, may be scores of predictions."""
+        p, score = rows["probability"], rows["brier"]
+        ends = tails.reshape(-1, 2)
+        right = ((p >= 0) & (p <= 1)).all() and ((score >= 0) & (score < inf)).all()
+        return bool(right and np.isfinite(rows["predicted"]).all() and (ends[:, 0] <= ends[:, 1]).all())
+
+    # -------------------------------------------------------------------- views
+
+    def plain(self, prediction: NumberPrediction) -> dict[str, Any]:
+        """Return the point forecast and the intervals, as JSON: an infinite end is null."""
+        intervals = {str(level): [end if isfinite(end) else None for end in prediction.interval(level)]
+                     for level in LEVELS}  # fmt: skip
+        return {"label": prediction.label, "intervals": intervals, "guaranteed": prediction.guaranteed}
+
+    def claim(self, prediction: Any, tell: Callable[[Label], str]) -> str:
+        """Return the interval at 0.05."""
+        lower, upper = _ends(prediction)
+        return f"{lower:.6g} to {upper:.6g}"
+
+    def right(self, prediction: Any, y: Label) -> bool:
+        """Whether the true label is in the interval at 0.05."""
+        lower, upper = _ends(prediction)
+        return bool(lower <= y <= upper)  # type: ignore[operator]
+
+    def recalled(self, steps: Outcomes, step: int, labels: tuple[Label, ...], guaranteed: str) -> Recalled:
+        """Return the point forecast and the interval at 0.05."""
+        lower, upper = steps.row[2 * LEVEL_PLACE : 2 * LEVEL_PLACE + 2, step].tolist()
+        return Recalled(self, float(steps.predicted[step]), lower, upper)
+
+
+def _ends(prediction: Any) -> tuple[float, float]:
+    if isinstance(prediction, Recalled):
+        return prediction.lower, prediction.upper
+    ends: tuple[float, float] = prediction.interval(LEVEL)
+    return ends
+
+
+class PredictiveDistributionKind(NumberKind):
+    """Predictive distributions made of points. A journal keeps some of the points, with their places."""
+
+    of = PredictiveDistribution
+    beside = Struct("<BQId3d")
+
+    def kept(self, prediction: Any) -> Any:
+        """Return the abridged prediction."""
+        return prediction.abridged(LEVELS)
+
+    def encode(self, prediction: Any) -> bytes:
+        """Return the abridged prediction as bytes; equal predictions make equal bytes."""
+        p = self.kept(prediction)
+        fixed = self.beside.pack(
+            GUARANTEES.index(p.guaranteed), p.n, len(p.points), p.tau, p.origin, p.grid, p.label
+        )  # fmt: skip
+        return fixed + p.points.astype(NUMBER).tobytes() + p.places.astype(PLACES).tobytes()
+
+    def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
+        """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
+        guaranteed, n, m, tau, origin, grid, label = self.beside.unpack_from(content, start)
+        start += self.beside.size
+        points = np.frombuffer(content, NUMBER, m, start)
+        places = np.frombuffer(content, PLACES, m, start + points.nbytes)
+        prediction = self._made(points, label, tau, places, n, origin, grid, GUARANTEES[guaranteed])
+        return prediction, start + points.nbytes + places.nbytes
+
+    def _made(self, points: Floats, label: float, *others: Any) -> Any:
+        return PredictiveDistribution(points, *others)
+
+
+class NestedIntervalsKind(PredictiveDistributionKind):
+    """Nested intervals: no distribution, so there is no score of one."""
+
+    of = NestedIntervals
+    table: ClassVar[Mapping[str, str]] = {key: name for key, name in NumberKind.table.items() if key != "crps"}
+    means = tuple(name for name in NumberKind.means if name != "crps")
+
+    def crps(self, prediction: Any, truth: float) -> float:
+        """Return 0: there is no distribution."""
+        return 0.0
+
+    def _made(self, points: Floats, label: float, *others: Any) -> Any:
+        return NestedIntervals(points, label, *others)
+
+
+class NormalKind(NumberKind):
+    """Normal distributions: a journal keeps all of one."""
+
+    of = NormalDistribution
+    whole = True
+    beside = Struct("<dd")
+
+    def encode(self, prediction: Any) -> bytes:
+        """Return mean and deviation as bytes."""
+        return self.beside.pack(prediction.mean, prediction.deviation)
+
+    def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
+        """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""
+        return NormalDistribution(*self.beside.unpack_from(content, start)), start + self.beside.size
