@@ -110,7 +110,7 @@ class Server:
         self.start()
 
     def start(self):
-        keep = ("--save", "", "--appendonly", "yes", "--dir", str(self.folder))
+        keep = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", str(self.folder))
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", *keep],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -153,7 +153,7 @@ def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, und
             until(lambda: counts(journal)[0] >= goal)  # noqa: B023 - called before the next one
             if number == 2:
                 server.kill()
-                time.sleep(0.1)
+                until(lambda: "is away" in life.said)  # noqa: B023
                 server.start()
             else:
                 time.sleep(dice.uniform(0, 0.02))
