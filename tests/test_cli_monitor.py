@@ -41,7 +41,7 @@ def flipped(tmp_path):
     return path
 
 
-FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1")
+FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1", "--predictors", "abers,deleted,conformal")
 
 
 def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped):
@@ -71,6 +71,7 @@ def test_json_is_the_snapshots(run, flipped):
 
 def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     options = ("--level", "0.05", "--run-length", "5000", "--window", "50", "--json")
+    options += ("--predictors", "deleted,conformal")
     result = run("monitor", "car", "--shuffle", 0, "--steps", 300, "--out", "here", *options)
     assert result.exit_code == 0, result.output
     files = ["curves.png", "errors.png", "martingales.png", "p_values.png", "record.npz", "reliability.png"]
@@ -80,7 +81,7 @@ def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     assert snapshots["deleted"]["window"]["size"] == 50
     again = run("monitor", "here/record.npz", *options)
     assert json.loads(again.stdout) == snapshots
-    part = json.loads(run("monitor", "here/record.npz", *options, "--steps", 100, "--predictors", "deleted").stdout)
+    part = json.loads(run("monitor", "here/record.npz", *options[:-1], "deleted", "--steps", 100).stdout)
     assert list(part) == ["deleted"]
     assert part["deleted"]["step"] == 100
     record = Record.load(tmp_path / "here/record.npz")

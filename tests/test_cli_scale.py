@@ -100,12 +100,13 @@ def test_a_data_set_goes_on_as_it_was_loaded(typed):
 
 def test_the_file_takes_the_key(typed, tmp_path):
     (tmp_path / "c.toml").write_text("[machine]\nscale = true\n")
-    said = typed("run", "--config", "c.toml", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", "--check")
+    check = ("run", "--config", "c.toml", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", "--check")
+    said = typed(*check, "--predictors", "forecaster,deleted")
+    assert "columns scaled by the first 30" in said.stdout
     assert "scaled by the first 30 examples" in said.stdout
-    said = typed(
-        "run", "--config", "c.toml", "--no-scale", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", "--check"
-    )
-    assert "scaled" not in said.stdout
+    said = typed(*check, "--predictors", "forecaster,deleted", "--no-scale")
+    assert "columns taken as they are" in said.stdout
+    assert "scaled by" not in said.stdout
     (tmp_path / "c.toml").write_text("[machine]\nscale = 'yes'\n")
     said = typed("run", "--config", "c.toml", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", "--check")
     assert "c.toml, [machine] scale must be true or false, got 'yes'" in said.stderr

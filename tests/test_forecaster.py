@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import streams
 import venn
 from venn.machines import Bank, Member, Mixture, MultiscaleRBF, ScaledBank
 from venn.online import Forecaster
@@ -167,6 +168,68 @@ def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():
     assert 170 < model.verdict().since < 230
     taught(model, X[400:], y[400:])  # the new period knows too little to say anything yet
     assert model.verdict().state == "changed"
+
+
+def raw_table(seed, n):
+    """Six columns of scales 1e-3 to 1e6 and other offsets; returned with the same table scaled beforehand."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 6))
+    y = rng.random(n) < 1 / (1 + np.exp(-2 * (1.5 * Z[:, 0] - Z[:, 1] + Z[:, 2] * Z[:, 3])))
+    X = Z * [1e-3, 1e6, 1.0, 1e3, 1e-2, 1e5] + [5e-3, 1e7, 0.0, 1e4, 3.0, -2e5]
+    return X, (X - X.mean(axis=0)) / X.std(axis=0), np.array(CLASSES)[y.astype(int)].tolist()
+
+
+def test_a_raw_table_loses_little_beside_the_same_table_scaled_beforehand():
+    lost = np.zeros(2)
+    for seed in range(3):
+        *tables, y = raw_table(seed, 220)
+        for place, (X, model) in enumerate(
+            zip(tables, (Forecaster(CLASSES), Forecaster(CLASSES, first=0)), strict=True)
+        ):
+            for step, (x, label) in enumerate(zip(X, y, strict=True)):
+                if step >= 60:
+                    lost[place] -= np.log(model.predict_one(x).proba[CLASSES.index(label)])
+                model.learn_one(x, label)
+    assert lost[0] < 1.02 * lost[1]
+
+
+def test_from_the_first_example_on_it_knows_something_and_does_not_care_for_units():
+    X, scaled, y = raw_table(3, 45)
+    raw, other = Forecaster(CLASSES), Forecaster(CLASSES)
+    assert np.array_equal(raw.predict_one(X[0]).intervals, [[0, 1], [0, 1]])
+    for step, (x, z, label) in enumerate(zip(X, scaled, y, strict=True)):
+        one, two = raw.predict_one(x), other.predict_one(z)
+        assert np.allclose(one.proba, two.proba, atol=1e-6)
+        assert np.allclose(one.intervals, two.intervals, atol=1e-6)
+        if step == 29:
+            assert (np.ptp(one.intervals, axis=1) < 0.7).all()
+        if step == 30:  # the bag is empty: the first 30 fix the scale, and teach
+            assert np.array_equal(one.intervals, [[0, 1], [0, 1]])
+            assert one.set(0.05) in ((), *[(label,) for label in CLASSES], CLASSES)
+            assert abs(one.proba[0] - 0.5) > 0.01
+        raw.learn_one(x, label)
+        other.learn_one(z, label)
+
+
+def test_its_scale_may_be_declared_and_not_for_a_scorer():
+    ranged = Forecaster(CLASSES, ranges=[(0, 1), (0, 1e6)])
+    assert repr(ranged) == (
+        "Forecaster(['no', 'yes'], transductive=1000, ranges=((0.0, 1.0), (0.0, 1000000.0)), level=0.01)"
+    )
+    scorer = LogisticRegression().fit([[0.0], [1.0]], CLASSES)
+    with pytest.raises(TypeError, match="first and ranges must not be given with a scorer"):
+        Forecaster(scorer=scorer, first=10)
+    for wrong, message in ((1, "first must be an integer >= 2, got 1"), (-1, "first must be"), (True, "first must be")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            Forecaster(CLASSES, first=wrong)
+
+
+def test_a_replay_without_a_predictor_is_by_a_forecaster():
+    stream = streams.load("breast_cancer", shuffle=0).take(12)
+    record = venn.replay(stream, progress=False)
+    assert record.names == ("forecast", "intervals", "sets")
+    with pytest.raises(TypeError, match="predictor must be given for a stream without classes"):
+        venn.replay([([0.0], "no")], progress=False)
 
 
 def test_others_may_stand_beside_it():

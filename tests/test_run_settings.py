@@ -49,7 +49,7 @@ def test_a_wrong_file_is_one_line(run, tmp_path, toml, said):
     assert not Path("run.db").exists()
 
 
-LIVE = ("--journal", "run.db", "--classes", "a,b", "--gamma", "1")
+LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--gamma", "1")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--gamma", "1")
         (("--source", "kafka://topic", *LIVE), 2, "--source must be kafka://HOST:PORT[,HOST:PORT]/TOPIC"),
         (("--source", "jsonl:", *LIVE), 2, "--source must name a file after jsonl:"),
         (("--source", "jsonl:x", *LIVE[:2]), 2, "--classes must be declared for a live source"),
-        (("--source", "jsonl:x", *LIVE[:4]), 2, "--gamma must be given where nothing says how many features"),
+        (("--source", "jsonl:x", *LIVE[:6]), 2, "--gamma must be given where nothing says how many features"),
         (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
         (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
         (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),
@@ -77,8 +77,10 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--gamma", "1")
         (("--source", "car", "--journal", "run.db", "--config", "none.toml"), 1, "none.toml cannot be read: No such"),
         (("--source", "car", "--journal", "."), 1, ""),
         (("--source", "car", "--journal", "run.db", "--out", "."), 1, "Is a directory"),
+        (("--source", "car", "--journal", "run.db", "--C", "2"), 2, "--C chooses nothing of a forecaster, the default"),
+        (("--source", "car", "--journal", "run.db", "--window", "9", "--predictors", "forecaster"), 2, "forgets nothing"),
     ],
-    ids=range(22),
+    ids=range(24),
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(run, arguments, code, said):
     result = run(*arguments)

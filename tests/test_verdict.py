@@ -265,7 +265,19 @@ def test_the_change_point_of_p_values_is_the_naive_one(seed):
 
 def test_impossible_and_certain_events_are_bounded():
     assert np.isfinite(of_events(np.array([-1.0, 0.0, 1.0, 0.5, -0.5]))).all()
-    assert np.array_equal(of_events(np.array([0.0])), np.zeros((1, 10)))  # a certain event happened
+    certain = of_events(np.array([0.0]))  # a certain event happened
+    assert np.array_equal(certain[:, :10], np.zeros((1, 10)))
+    assert certain[0, 10] == pytest.approx(log(1e-6), abs=1e-5)  # unless labels are exchanged, which is unlikely now
+
+
+def test_exchanged_labels_of_sharp_predictions_begin_where_they_do():
+    """A tilt of the odds alone finds some surprise long before: likely events then fail as often as unlikely come."""
+    rng = np.random.default_rng(4)
+    claimed = rng.choice([0.004, 0.996], 500)
+    happened = (rng.random(500) < claimed) ^ (np.arange(500) >= 470)
+    happened[[5, 113]] = claimed[[5, 113]] < 0.5  # surprises before
+    found = change_point(of_events(happened - claimed), 500)
+    assert 468 <= found.lower <= 471 <= found.upper <= 473
 
 
 def test_memory_is_bounded():

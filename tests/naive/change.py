@@ -3,15 +3,20 @@
 from math import exp
 
 TILTS = (-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0)
+BENDS = (-1.0, 0.0, 0.5, 2.0)
 POWERS = (0.1, 0.25, 0.5, 0.75, 1.5, 3.0)
 
 
 def event_ratios(happened, claimed):
-    """Return for each tilt the probability of what happened after the change over that before it."""
+    """Return for each tilt and bend the probability of what happened after the change over that before it."""
     found = []
     for tilt in TILTS:
         after = claimed * exp(tilt) / (claimed * exp(tilt) + 1 - claimed)
         found.append(after / claimed if happened else (1 - after) / (1 - claimed))
+    p = min(max(claimed, 1e-6), 1 - 1e-6)
+    for bend in BENDS:
+        after = p**bend / (p**bend + (1 - p) ** bend)
+        found.append(after / p if happened else (1 - after) / (1 - p))
     return found
 
 

@@ -54,14 +54,17 @@ def forecasts(kernels, penalties, y, c, rate):
     return np.column_stack(columns)
 
 
-def pairs(kernels, penalties, labels, c, rate):
-    """Return (c, 2) pairs for the last of the objects, from the labels of the others."""
+def pairs(kernels, penalties, labels, c, rate, aside=0):
+    """Return (c, 2) pairs for the last of the objects, from the labels of the others.
+
+    The first `aside` examples teach the machines and the mixture, but stand in no bag.
+    """
     under = [forecasts(kernels, penalties, np.append(labels, j).astype(int), c, rate) for j in range(c)]
     answer = np.empty((c, 2))
     for k in range(c):
         for side in range(2):
             j = k if side else next(j for j in range(c) if j != k)
-            g = on_grid(under[j][:, k])
-            y = np.append(np.asarray(labels) == k, side).astype(float)
+            g = on_grid(under[j][aside:, k])
+            y = np.append(np.asarray(labels)[aside:] == k, side).astype(float)
             answer[k, side] = IsotonicRegression().fit(g, y).predict(g[-1:])[0]
     return answer

@@ -112,7 +112,7 @@ def replay(
 def _listed(written: list[Path]) -> str:
     """Name the record, and the figures if there are any."""
     record, *figures = (path.stem for path in written)
-    return f"{record}.npz" + (f" and the figures {', '.join(figures)}" if figures else "")
+    return f"{record}.npz" + (f", and as .png {', '.join(figures)}" if figures else "")
 
 
 def _order(data: str, n: int, shuffle: int | None) -> str:

@@ -15,6 +15,8 @@ MEMORY = 1000  # steps
 MASS = 0.95
 TINY = 1e-12
 TILTS = np.array([-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0])  # of log odds
+BENDS = np.array([-1.0, 0.0, 0.5, 2.0])  # of log odds: exchanged labels, no knowledge, too bold, too timid
+CERTAIN = 1e-6  # least probability, and least probability of the contrary, whose log odds are bent
 POWERS = np.array([0.1, 0.25, 0.5, 0.75, 1.5, 3.0])
 
 
@@ -51,11 +53,17 @@ class ChangePoint:
 def of_events(departures: Floats) -> Floats:
     """Return the log likelihood ratios (n, g) of departures (n,): 1{event} minus its claimed probability.
 
-    Column by column, after the change the odds of an event are exp(t) times the claimed ones, t in `TILTS`.
+    Column by column, after the change the odds of an event are exp(t) times the claimed ones, t in `TILTS`, or the
+    claimed ones to the power b, b in `BENDS`: where labels are exchanged, likely events fail to come as often as
+    unlikely ones come, and no factor of the odds is right for both.
     """
     happened = departures > 0
     claimed = np.where(happened, 1 - departures, -departures)
-    ratios: Floats = happened[:, None] * TILTS - np.log1p(claimed[:, None] * np.expm1(TILTS))
+    tilted = happened[:, None] * TILTS - np.log1p(claimed[:, None] * np.expm1(TILTS))
+    inside = np.clip(claimed, CERTAIN, 1 - CERTAIN)
+    odds = np.where(happened, 1.0, -1.0) * (np.log(inside) - np.log1p(-inside))  # of what was the case, logarithms
+    bent = np.logaddexp(0, -odds)[:, None] - np.logaddexp(0, -odds[:, None] * BENDS)
+    ratios: Floats = np.hstack([tilted, bent])
     return ratios
 
 
