@@ -330,11 +330,27 @@ class Multiprobability(_Bounded):
         self.probabilities = distributions("probabilities", probabilities, (len(self.classes),) * 2)
         self.rule: Rule = RowMean() if rule is None else checked_rule(rule)
         self.category_class = category_class
-        self.index = self.rule.choose(self.probabilities, category_class)
+        self.index = self.rule.choose(self.probabilities, category_class)  # refuses now what it cannot choose from
         self.guaranteed: str = getattr(self.rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
         if self.guaranteed not in (PREDICTED_LABEL, REALISED_ROW, NOTHING):
             known = ", ".join(map(repr, (PREDICTED_LABEL, REALISED_ROW, NOTHING)))
             raise ValueError(f"guaranteed must be one of {known}, got {self.guaranteed!r}")
+
+    @classmethod
+    def of_probabilities(
+        cls, probabilities: Floats, classes: tuple[Label, ...], rule: Rule, category_class: int | None, guaranteed: str
+    ) -> Self:
+        """Return a prediction of (c, c) probabilities that nobody else changes: nothing is checked or copied."""
+        new = cls.__new__(cls)
+        probabilities.setflags(write=False)
+        new.classes, new.probabilities, new.rule = classes, probabilities, rule
+        new.category_class, new.guaranteed = category_class, guaranteed
+        return new
+
+    @cached_property
+    def index(self) -> int:
+        """Position of the predicted class, which the rule picks."""
+        return self.rule.choose(self.probabilities, self.category_class)
 
     @property
     def bounds(self) -> Floats:
@@ -508,6 +524,15 @@ class PredictionSet(_Labelled):
         self.p_values = clean
         self.smoothed = flag("smoothed", smoothed)
         self.guaranteed: str = ERROR_RATE if self.smoothed else ERROR_BOUND
+
+    @classmethod
+    def of_p_values(cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool) -> Self:
+        """Return a prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
+        new = cls.__new__(cls)
+        p_values.setflags(write=False)
+        new.classes, new.p_values, new.smoothed = classes, p_values, smoothed
+        new.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
+        return new
 
     def set(self, epsilon: float) -> tuple[Label, ...]:
         """Return the labels of p-value above `epsilon`, in class order; it may be empty.
