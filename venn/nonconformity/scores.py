@@ -146,7 +146,8 @@ class ByScores(Parameters):
         values, every = np.empty(scores.shape), np.arange(scores.shape[1])
         for start in range(0, len(scores), CHUNK):
             part = scores[start : start + CHUNK]
-            repeated = self.steps(np.repeat(part, len(every), axis=0), np.tile(every, len(part)))
+            with np.errstate(over="ignore"):  # beyond the largest number: infinite
+                repeated = self.steps(np.repeat(part, len(every), axis=0), np.tile(every, len(part)))
             values[start : start + CHUNK] = repeated.reshape(part.shape)
         return values
 

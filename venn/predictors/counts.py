@@ -151,8 +151,9 @@ class CategoryCounts(Counter):
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         if len(scores) == 1:
             category = self._category(scores)
-            place = self._places.get(category)
-            self._counts[self._rows([category])[0] if place is None else place, codes[0]] += 1
+            if category not in self._places:
+                self._rows([category])  # first, as this may move the counts
+            self._counts[self._places[category], codes[0]] += 1
             return
         values, table = self._table(scores, codes)
         rows = self._rows(values)  # first, as this may move the counts

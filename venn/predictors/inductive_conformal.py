@@ -65,13 +65,12 @@ class Ranking(Mergeable):
 
     def _with_each_label(self, scores: Floats) -> Floats:
         """Return (n, c) nonconformity of objects of (n, c) scores with each label; that of the last object is kept."""
-        if len(scores) != 1:
-            with np.errstate(over="ignore"):
-                return self._measure.steps_with_each_label(scores)
-        if self._last is None or self._last[0] is not scores:
-            with np.errstate(over="ignore"):
-                self._last = scores, self._measure.steps_with_each_label(scores)
-        return self._last[1]
+        if len(scores) == 1 and self._last is not None and self._last[0] is scores:
+            return self._last[1]
+        values = self._measure.steps_with_each_label(scores)
+        if len(scores) == 1:
+            self._last = scores, values
+        return values
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
