@@ -5,8 +5,9 @@
 Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
 and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way
 twice: with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear
-classifier one by one, `predict_one` then `learn_one`, and in blocks by `replay_many`. Seconds of the clock, the
-fastest of some runs, compilation excluded. Prints one JSON line.
+classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in blocks
+by `replay_many`. A forecaster on it asked about many objects at once, and one by one. Seconds of processor time (other
+programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from venn.cli.config import RunTable
 from venn.machines.frozen import FrozenScorer
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
+from venn.predictors.inductive_conformal import InductiveConformal
 
 CLASSES = ("no", "yes")
 FITTED = 5000
@@ -36,9 +38,9 @@ def rate(n, work, runs=1):
     """Rows a second, the largest of some runs."""
     best = np.inf
     for _ in range(runs):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return round(n / best)
 
 
@@ -65,6 +67,14 @@ def one_by_one(model, examples):
         model.learn_one(x, y)
 
 
+def online(model, examples):
+    """Ask, then answer, without a journal."""
+    served = venn.Online(model)
+    for number, (x, y) in enumerate(examples):
+        served.ask(x, number)
+        served.answer(number, y)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=40_000, help="rows of the fast ways")
@@ -80,7 +90,9 @@ def main():
     trees = FrozenScorer(HistGradientBoostingClassifier(random_state=0).fit(X[:FITTED], labels[:FITTED]))
     linear = FrozenScorer(LogisticRegression().fit(X[:FITTED], labels[:FITTED]))
     batch = RunTable().batch
-    for scorer in (trees, linear):  # compilation
+    for make in (InductiveVenn, InductiveConformal):  # compilation
+        one_by_one(make(linear), few[:50])
+    for scorer in (trees, linear):
         venn.replay(few[:50], InductiveVennAbers(scorer), progress=False)
         served(scorer, few[:50], batch, ahead=True)
         InductiveVennAbers(scorer).replay_many(X[:50], labels[:50])
@@ -99,6 +111,17 @@ def main():
         )
     line["linear_one_by_one"] = rate(args.rows, lambda: one_by_one(InductiveVennAbers(linear), examples), 3)
     line["linear_one_by_one_venn"] = rate(args.rows, lambda: one_by_one(InductiveVenn(linear), examples), 3)
+    line["linear_one_by_one_sets"] = rate(args.rows, lambda: one_by_one(InductiveConformal(linear), examples), 3)
+    for name, make in (("abers", InductiveVennAbers), ("venn", InductiveVenn), ("sets", InductiveConformal)):
+        line[f"linear_replay_{name}"] = rate(
+            args.rows, lambda make=make: venn.replay(examples, make(linear), progress=False), 3
+        )
+        line[f"linear_online_{name}"] = rate(args.rows, lambda make=make: online(make(linear), examples), 3)
+    forecaster = venn.Forecaster(scorer=linear)
+    for x, y in few:
+        forecaster.learn_one(x, y)
+    line["forecaster_many"] = rate(args.rows, lambda: forecaster.predict_many(stream.X), 3)
+    line["forecaster_alone"] = rate(len(few), lambda: [forecaster.predict_one(x) for x, _ in few], 3)
     print(json.dumps(line))
 
 

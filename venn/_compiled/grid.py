@@ -29,3 +29,35 @@ def all_finite(values):  # type: ignore[no-untyped-def]
         if not np.isfinite(value):
             return False
     return True
+
+
+@plainly
+def margin_steps(scores, grid, offset, out):  # type: ignore[no-untyped-def]
+    """Set out[i, j] to the largest other score of row i less score j, times `grid` plus `offset`, rounded.
+
+    Returns
+    -------
+    bool
+        Whether no number is NaN.
+
+    Parameters
+    ----------
+    scores, out : (n, c) float64
+    grid, offset : float
+    """
+    fine = True
+    for i in range(len(scores)):
+        first = second = -np.inf  # the two largest
+        place = -1
+        for k in range(scores.shape[1]):
+            value = scores[i, k]
+            if value > first:
+                first, second, place = value, first, k
+            elif value > second:
+                second = value
+            fine &= value == value
+        for j in range(scores.shape[1]):
+            rival = second if j == place else first
+            out[i, j] = np.rint((rival - scores[i, j]) * grid + offset)
+            fine &= out[i, j] == out[i, j]
+    return fine

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from venn._compiled.counting import GRID, OFFSET
+from venn._compiled.grid import margin_steps
 from venn._compiled.nonconformity import rank_beside_rivals, start_counts, tally
 from venn.machines.around import inside
 from venn.machines.least_squares import LeastSquaresSVM
@@ -17,6 +19,9 @@ from venn.parameters import Parameters, flag, has_methods
 from venn.prediction import Floats, Integers
 from venn.saved import saved
 from venn.taxonomies.scores import on_grid
+
+
+CHUNK = 1024  # objects whose scores are repeated for every label at a time
 
 
 class Ranks(NamedTuple):
@@ -136,6 +141,16 @@ class ByScores(Parameters):
         with np.errstate(over="ignore"):  # beyond the largest number: infinite
             return on_grid(values)
 
+    def steps_with_each_label(self, scores: Floats) -> Floats:
+        """Return (n, c): the steps of n objects of (n, c) scores with each label; of pointwise measures."""
+        values, every = np.empty(scores.shape), np.arange(scores.shape[1])
+        for start in range(0, len(scores), CHUNK):
+            part = scores[start : start + CHUNK]
+            with np.errstate(over="ignore"):  # beyond the largest number: infinite
+                repeated = self.steps(np.repeat(part, len(every), axis=0), np.tile(every, len(part)))
+            values[start : start + CHUNK] = repeated.reshape(part.shape)
+        return values
+
     def check_machine(self, machine: Machine) -> None:
         """Do nothing: every machine has scores."""
 
@@ -216,6 +231,14 @@ class Margin(BesideRivals):
         return values
 
     compiled_values = values
+
+    def steps_with_each_label(self, scores: Floats) -> Floats:
+        """Return (n, c): the steps of n objects of (n, c) scores with each label, compiled."""
+        if type(self).values is type(self).compiled_values:
+            out = np.empty(scores.shape)
+            if margin_steps(scores, GRID, OFFSET, out):
+                return out
+        return super().steps_with_each_label(scores)  # which says what is wrong
 
 
 @saved

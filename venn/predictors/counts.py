@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from venn._compiled.categories import cube_root
 from venn._compiled.tally import replay_counts
 from venn.machines.machine import grown
-from venn.prediction import Bools, Floats, Integers, Label, Rule
+from venn.prediction import REALISED_ROW, Bools, Floats, Integers, Label, Multiprobability, Rule
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.merging import Mergeable
 from venn.saved import checked_keys, held_array, held_codes, held_finite, held_rows
@@ -66,6 +66,14 @@ class Counter(Mergeable):
         """Return one block of all, in order."""
         return ManyMultiprobabilities.join(blocks)
 
+    def predict(self, scores: Floats) -> ManyMultiprobabilities:
+        """Return the predictions for n objects of (n, c) scores."""
+        raise NotImplementedError
+
+    def predict_one(self, scores: Floats) -> Multiprobability:
+        """Return the prediction for one object of (1, c) scores."""
+        return self.predict(scores)[0]
+
     def _block(self, counts: NDArray[Any], category_classes: Integers) -> ManyMultiprobabilities:
         stands = self.taxonomy.determines_class
         known = category_classes if stands else None
@@ -91,6 +99,8 @@ class CategoryCounts(Counter):
 
     def clear(self) -> None:
         """Forget all calibration examples."""
+        self._last: tuple[Floats, int] | None = None  # the scores of one object, and its category
+        self._eye = np.eye(len(self.classes))
         self._places: dict[int, int] = {}
         self._counts = np.zeros((1, len(self.classes)), np.int64)  # one extra row of zeros
 
@@ -139,9 +149,32 @@ class CategoryCounts(Counter):
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
+        if len(scores) == 1:
+            category = self._category(scores)
+            if category not in self._places:
+                self._rows([category])  # first, as this may move the counts
+            self._counts[self._places[category], codes[0]] += 1
+            return
         values, table = self._table(scores, codes)
         rows = self._rows(values)  # first, as this may move the counts
         self._counts[rows] += table
+
+    def _category(self, scores: Floats) -> int:
+        """Return the category of one object of (1, c) scores; that of the last one is kept."""
+        if self._last is None or self._last[0] is not scores:
+            self._last = scores, int(self._categories(scores)[0])
+        return self._last[1]
+
+    def predict_one(self, scores: Floats) -> Multiprobability:
+        """Return the prediction for one object of (1, c) scores."""
+        if self.ratios is not None:
+            return self.predict(scores)[0]
+        category = self._category(scores)
+        counts = self._counts[self._places.get(category, len(self._counts) - 1)]
+        known = self.taxonomy.class_of(category, len(self.classes)) if self.taxonomy.determines_class else None
+        rows = (counts + self._eye) / (int(counts.sum()) + 1)
+        guaranteed = getattr(self.rule, "guaranteed", REALISED_ROW)
+        return Multiprobability.of_probabilities(rows, self.classes, self.rule, known, guaranteed)
 
     def predict(self, scores: Floats) -> ManyMultiprobabilities:
         """Return the predictions for n objects of (n, c) scores."""

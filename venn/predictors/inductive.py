@@ -126,7 +126,8 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         self.rule: Rule = rule or (CategoryClass() if self.taxonomy.determines_class else RowMean())
         self.shift = shift
         ratios = checked_ratios(shift, machine.classes)
-        super().__init__(machine, counter(self.taxonomy, tuple(machine.classes), self.rule, ratios), schedule)
+        self._counter = counter(self.taxonomy, tuple(machine.classes), self.rule, ratios)
+        super().__init__(machine, self._counter, schedule)
 
     def __repr__(self) -> str:
         return (
@@ -155,4 +156,5 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
         ----------
         x : (d,) finite numbers
         """
-        return self.predict_block(x)[0]
+        scores = self.scores_of(self._row(x))
+        return self._counter.nothing(1)[0] if self.scorer is None else self._counter.predict_one(scores)

@@ -24,7 +24,7 @@ from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
 REBUILD = 4  # if new values exceed this part of the old ones, sorting them all is cheaper
-CHUNK = 1024  # objects whose scores are repeated for every label at a time
+NOWHERE = np.array([-1])  # an object that is not learned
 
 
 class Ranked(NamedTuple):
@@ -61,6 +61,7 @@ class Ranking(Mergeable):
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._seen = [no_values() for _ in self._groups]
+        self._last: tuple[Floats, Floats] | None = None  # the scores of one object, and its nonconformity by label
 
     def _steps(self, scores: Floats, codes: Integers) -> Floats:
         """Return (n,) nonconformity in whole steps of the grid; values too large for it are infinite."""
@@ -68,16 +69,19 @@ class Ranking(Mergeable):
             return self._measure.steps(scores, codes)
 
     def _with_each_label(self, scores: Floats) -> Floats:
-        """Return (n, c) nonconformity of objects of (n, c) scores with each label."""
-        values, every = np.empty((len(scores), self._c)), np.arange(self._c)
-        for start in range(0, len(scores), CHUNK):
-            part = scores[start : start + CHUNK]
-            repeated = self._steps(np.repeat(part, self._c, axis=0), np.tile(every, len(part)))
-            values[start : start + CHUNK] = repeated.reshape(part.shape)
+        """Return (n, c) nonconformity of objects of (n, c) scores with each label; that of the last object is kept."""
+        if len(scores) == 1 and self._last is not None and self._last[0] is scores:
+            return self._last[1]
+        values = self._measure.steps_with_each_label(scores)
+        if len(scores) == 1:
+            self._last = scores, values
         return values
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
+        if len(scores) == 1:
+            self._add_one(self._with_each_label(scores)[0], int(codes[0]))
+            return
         values = self._steps(scores, codes)
         for g, (first, last) in enumerate(self._groups):
             own = values[(codes >= first) & (codes < last)]
@@ -86,6 +90,12 @@ class Ranking(Mergeable):
             else:
                 self._seen[g] = with_room(self._seen[g], len(own))
                 insert_many(self._seen[g], own)
+
+    def _add_one(self, values: Floats, code: int) -> None:
+        """Take in an example of this class; it has `values` with each label."""
+        g = code if self._label_conditional else 0
+        self._seen[g] = with_room(self._seen[g], 1)
+        insert_many(self._seen[g], values[code : code + 1])
 
     @property
     def state(self) -> dict[str, Any]:
@@ -110,7 +120,12 @@ class Ranking(Mergeable):
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
-        return self.replay(scores, np.zeros(len(scores), np.int64), np.zeros(len(scores), np.bool_))
+        values = self._with_each_label(scores)
+        ranks = Ranked(*np.empty((3, *values.shape), np.int64))
+        nowhere = NOWHERE if len(values) == 1 else np.full(len(values), -1)
+        for buckets, (first, last) in zip(self._seen, self._groups, strict=True):
+            replay_ranks(buckets, values, first, last, nowhere, *ranks)
+        return ranks
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
         """Rank each example in turn, then add it if it calibrates; return the ranks."""
@@ -398,14 +413,17 @@ class InductiveConformal(Inductive[Any]):
 
     def finished(self, block: Ranked, rows: ObjectRows, step: int, in_turn: bool) -> ManyPredictionSets:
         """Return p-values from ranks: these depend on no step and no object; here each gets its random number."""
-        if not self.smoothed:
-            return self._p_values(block, 1.0)
+        tau = self._tau(rows, step, in_turn) if self.smoothed else 1.0
+        return ManyPredictionSets(self._p_values(block, tau), self.classes, self.smoothed)
+
+    def _tau(self, rows: ObjectRows, step: int, in_turn: bool) -> Floats | float:
+        """Return the numbers that break ties for objects: one, or (n, 1)."""
         digests = digests_of(rows)
         if in_turn:
-            return self._p_values(block, self._smoothing.of_each(step, digests)[:, None])
+            return self._smoothing.of_each(step, digests)[:, None]
         if len(digests) == 1:  # for speed
-            return self._p_values(block, self._smoothing.at(step, int(digests[0])))
-        return self._p_values(block, self._smoothing.of(step, digests)[:, None])
+            return self._smoothing.at(step, int(digests[0]))
+        return self._smoothing.of(step, digests)[:, None]
 
     def _read(self, rows: ObjectRows) -> Floats:
         """Return scores, and weights of the objects where these differ."""
@@ -414,18 +432,18 @@ class InductiveConformal(Inductive[Any]):
             return np.column_stack([scores, self.shift.weights(rows)])
         return scores
 
-    def _p_values(self, ranks: Ranked, tau: Floats | float) -> ManyPredictionSets:
-        """Return the predictions from ranks and the numbers that break ties: one, or (n, 1)."""
+    def _p_values(self, ranks: Ranked, tau: Floats | float) -> Floats:
+        """Return (n, c) p-values from ranks and the numbers that break ties: one, or (n, 1)."""
         above = ranks.greater + tau * ranks.equal
         if self._by_object:  # an object of weight 0 before any example: it is alone
             p_values = np.divide(above, ranks.total, out=np.full(above.shape, 1.0), where=ranks.total > 0)
-            np.clip(p_values, 0.0, 1.0, out=p_values)
-        elif self._possible is None:
-            p_values = above / ranks.total
-        else:  # a class that cannot come has p-value 0; sums of weights in floating point may be above their total
-            p_values = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
-            np.minimum(p_values, 1.0, out=p_values)
-        return ManyPredictionSets(p_values, self.classes, self.smoothed)
+            return np.clip(p_values, 0.0, 1.0, out=p_values)
+        if self._possible is None:
+            shares: Floats = above / ranks.total
+            return shares
+        # A class that cannot come has p-value 0; sums of weights in floating point may be above their total.
+        p_values = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
+        return np.minimum(p_values, 1.0, out=p_values)
 
     def predict_one(self, x: Any) -> PredictionSet:
         """Return the p-values of every class for `x`; leaves no trace, and the same question gets the same answer.
@@ -434,5 +452,7 @@ class InductiveConformal(Inductive[Any]):
         ----------
         x : (d,) finite numbers
         """
-        prediction: PredictionSet = self.predict_block(x)[0]
-        return prediction
+        rows = self._row(x)
+        ranks = self._predict(rows)
+        p_values = self._p_values(ranks, self._tau(rows, self.n, False) if self.smoothed else 1.0)
+        return PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)
