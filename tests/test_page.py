@@ -255,7 +255,9 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
             for after in words.promise(run, name).split(place)[1:]:
                 before = words.promise(run, name).partition(f"{place}{after}")[0]
                 assert after.startswith(" while nothing has changed") or before.lower().endswith(("not ", "nothing is "))
-    assert "It does not hold now: changed since about " in words.promise(run, "conformal")
+        changed = run.snapshots[name]["monitor"]["verdict"]["state"] == "changed"
+        assert ("It does not hold now: changed since about " in words.promise(run, name)) == changed
+    assert run.verdict.state == "changed"
     assert "misses the true label with exactly that probability" in words.promise(run, "conformal")
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
@@ -617,8 +619,8 @@ def test_the_first_screen_says_which_state_it_is(state, browser, served):
         assert colour == FILLS[state]
         assert (colour[1] > max(colour[0], colour[2]) + 20) == (state == "as claimed"), "nothing else is green"
         # Verdict, shape, recent accuracy, alarms and outcomes: all on the first screen.
-        assert card.locator("h1").inner_text().lower() == state
-        for part in ("h1", ".means", "p:last-child", "svg.shape"):
+        assert card.locator(".title").inner_text().lower() == state
+        for part in (".title", ".means", "p:last-child", "svg.shape"):
             inside(seen(viewer, f".status {part}")[1], width, height)
         for part in (".lately .pair", ".lately svg.bar", ".rung", ".outcomes .strip"):
             inside(seen(viewer, part)[1], width, height)

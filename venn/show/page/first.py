@@ -127,7 +127,7 @@ def head(feed: Feed) -> str:
 def banner(found: Status, name: str) -> str:
     """Return the status in colour, in a shape and in words."""
     said = [f'<p class="name">{text(name)}</p>'] if name else []
-    said += [f"<h1>{found.title}</h1>", f'<p class="means">{MEANINGS[found.state]}</p>']
+    said += [f'<p class="title" role="heading" aria-level="1">{found.title}</p>', f'<p class="means">{MEANINGS[found.state]}</p>']
     said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
     said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
     said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
