@@ -92,7 +92,8 @@ def _named(run: Run, verdict: Verdict) -> Verdict | str:
 
 def _since(run: Run, verdict: Verdict, now: float) -> str:
     if verdict.since is None:
-        return ""
+        calm = verdict.state == CLAIMED and run.monitors and run.created and not words.alarm_count(run)
+        return f"no alarm since it began, {clock(run.created)}, {ago(now - run.created)} ago" if calm else ""
     when = run.since
     at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
     if verdict.state == CHANGED:
