@@ -2,10 +2,11 @@
 
     python benchmarks/together.py [--seeds 10] [--at 1000]
 
-The streams of examples/alarms.py: three classes on the plane; after `--at` examples the concept turns by 60 degrees, each
-label becomes the next one, one class comes ten times as often, or nothing happens. One machine, three predictors; each row
-watches one of them at level .01, or two by `venn.monitors.together`. Prints the median number of examples from the change
-to the first alarm, how many streams rang at all, and how many alarms came before the change or without one.
+The streams of examples/alarms.py: three classes on the plane; after `--at` examples the concept turns by 60 degrees,
+each label becomes the next one, one class comes ten times as often, or nothing happens. One machine, three
+predictors; each row watches one of them at level .01, or two by `venn.monitors.together`. Prints the median number of
+examples from the change to the first alarm, how many streams rang at all, and how many alarms came before the change
+or without one.
 """
 
 from __future__ import annotations

@@ -254,7 +254,9 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
         for place in ("Guaranteed", "guaranteed"):
             for after in words.promise(run, name).split(place)[1:]:
                 before = words.promise(run, name).partition(f"{place}{after}")[0]
-                assert after.startswith(" while nothing has changed") or before.lower().endswith(("not ", "nothing is "))
+                assert after.startswith(" while nothing has changed") or before.lower().endswith(
+                    ("not ", "nothing is ")
+                )
         changed = run.snapshots[name]["monitor"]["verdict"]["state"] == "changed"
         assert ("It does not hold now: changed since about " in words.promise(run, name)) == changed
     assert run.verdict.state == "changed"
