@@ -302,6 +302,9 @@ def test_the_state_of_a_run(state, tmp_path):
         assert found.also == f"before that: {run.verdict}"
     else:
         assert (run.verdict.state, found.sentence, found.also) == (state, str(run.verdict), "")
+    if state == "as claimed":
+        assert found.since.startswith("no alarm since it began, ")
+        assert found.since.endswith(" 1 d 1 h ago")
     if state == "changed":
         at = run.points[0].step  # a point of the curves, and each minute an answer
         assert run.since == pytest.approx(run.counts.time - 60 * (1500 - run.verdict.since), abs=1), at
