@@ -101,7 +101,9 @@ def truthful(rng: np.random.Generator, kinds: str) -> tuple[dict[str, Prediction
     p_values[y] = rng.random()
     found: dict[str, Prediction] = {
         "venn": Multiprobability(np.array([row, 0.97 * row + 0.01, 0.97 * row + 0.01]), CLASSES),
-        "abers": ClassIntervals(np.array([[p - 0.02, p + 0.02], *[[(1 - p) / 2 - 0.02, (1 - p) / 2 + 0.02]] * 2]), CLASSES),
+        "abers": ClassIntervals(
+            np.array([[p - 0.02, p + 0.02], *[[(1 - p) / 2 - 0.02, (1 - p) / 2 + 0.02]] * 2]), CLASSES
+        ),
         "conformal": PredictionSet(p_values, CLASSES),
         "platt": Forecast(row, CLASSES),
     }

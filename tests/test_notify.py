@@ -1,4 +1,4 @@
-"""Notification of alarms: to a real server and by real commands, failing, hanging, many; the run never waits for them."""
+"""Notification of alarms: to a real server and by real commands, failing, hanging, many; the run never waits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from venn.online.watch import Watch
 from venn.show import notify
 from venn.show.notify import Command, Notifier, Receiver, Webhook, message
 
-VERDICT = Verdict("changed", 901, None, "p-values", "Ville", 'changed since about 901: "it errs" in .47; $(touch x) `x`')
+VERDICT = Verdict(
+    "changed", 901, None, "p-values", "Ville", 'changed since about 901: "it errs" in .47; $(touch x) `x`'
+)
 
 
 def told(predictor="abers", step=950):

@@ -254,8 +254,12 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
         for place in ("Guaranteed", "guaranteed"):
             for after in words.promise(run, name).split(place)[1:]:
                 before = words.promise(run, name).partition(f"{place}{after}")[0]
-                assert after.startswith(" while nothing has changed") or before.lower().endswith(("not ", "nothing is "))
-    assert "It does not hold now: changed since about " in words.promise(run, "conformal")
+                assert after.startswith(" while nothing has changed") or before.lower().endswith(
+                    ("not ", "nothing is ")
+                )
+        changed = run.snapshots[name]["monitor"]["verdict"]["state"] == "changed"
+        assert ("It does not hold now: changed since about " in words.promise(run, name)) == changed
+    assert run.verdict.state == "changed"
     assert "misses the true label with exactly that probability" in words.promise(run, "conformal")
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
@@ -298,6 +302,9 @@ def test_the_state_of_a_run(state, tmp_path):
         assert found.also == f"before that: {run.verdict}"
     else:
         assert (run.verdict.state, found.sentence, found.also) == (state, str(run.verdict), "")
+    if state == "as claimed":
+        assert found.since.startswith("no alarm since it began, ")
+        assert found.since.endswith(" 1 d 1 h ago")
     if state == "changed":
         at = run.points[0].step  # a point of the curves, and each minute an answer
         assert run.since == pytest.approx(run.counts.time - 60 * (1500 - run.verdict.since), abs=1), at
@@ -617,8 +624,8 @@ def test_the_first_screen_says_which_state_it_is(state, browser, served):
         assert colour == FILLS[state]
         assert (colour[1] > max(colour[0], colour[2]) + 20) == (state == "as claimed"), "nothing else is green"
         # Verdict, shape, recent accuracy, alarms and outcomes: all on the first screen.
-        assert card.locator("h1").inner_text().lower() == state
-        for part in ("h1", ".means", "p:last-child", "svg.shape"):
+        assert card.locator(".title").inner_text().lower() == state
+        for part in (".title", ".means", "p:last-child", "svg.shape"):
             inside(seen(viewer, f".status {part}")[1], width, height)
         for part in (".lately .pair", ".lately svg.bar", ".rung", ".outcomes .strip"):
             inside(seen(viewer, part)[1], width, height)

@@ -142,7 +142,7 @@ def test_the_file_needs_nothing_and_shows_everything(command, tmp_path, browser)
     page.wait_for_function("document.querySelectorAll('.predictor').length == 4")
     for name, monitor in made.told.items():
         accuracy = monitor.snapshot()["curves"]["accuracy"]
-        row = page.locator(f"tr:has(td:text-is('{name}'))").first
+        row = page.locator(f"main tr:has(td:text-is('{name}'))").first
         assert row.locator("td").nth(1).inner_text() == f"{accuracy:.3f}"
     for said in ("with exactly that probability", "Nothing is guaranteed", "At step", "venn(<b>)", f"{HOSTILE}96"):
         page.get_by_text(said).first.wait_for()

@@ -379,7 +379,7 @@ def test_a_run_its_journal_and_its_viewers_say_the_same(tmp_path):
     assert f'venn_change_step{{predictor="venn"}} {float(verdict.since)}' in run.output
     report = CliRunner().invoke(cli.main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "run.html")])
     assert report.output.splitlines()[-1] == f"verdict: {verdict}"
-    assert f'class="verdict changed" role="status">{verdict}</p>' in (tmp_path / "run.html").read_text("utf-8")
+    assert f'<p class="sentence">{verdict}</p>' in (tmp_path / "run.html").read_text("utf-8")
 
 
 class Always(venn.predictors.Predictor):

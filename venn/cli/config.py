@@ -88,7 +88,7 @@ def _fill(value: Any) -> float | str:
 
 
 def _command(value: Any) -> tuple[str, ...]:
-    """Take a program and its arguments: a list, or text that is split as a shell would, with nothing else done to it."""
+    """Take a program and its arguments: a list, or text that is split as a shell would, and not changed otherwise."""
     parts = shlex.split(_text(value)) if isinstance(value, str) else convert(value, list[str])
     _require(bool(parts) and bool(parts[0]) and not any("\0" in part for part in parts))
     return tuple(parts)

@@ -374,9 +374,10 @@ class Monitor(HasLabels, Running):
         dict
             ``step``; ``verdict``, as JSON; ``predictions`` and ``guaranteed``, which describe the predictor;
             ``curves``, the means over all steps; ``window``, the means over the latest steps, and their number
-            ``size``; ``recent``, the same over the steps of which the verdict speaks; ``accuracy_interval``, a confidence sequence of level 0.05 for the mean conditional accuracy;
-            ``calibration``, expected calibration error and bins; ``evidence``, one entry for each detector, with base
-            10 logarithms; ``alarms``, their ``count`` and the ``last`` ones.
+            ``size``; ``recent``, the same over the steps of which the verdict speaks; ``accuracy_interval``, a
+            confidence sequence of level 0.05 for the mean conditional accuracy; ``calibration``, expected calibration
+            error and bins; ``evidence``, one entry for each detector, with base 10 logarithms; ``alarms``, their
+            ``count`` and the ``last`` ones.
         """
         verdict = self.verdict()
         shown: State = {

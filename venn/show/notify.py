@@ -89,8 +89,8 @@ class Receiver(ABC):
     def send(self, message: Message) -> None:
         """Send a message, or raise an OSError or a ValueError that says why it was not received."""
 
-    def stop(self) -> None:
-        """Give up what is being sent."""
+    def stop(self) -> None:  # noqa: B027 - not every one can
+        """Give up what is being sent, if that can be done."""
 
 
 class Command(Receiver):

@@ -92,7 +92,8 @@ def _named(run: Run, verdict: Verdict) -> Verdict | str:
 
 def _since(run: Run, verdict: Verdict, now: float) -> str:
     if verdict.since is None:
-        return ""
+        calm = verdict.state == CLAIMED and run.monitors and run.created and not words.alarm_count(run)
+        return f"no alarm since it began, {clock(run.created)}, {ago(now - run.created)} ago" if calm else ""
     when = run.since
     at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
     if verdict.state == CHANGED:
@@ -127,13 +128,16 @@ def head(feed: Feed) -> str:
 def banner(found: Status, name: str) -> str:
     """Return the status in colour, in a shape and in words."""
     said = [f'<p class="name">{text(name)}</p>'] if name else []
-    said += [f"<h1>{found.title}</h1>", f'<p class="means">{MEANINGS[found.state]}</p>']
+    said += [
+        f'<p class="title" role="heading" aria-level="1">{found.title}</p>',
+        f'<p class="means">{MEANINGS[found.state]}</p>',
+    ]
     said += [f'<p class="since">{text(found.since, SENTENCE)}</p>'] if found.since else []
     said += [f'<p class="sentence">{text(found.sentence, SENTENCE)}</p>'] if found.sentence else []
     said += [f'<p class="also">{text(found.also, SENTENCE)}</p>'] if found.also else []
     return (
         f'<section class="status {of_state(found.state)}" role="status">{shape(found.state)}'
-        f'<div>{"".join(said)}</div></section>'
+        f"<div>{''.join(said)}</div></section>"
     )
 
 
@@ -177,8 +181,8 @@ def bar(found: Recent, bad: bool) -> str:
     share, claim = numbers(found)
     promise = "claimed while nothing has changed" if found.guaranteed else "said, not guaranteed"
     return (
-        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{share} {found.what}, '
-        f'{claim} claimed"><rect class="track" y="3" width="100" height="4"/>'
+        f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" '
+        f'aria-label="{share} {found.what}, {claim} claimed"><rect class="track" y="3" width="100" height="4"/>'
         f'<rect class="claim" x="{low:.2f}" y="1" width="{high - low:.2f}" height="8"/>'
         f'<rect class="mark{" bad" if bad else ""}" x="{min(at, 99.2):.2f}" width=".8" height="10"/></svg>'
         f'<p class="ends"><span>0</span><span>band: {promise}</span>'

@@ -58,8 +58,8 @@ EVIDENCE = (
 )
 
 BEST = (
-    "What is claimed is claimed for the label, and guaranteed for it while nothing has changed; best is the class of the largest "
-    "probability in the point forecast, for which nothing is proved."
+    "What is claimed is claimed for the label, and guaranteed for it while nothing has changed; best is the class of "
+    "the largest probability in the point forecast, for which nothing is proved."
 )
 
 
@@ -124,11 +124,7 @@ def rate(value: float) -> tuple[str, str]:
     >>> rate(1234.5), rate(0.25), rate(0.01)
     (('1,234', 'answers a second'), ('15', 'answers a minute'), ('36', 'answers an hour'))
     """
-    for unit, times in (("a second", 1), ("a minute", 60)):
-        if value * times >= 1:
-            break
-    else:
-        unit, times = "an hour", 3600
+    times, unit = next((one for one in ((1, "a second"), (60, "a minute")) if value * one[0] >= 1), (3600, "an hour"))
     often = value * times
     return f"{often:,.0f}" if often >= 10 or often == 0 else f"{often:.1f}", f"answers {unit}"
 
@@ -151,7 +147,9 @@ def facts(counts: Counts, throughput: float | None) -> str:
 
 def tiles(shown: Mapping[str, str], of: str = "tiles") -> str:
     """Return numbers with their names; `of` is a class of the style sheet."""
-    return f"<dl class='{of}'>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
+    return (
+        f"<dl class='{of}'>{''.join(f'<div><dt>{key}</dt><dd>{value}</dd></div>' for key, value in shown.items())}</dl>"
+    )
 
 
 # --------------------------------------------------------------------- predictors
@@ -204,8 +202,8 @@ def rung(run: Run) -> list[tuple[float, str, Mapping[str, Any]]]:
 
 def alarm_count(run: Run) -> int:
     """Return the number of alarms of all predictors so far."""
-    told = (one["monitor"]["alarms"]["count"] for one in run.snapshots.values() if one["monitor"] is not None)
-    return max(sum(told), sum(map(len, run.alarms.values())))
+    told = sum(one["monitor"]["alarms"]["count"] for one in run.snapshots.values() if one["monitor"] is not None)
+    return max(int(told), sum(map(len, run.alarms.values())))
 
 
 def alarms(run: Run, most: int = 20) -> str:
