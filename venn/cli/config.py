@@ -246,6 +246,13 @@ class RunTable:
     quiet: bool = declare(FLAG, "Say nothing on stderr but errors.", False)
     metrics_port: int | None = declare(whole(1, 65535), "Serve metrics to Prometheus at this port.")
     metrics_host: str = declare(TEXT, "Address of the metrics.  [default: 127.0.0.1]", "127.0.0.1")
+    metrics_allow: tuple[str, ...] | None = declare(
+        TEXTS, "Other names, NAME or NAME:PORT, under which the metrics may be asked, separated by commas."
+    )
+    metrics_token_file: str | None = declare(
+        FILE, "The token for the metrics is the first line of this file.  [default: $VENN_TOKEN, or none]"
+    )
+    metrics_no_token: bool = declare(FLAG, "Ask for no token even where other machines can connect.", False)
 
 
 @dataclass(frozen=True)

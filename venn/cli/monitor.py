@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.predictors import WATCHED
-from venn.cli.serve import LOOPBACK, PAGE, follow, holds_journal, port, serve_page
+from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
 from venn.cli.words import conclusion, verdict_on, watched
 from venn.monitors.monitor import Monitor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
-OF_JOURNALS = ("data", "as_json", "serve", "at", "host")
+OF_JOURNALS = ("data", "as_json", "serve", "at", "host", *GUARD)
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
 
 
@@ -76,6 +76,7 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
 @click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
 @click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Port of the page.  [default: {PAGE}]")
 @click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Address of the page.  [default: {LOOPBACK}]")
+@guarded
 def monitor(
     data: str,
     shuffle: int | None,
@@ -98,6 +99,7 @@ def monitor(
     each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what was seen until then is
     shown, and written with --out.
     """
+    asked = {name: options.pop(name) for name in GUARD}
     chosen = Learning.typed(options)
     panel: Panel | None = None
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
@@ -109,7 +111,7 @@ def monitor(
         if serve or holds_journal(data):
             _refuse(OF_JOURNALS, "a journal, whose predictions are made elsewhere")
             if serve:
-                serve_page(data, host, at)
+                serve_page(data, host, at, guard(**asked))
             else:
                 follow(data, as_json)
             return
@@ -178,7 +180,7 @@ def _refuse(allowed: tuple[str, ...], what: str) -> None:
 def _refuse_page() -> None:
     """Refuse options of a page when there is none."""
     for option in _given():
-        if option.name in ("at", "host"):
+        if option.name in ("at", "host", *GUARD):
             raise click.UsageError(f"{option.opts[0]} belongs to --serve")
 
 

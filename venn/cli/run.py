@@ -36,7 +36,7 @@ from venn.cli.predictors import (
     refuse_choices,
     with_adaptive,
 )
-from venn.cli.serve import holds_journal
+from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
 from venn.cli.words import conclusion, watched
 from venn.machines.kernels import RBF, Kernel
@@ -46,6 +46,7 @@ from venn.online.loop import Online
 from venn.online.panel import Panel
 from venn.online.watch import Counts, Watch
 from venn.predictors.restarting import Restarting
+from venn.show.door import Door
 from venn.show.notify import Command as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
 
@@ -166,6 +167,8 @@ def made(config: Config) -> Plan:
         names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None,
         config.machine.scale, watch.level,
     )  # fmt: skip
+    if config.run.metrics_port is not None:
+        Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
     return Plan(place, panel, {name: monitor() for name in watched(panel)}, journal, notes)
@@ -262,7 +265,7 @@ def serve(config: Config, voice: Voice) -> int:
         online = stack.enter_context(Online(plan.panel, plan.monitors, plan.journal, patience=keep.patience))
         _check_source(config, online, plan.journal, source)
         if settings.metrics_port is not None:
-            _serve_metrics(plan.journal.path, settings.metrics_host, settings.metrics_port, voice, stack)
+            _serve_metrics(plan.journal.path, config, voice, stack)
         limits = Limits(settings.batch, settings.linger, keep.patience_seconds, settings.skip_bad, settings.skip_lost)
         service = Service(online, plan.journal, source, Output(settings.out, keep.durable), voice, limits, notifier)
         plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
@@ -298,11 +301,19 @@ def _check_source(config: Config, online: Online, journal: Journal, source: Sour
         )
 
 
-def _serve_metrics(path: Path, host: str, port: int, voice: Voice, stack: ExitStack) -> None:
+def metrics_guard(config: Config) -> dict[str, Any]:
+    """Return who may read the metrics."""
+    settings = config.run
+    file = None if settings.metrics_token_file is None else Path(settings.metrics_token_file)
+    return guard(settings.metrics_allow or (), os.environ.get(TOKEN), file, settings.metrics_no_token)
+
+
+def _serve_metrics(path: Path, config: Config, voice: Voice, stack: ExitStack) -> None:
     from venn.show.metrics import serving
 
+    host, port = config.run.metrics_host, config.run.metrics_port or 0
     try:
-        at = stack.enter_context(serving(lambda: Watch(path), host, port))
+        at = stack.enter_context(serving(lambda: Watch(path), host, port, **metrics_guard(config)))
     except OSError as error:
         raise click.ClickException(f"metrics cannot be served at {host}:{port}: {error.strerror or error}") from error
     voice.say(f"metrics: http://{host}:{at}/metrics")

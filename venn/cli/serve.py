@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -25,7 +26,11 @@ NO_PAGE = "the page needs bokeh: pip install bokeh"
 NAP = 0.1  # seconds
 OFTEN = 0.5  # seconds between two updates
 
+TOKEN = "VENN_TOKEN"  # of the environment
+GUARD = ("allow_host", "token", "token_file", "no_token")
+
 port = click.IntRange(0, 65535)
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def holds_journal(data: str) -> bool:
@@ -44,8 +49,47 @@ def refuse_other(run: str) -> None:
         raise click.ClickException(f"{run} must be a journal, as `venn run` writes it, and is not")
 
 
-def serve_page(run: str, host: str, at: int) -> None:
-    """Serve the page of a run until Ctrl-C."""
+def guarded(command: Command) -> Command:
+    """Add the options that say who may read; they come as `allow_host`, `token`, `token_file` and `no_token`."""
+    for option in (
+        click.option("--no-token", is_flag=True, help="Ask for no token even where other machines can connect."),
+        click.option(
+            "--token-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+            help="The same, from the first line of a file.",
+        ),
+        click.option(
+            "--token", metavar="TEXT", envvar=TOKEN, show_envvar=True,
+            help="Who does not know it reads nothing. Other users of this machine can see it in a command line.",
+        ),
+        click.option(
+            "--allow-host", multiple=True, metavar="NAME[:PORT]",
+            help="Another name under which it may be asked, as behind a proxy, repeatable.  [default: localhost, "
+            "127.0.0.1, [::1] and --host, with the port]",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def guard(allow_host: tuple[str, ...], token: str | None, token_file: Path | None, no_token: bool) -> dict[str, Any]:
+    """Return who may read, as servers take it; a file of the token goes before the environment."""
+    if token_file is not None:
+        token = first_line(token_file)
+    if no_token and token_file is not None:
+        raise click.UsageError("--no-token does not go with --token-file")
+    return {"allowed": allow_host, "token": None if no_token else token, "unguarded": no_token}
+
+
+def first_line(file: str | Path) -> str:
+    """Return the token in a file."""
+    try:
+        return Path(file).read_text("utf-8").partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"--token-file must be a file that can be read: {error}") from None
+
+
+def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
+    """Serve the page of a run until Ctrl-C, to those whom `guard` names."""
     refuse_other(run)
     try:
         from venn.show.page.server import serve
@@ -54,12 +98,13 @@ def serve_page(run: str, host: str, at: int) -> None:
     feed = Feed(lambda: Watch(run), run)
 
     def started(where: str, port: int) -> None:
-        click.echo(f"the page of {run}: {_address(where, port)}/ (Ctrl-C ends it)")
+        asks = "?token=..." if guard["token"] is not None else ""
+        click.echo(f"the page of {run}: {_address(where, port)}/{asks} (Ctrl-C ends it)")
         if not Path(run).exists():
             click.echo(f"{run} is not there yet: the page waits for it", err=True)
 
     with listening(host, at):
-        serve(feed, host, at, started)
+        serve(feed, host, at, started, **guard)
 
 
 def follow(run: str, as_json: bool) -> None:
@@ -105,12 +150,13 @@ def _snapshots(watch: Watch) -> dict[str, Any]:
 @click.argument("run", metavar="RUN")
 @click.option("--port", "at", type=port, default=METRICS, metavar="PORT", help=f"[default: {METRICS}]")
 @click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"To listen at.  [default: {LOOPBACK}]")
+@guarded
 @click.option("--once", is_flag=True, help="Print the metrics once instead, as for a textfile collector.")
-def metrics(run: str, at: int, host: str, once: bool) -> None:
+def metrics(run: str, at: int, host: str, once: bool, **asked: Any) -> None:
     """Serve the figures of RUN, a journal, to Prometheus.
 
     They are read from the journal at each request, at http://ADDRESS:PORT/metrics. While there is no
-    journal, `venn_up` is 0. Ctrl-C ends it.
+    journal, `venn_up` is 0. Ctrl-C ends it. Beyond the loopback address a token is needed, or --no-token.
     """
     from venn.show.metrics import serving, text_of
 
@@ -123,7 +169,7 @@ def metrics(run: str, at: int, host: str, once: bool) -> None:
             if once:
                 click.echo(text_of(opened), nl=False)
                 return
-            with listening(host, at), serving(opened, host, at) as found:
+            with listening(host, at), serving(opened, host, at, **guard(**asked)) as found:
                 click.echo(f"the metrics of {run}: {_address(host, found)}/metrics (Ctrl-C ends it)")
                 if not Path(run).exists():
                     click.echo(f"{run} is not there yet: until then venn_up is 0", err=True)

@@ -22,6 +22,9 @@ from .martingales import SimpleJumper as SimpleJumper
 from .martingales import SimpleMixture as SimpleMixture
 from .martingales import Sleeper as Sleeper
 from .monitor import Monitor as Monitor
+from .objects import AgainstFirst as AgainstFirst
+from .objects import AmongAll as AmongAll
+from .objects import Drift as Drift
 from .scorecard import Scorecard as Scorecard
 from .scorecard import SetScorecard as SetScorecard
 from .sequences import BettingBound as BettingBound

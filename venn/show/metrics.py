@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
+from socket import AI_PASSIVE, SOCK_STREAM, getaddrinfo
+from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any, NamedTuple
-from wsgiref.simple_server import WSGIServer
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from venn.monitors.verdict import CHANGED, STATES
+from venn.show.door import HEADERS, Door, Refusal
 from venn.show.page.feed import Watched
 from venn.show.snapshots import verdicts
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
 
 MISSING = "metrics need prometheus-client: pip install prometheus-client"
 ERRORS = (OSError, RuntimeError, ValueError)
+NONE = Refusal(404, "404: there is nothing here; the metrics are at /metrics")
+ASKED = {name: f"HTTP_{name.upper()}" for name in ("Host", "Origin", "Authorization", "Cookie")}
 
 
 class Metric(NamedTuple):
@@ -181,8 +187,65 @@ def registry(opened: Callable[[], Watched]) -> CollectorRegistry:
     return found
 
 
-def start(opened: Callable[[], Watched], host: str, port: int) -> tuple[WSGIServer, threading.Thread]:
+class Requests(WSGIRequestHandler):
+    """Reads requests, writes no log, and waits for nobody for ever."""
+
+    timeout = 30.0  # seconds
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+
+class Threads(ThreadingMixIn, WSGIServer):
+    """A thread for each request; those of a server that ends are not waited for."""
+
+    daemon_threads = True
+
+
+def guarded(door: Door, serve: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """Return a WSGI application that serves /metrics to those whom the door lets in, and one line to others.
+
+    Parameters
+    ----------
+    door : Door
+    serve : callable
+        The WSGI application behind it.
+    """
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def started(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            kept = [(name, value) for name, value in headers if name.title() not in HEADERS]
+            return start_response(status, [*kept, *HEADERS.items(), ("Cache-Control", "no-store")], *rest)
+
+        given = {name: environ[key] for name, key in ASKED.items() if key in environ}
+        refused = door.refusal(given)
+        if refused is None and environ.get("PATH_INFO") != "/metrics":
+            refused = NONE
+        if refused is None:
+            return serve(environ, started)
+        status, line = refused
+        started(f"{status} {HTTPStatus(status).phrase}", [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"{line}\n".encode()]
+
+    return answer
+
+
+def start(
+    opened: Callable[[], Watched], host: str, port: int,
+    *, allowed: Iterable[str] = (), token: str | None = None, unguarded: bool = False,
+) -> tuple[WSGIServer, threading.Thread]:  # fmt: skip
     """Serve the metrics at ``http://host:port/metrics`` from a thread; return its server and the thread.
+
+    Parameters
+    ----------
+    opened : callable
+        Opens the run, see `Collector`.
+    host : str
+        Address to listen at.
+    port : int
+        0: any that is free.
+    allowed, token, unguarded
+        Who may read, see `venn.show.door.Door`; the token comes in the header Authorization.
 
     Raises
     ------
@@ -190,18 +253,27 @@ def start(opened: Callable[[], Watched], host: str, port: int) -> tuple[WSGIServ
         prometheus-client is not installed.
     OSError
         The address cannot be listened at.
+    ValueError
+        `allowed` or `token` is not what it must be; nobody has listened then.
     """
     made = registry(opened)
-    from prometheus_client import start_http_server
+    from prometheus_client import make_wsgi_app
 
-    server, thread = start_http_server(port, host, made)
+    Door(host, port, allowed, token, unguarded)  # an error before anybody listens
+    family, _, _, _, address = getaddrinfo(host, port, type=SOCK_STREAM, flags=AI_PASSIVE)[0]
+    kind: type[Threads] = type("Server", (Threads,), {"address_family": family})
+    server: WSGIServer = make_server(str(address[0]), port, lambda *_: [], kind, Requests)
+    door = Door(host, server.server_port, allowed, token, unguarded)
+    server.set_app(guarded(door, make_wsgi_app(made)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
     return server, thread
 
 
 @contextmanager
-def serving(opened: Callable[[], Watched], host: str, port: int) -> Iterator[int]:
-    """Serve the metrics while the block lasts; give the port. Errors are those of `start`."""
-    server, thread = start(opened, host, port)
+def serving(opened: Callable[[], Watched], host: str, port: int, **guard: Any) -> Iterator[int]:
+    """Serve the metrics while the block lasts; give the port. Parameters and errors are those of `start`."""
+    server, thread = start(opened, host, port, **guard)
     try:
         yield server.server_port
     finally:

@@ -55,7 +55,7 @@ def scripts() -> list[str]:
     return [*files.js_files, SCRIPT]
 
 
-class Web(BokehTornado):
+class Web(BokehTornado):  # type: ignore[misc]
     """Answers at /, /ws, /page.js and the scripts of BokehJS; whatever else is asked, or asked wrongly, gets one line.
 
     Bokeh's other addresses are left out: autoload.js, which lets any page read, among them. Sessions are signed, so
@@ -161,7 +161,9 @@ class Entrance(RequestHandler):
         if self._cookie is not None:
             name, value = self._cookie
             self.set_cookie(name, value, httponly=True, samesite="Strict", path="/", expires_days=365)
-        self.write('<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>venn</title>')
+        self.write(
+            '<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>venn</title>'
+        )
 
 
 class Script(RequestHandler):

@@ -97,6 +97,9 @@ def finish(figure: Figure, handles: Mapping[str, Artist], title: str, path: str 
         frameon=False,
         fontsize=10,
     )
+    texts: list[Any] = figure.findobj(lambda artist: hasattr(artist, "set_parse_math"))
+    for text in texts:
+        text.set_parse_math(False)  # dollars in a name are dollars: as a formula they may be an error
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)

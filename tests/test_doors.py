@@ -1,0 +1,615 @@
+"""Who may read page, report and metrics: names, origins, tokens, paths, scripts, and messages that are none."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from base64 import b64encode
+from hashlib import sha256
+from os import urandom
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from page_cases import CLASSES, HOSTILE, predictions, write
+from test_page import CHROMIUM, PATIENCE, Viewer
+
+from venn import cli
+from venn.online.record import Record
+from venn.online.watch import Watch
+from venn.show.door import Door, is_loopback
+from venn.show.page.feed import Feed
+
+TOKEN = "a-token_of.more~than-16"
+PORT = 5006
+
+
+# ------------------------------------------------------------------------ the door
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:5006", None), ("LOCALHOST:5006", None), ("127.0.0.1:5006", None), ("[::1]:5006", None),
+        ("watch.example", None), ("watch.example:5006", None), ("other.example:8443", None),
+        ("evil.example:5006", 403), ("localhost", 403), ("localhost:5007", 403), ("127.0.0.1", 403), ("", 403),
+        ("other.example", 403), ("localhost.evil.example:5006", 403), ("evil.example,localhost:5006", 403),
+        ("localhost:5006@evil.example", 403), ("localhost:5006 ", 403), ("127.1:5006", 403), ("2130706433:5006", 403),
+        ("localhost.:5006", 403), ("::1:5006", 403), ("0.0.0.0:5006", 403), ("localhost:05006", 403),
+    ],
+)  # fmt: skip
+def test_a_server_answers_to_its_names_only(host, status):
+    door = Door("127.0.0.1", PORT, ["watch.example", "other.example:8443"])
+    refused = door.refusal({"Host": host})
+    assert (refused.status if refused else None) == status
+    assert refused is None or ("\n" not in refused.line and refused.line.startswith("403: "))
+
+
+def test_without_a_host_nobody_comes_in():
+    assert Door("127.0.0.1", PORT).refusal({}).status == 403
+
+
+@pytest.mark.parametrize("listens", ["0.0.0.0", "::"])
+def test_an_address_that_stands_for_all_is_no_name(listens):
+    door = Door(listens, PORT, token=TOKEN)
+    assert door.names == Door("127.0.0.1", PORT).names
+    assert Door("10.0.0.5", PORT, token=TOKEN).names == door.names | {"10.0.0.5:5006"}
+
+
+def test_at_the_port_of_the_web_names_come_without_it():
+    assert Door("127.0.0.1", 80).refusal({"Host": "localhost"}) is None
+
+
+@pytest.mark.parametrize("name", ["", "*", "http://a", "a/b", "a:b", "a:123456", "a b", "a\r\nX: y", "*.a"])
+def test_names_that_are_none_are_refused(name):
+    with pytest.raises(ValueError, match="allowed hosts must be NAME or NAME:PORT"):
+        Door("127.0.0.1", PORT, [name])
+
+
+@pytest.mark.parametrize(
+    "token", ["", "short", "fifteen-letters", "with a space in it", "a tab\tand more letters", "ä" * 20]
+)
+def test_tokens_that_are_none_are_refused(token):
+    with pytest.raises(ValueError, match="token must be at least 16 printable letters") as caught:
+        Door("127.0.0.1", PORT, token=token)
+    assert not token or token not in str(caught.value), "an error goes to a log"
+
+
+def test_beyond_this_machine_a_token_is_needed_or_a_word():
+    for host in ("0.0.0.0", "::", "192.0.2.7"):
+        with pytest.raises(ValueError, match="token must be given"):
+            Door(host, PORT)
+        assert Door(host, PORT, unguarded=True).refusal({"Host": "localhost:5006"}) is None
+    assert is_loopback("localhost")
+    assert is_loopback("127.0.0.9")
+    assert not is_loopback("")
+
+
+def test_the_token_comes_as_bearer_or_as_the_cookie_made_of_it():
+    door = Door("127.0.0.1", PORT, token=TOKEN)
+    name, value = door.cookie
+    assert name == "venn-5006"
+    assert TOKEN not in value
+    at = {"Host": "localhost:5006"}
+    for good in (
+        {"Authorization": f"Bearer {TOKEN}"}, {"Authorization": f"bearer  {TOKEN}"}, {"Cookie": f"a=b; {name}={value}"},
+    ):  # fmt: skip
+        assert door.refusal(at | good) is None
+    for bad in (
+        {}, {"Authorization": "Bearer "}, {"Authorization": TOKEN}, {"Authorization": f"Bearer {TOKEN}x"},
+        {"Authorization": f"Basic {TOKEN}"}, {"Authorization": "Bearer ä"}, {"Cookie": f"{name}={TOKEN}"},
+        {"Cookie": f"{name}="}, {"Cookie": f"other={value}"}, {"Cookie": name}, {"Cookie": f"{name}={value[:-1]}"},
+    ):  # fmt: skip
+        assert door.refusal(at | bad).status == 401, bad
+    assert door.cookie == Door("127.0.0.1", PORT, token=TOKEN).cookie, "a viewer survives a restart of the server"
+    assert door.cookie[1] != Door("127.0.0.1", PORT, token=TOKEN + "x").cookie[1]
+    assert door.refusal({"Host": "evil.example:5006", "Authorization": f"Bearer {TOKEN}"}).status == 403
+
+
+# --------------------------------------------------------------------- raw sockets
+
+
+@pytest.fixture
+def pages(tmp_path):
+    """Starts servers of the page of a run of four hostile classes; gives port and lines of the log."""
+    pytest.importorskip("bokeh", reason="bokeh is not installed")
+    from venn.show.page.server import serve
+
+    write(tmp_path / "run.db", 32, flip=16)
+    begun = []
+
+    def start(**guard):
+        ready, stop, at, lines = threading.Event(), threading.Event(), [], []
+
+        def started(host, port):
+            at.append(port)
+            ready.set()
+
+        watched = Feed(lambda: Watch(tmp_path / "run.db"), tmp_path / "run.db")
+        thread = threading.Thread(
+            target=serve, args=(watched, "127.0.0.1", 0, started, stop), kwargs={"say": lines.append, **guard}
+        )
+        thread.start()
+        begun.append((stop, thread))
+        assert ready.wait(30)
+        return SimpleNamespace(port=at[0], lines=lines, url=f"http://127.0.0.1:{at[0]}")
+
+    yield start
+    for stop, thread in begun:
+        stop.set()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def metrics(tmp_path):
+    """Starts a server of metrics."""
+    pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
+    from venn.show.metrics import serving
+
+    write(tmp_path / "scraped.db", 8)
+    return lambda **guard: serving(lambda: Watch(tmp_path / "scraped.db"), "127.0.0.1", 0, **guard)
+
+
+def asked(port, path="/", headers=(), method="GET", version="HTTP/1.1"):
+    """Return status, headers and text of the answer to a request written by hand."""
+    lines = [f"{method} {path} {version}", *(f"{name}: {value}" for name, value in headers), "Connection: close"]
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin1"))
+        answer = http.client.HTTPResponse(connection, method=method)
+        answer.begin()
+        text = "" if answer.status == 101 else answer.read().decode()
+    return SimpleNamespace(status=answer.status, headers=answer.headers, text=text)
+
+
+def upgrade(port, host=None, origin=None, extra=()):
+    headers = [
+        ("Host", host or f"localhost:{port}"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), *([("Origin", origin)] if origin else ()), *extra,
+    ]  # fmt: skip
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        lines = ["GET /ws HTTP/1.1", "Connection: Upgrade", *(f"{name}: {value}" for name, value in headers), "", ""]
+        connection.sendall("\r\n".join(lines).encode("latin1"))
+        return int(connection.recv(2000).split()[1])
+
+
+def is_closed(answer):
+    """Whether an answer tells nothing of the run, and has the headers that keep others out."""
+    assert HOSTILE not in answer.text
+    assert "venn_" not in answer.text
+    assert "application/json" not in answer.text
+    assert answer.text.count("\n") <= 1
+    return is_guarded(answer)
+
+
+def is_guarded(answer):
+    assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    [policy] = answer.headers.get_all("Content-Security-Policy")
+    rules = dict(rule.strip().partition(" ")[::2] for rule in policy.split(";"))
+    assert rules["default-src"] == rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert "unsafe" not in rules.get("script-src", "")
+    assert "*" not in policy
+    return True
+
+
+def test_other_names_read_nothing_at_any_address(pages):
+    made = pages()
+    for host in ("evil.example", f"evil.example:{made.port}", f"localhost:{made.port + 1}", "", "localhost"):
+        for path in (
+            "/",
+            "/page.js",
+            "/static/js/bokeh.min.js",
+            "/autoload.js?bokeh-autoload-element=x",
+            "/metadata",
+            "/x",
+        ):
+            answer = asked(made.port, path, [("Host", host)])
+            assert answer.status == 403, (host, path)
+            assert answer.text == "403: this server does not go by that name; if it should, start it with " \
+                                  "--allow-host NAME[:PORT]\n"  # fmt: skip
+            assert is_closed(answer)
+        assert upgrade(made.port, host or "x", f"http://{host}") == 403
+    assert asked(made.port, "/", version="HTTP/1.0").status in (400, 403), "no Host at all"
+    twice = asked(made.port, "/", [("Host", f"localhost:{made.port}"), ("Host", "evil.example")])
+    assert twice.status in (400, 403)
+    assert asked(made.port, "http://evil.example/", [("Host", f"localhost:{made.port}")]).status == 404
+    known = asked(made.port, "/", [("Host", f"localhost:{made.port}")])
+    assert known.status == 200
+    assert is_guarded(known)
+    refused = [line for line in made.lines if line.startswith("page: refused 403")]
+    assert len(refused) == 2, "the 1st and the 10th"
+    assert "'evil.example'" in refused[0]
+
+
+def test_other_origins_read_nothing(pages):
+    made = pages()
+    host = f"localhost:{made.port}"
+    for origin in (
+        "http://evil.example",
+        f"http://evil.example:{made.port}",
+        "null",
+        f"http://localhost:{made.port + 1}",
+    ):
+        assert upgrade(made.port, host, origin) == 403
+        for path in ("/", "/page.js"):
+            answer = asked(made.port, path, [("Host", host), ("Origin", origin)])
+            assert answer.status == 403
+            assert is_closed(answer)
+    assert upgrade(made.port, host, f"http://{host}") == 101
+    assert asked(made.port, "/", [("Host", host), ("Origin", f"http://{host}")]).status == 200
+
+
+PATHS = (
+    "//", "/.", "/..", "/../", "/./", "/%2e", "/%2e%2e/", "/%2f", "//evil.example/", "/\\evil.example", "/;", "/a",
+    "/static/", "/static/js/", "/static/js/../../../server/views/ws.py", "/static/%2e%2e/%2e%2e/views/ws.py",
+    "/static//etc/passwd", "/static/js//etc/passwd", "/static/js/%2fetc%2fpasswd", "/static/js/..%2f..%2fserver.py",
+    "/static/js/bokeh.min.js/../../../../server/views/ws.py", "/static/js/bokeh.min.js%00", "/static/js/bokeh.js.map",
+    "/static/extensions/panel/x.js", "/autoload.js", "/autoload.js?bokeh-autoload-element=x&bokeh-absolute-url=http://e",
+    "/metadata", "/favicon.ico", "/page.js/", "/page.js%00", "/page.css", "/page.html", "/report.py", "/ws/", "/WS",
+)  # fmt: skip
+
+
+def test_no_path_but_those_of_the_page_leads_anywhere(pages):
+    made = pages()
+    host = [("Host", f"localhost:{made.port}")]
+    for path in PATHS:
+        answer = asked(made.port, path, host)
+        assert answer.status == 404, path
+        assert is_closed(answer)
+    for path in ("/?bokeh-session-id=mine", "/?bokeh-token=x", "/ws?bokeh-session-id=mine"):
+        assert asked(made.port, path, host).status == 403, "nobody chooses another viewer's session"
+    assert asked(made.port, "/", [*host, ("Bokeh-Session-Id", "mine")]).status == 403
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        for path in ("/", "/page.js"):
+            answer = asked(made.port, path, host, method=method)
+            assert answer.status in (405, 501), (method, path)
+            assert is_guarded(answer)
+
+
+def test_metrics_are_behind_the_same_door(metrics):
+    with metrics() as port:
+        host = ("Host", f"localhost:{port}")
+        good = asked(port, "/metrics", [host])
+        assert good.status == 200
+        assert "venn_up 1.0" in good.text
+        assert is_guarded(good)
+        for headers in (
+            [("Host", f"evil.example:{port}")], [("Host", "evil.example")], [], [host, ("Origin", "http://evil.example")],
+            [host, ("Origin", "null")], [host, ("Host", "evil.example")],
+        ):  # fmt: skip
+            answer = asked(port, "/metrics", headers)
+            assert answer.status == 403, headers
+            assert is_closed(answer)
+        for path in ("/", "/metrics/", "/../metrics", "/metrics/../x", "/favicon.ico", "/none", "/metrics%00"):
+            answer = asked(port, path, [host])
+            assert answer.status == 404, path
+            assert is_closed(answer)
+    with metrics(token=TOKEN) as port:
+        host = ("Host", f"localhost:{port}")
+        for headers in ([host], [host, ("Authorization", "Bearer wrong")]):
+            answer = asked(port, "/metrics", headers)
+            assert answer.status == 401
+            assert is_closed(answer)
+        assert asked(port, f"/metrics?token={TOKEN}", [host]).status == 401, "tokens in addresses end in logs"
+        assert "venn_up 1.0" in asked(port, "/metrics", [host, ("Authorization", f"Bearer {TOKEN}")]).text
+
+
+def test_without_the_token_nothing_is_read_with_it_the_address_forgets_it(pages):
+    made = pages(token=TOKEN)
+    host = [("Host", f"localhost:{made.port}")]
+    for path in ("/", "/page.js", "/static/js/bokeh.min.js", "/?token=", "/?token=wrong", f"/?token={TOKEN}x",
+                 f"/page.js?token={TOKEN}", f"/?token={TOKEN}&token={TOKEN}", f"/x?token={TOKEN}"):  # fmt: skip
+        answer = asked(made.port, path, host)
+        assert answer.status == 401, path
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert is_closed(answer)
+    assert upgrade(made.port) == 401
+    assert asked(made.port, f"/?token={TOKEN}", [("Host", "evil.example")]).status == 403
+    entered = asked(made.port, f"/?token={TOKEN}", host)
+    assert entered.status == 200
+    assert is_closed(entered)
+    assert 'content="0; url=/"' in entered.text
+    cookie = entered.headers["Set-Cookie"]
+    assert {"httponly", "samesite=strict", "path=/"} <= {part.strip().lower() for part in cookie.split(";")}
+    assert TOKEN not in cookie
+    kept = ("Cookie", cookie.partition(";")[0])
+    page = asked(made.port, "/", [*host, kept])
+    assert page.status == 200
+    assert cookie.partition("=")[2].partition(";")[0] not in page.text, "scripts cannot read it"
+    assert upgrade(made.port, extra=[kept]) == 101
+    assert asked(made.port, "/", [*host, ("Authorization", f"Bearer {TOKEN}")]).status == 200
+    assert all(TOKEN not in line for line in made.lines)
+
+
+# ---------------------------------------------------------------- what is no message
+
+
+def frame(payload, opcode=1):
+    """Return a masked frame of a websocket."""
+    mask = urandom(4)
+    size = len(payload)
+    length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
+    return bytes([0x80 | opcode]) + length + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
+
+
+class Hand:
+    """A socket of the page, opened by hand."""
+
+    def __init__(self, port):
+        page = asked(port, "/", [("Host", f"localhost:{port}")]).text
+        token = json.loads(re.search(r'id="items">(.*?)</script>', page).group(1))[0]["token"]
+        self.connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+        lines = [
+            "GET /ws HTTP/1.1", f"Host: localhost:{port}", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Protocol: bokeh, {token}", "", "",
+        ]  # fmt: skip
+        self.connection.sendall("\r\n".join(lines).encode())
+        seen = b""
+        while b"ACK" not in seen:
+            seen += self.connection.recv(4096)
+
+    def sends(self, *frames):
+        """Send frames, and wait until the server closes or answers."""
+        for one in frames:
+            self.connection.sendall(one)
+        self.connection.settimeout(20)
+        self.connection.recv(4096)
+        self.connection.close()
+
+
+HEADER = json.dumps({"msgid": "1", "msgtype": "PATCH-DOC"}).encode()
+NONSENSE = {
+    "no JSON": [frame(b"{"), frame(b"{}"), frame(b"{}")],
+    "another JSON": [frame(b"[]"), frame(b"[]"), frame(b"[]")],
+    "an unknown kind": [frame(b'{"msgid": "1", "msgtype": "DROP"}'), frame(b"{}"), frame(b"{}")],
+    "bytes for text": [frame(b"\xff\x00", 2)],
+    "an unknown model": [frame(HEADER), frame(b"{}"), frame(json.dumps({"events": [
+        {"kind": "ModelChanged", "model": {"id": "none"}, "attr": "text", "new": "x"}]}).encode())],
+    "an unknown event": [frame(HEADER), frame(b"{}"), frame(b'{"events": [{"kind": "Boom\\nTraceback"}]}')],
+    "no event": [frame(HEADER), frame(b"{}"), frame(b'{"events": 7}')],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_what_is_no_message_makes_one_line_and_the_page_goes_on(pages, capfd, what):
+    made = pages()
+    Hand(made.port).sends(*NONSENSE[what])
+    deadline = time.monotonic() + 20
+    while not made.lines and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.1)
+    [line] = made.lines
+    assert line.startswith("page: a message or request that cannot be handled: ")
+    assert "\n" not in line
+    assert len(line) <= 200
+    assert asked(made.port, "/", [("Host", f"localhost:{made.port}")]).status == 200
+    assert capfd.readouterr().err == ""
+
+
+# -------------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def misled():
+    """A browser for which names of strangers stand for this machine, as after DNS rebinding."""
+    pytest.importorskip("bokeh", reason="bokeh is not installed")
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    rules = "--host-resolver-rules=MAP *.example 127.0.0.1"
+    with sync.sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", rules]
+        )
+        yield started
+        started.close()
+
+
+def tried(browser, url, script):
+    """Return what a script says that runs in the page at an address."""
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    answer = page.goto(url)
+    found = page.evaluate(script)
+    page.close()
+    return answer.status, found
+
+
+READS = """async (port) => {
+  const said = {};
+  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, location.host]) {
+    for (const path of ["/", "/metrics", "/autoload.js?bokeh-autoload-element=x", "/page.js"]) {
+      try { said[host + path] = (await (await fetch(`http://${host}${path}`)).text()).length > 200; }
+      catch { said[host + path] = false; }
+    }
+    said["ws " + host] = await new Promise(done => {
+      const socket = new WebSocket(`ws://${host}/ws`, ["bokeh", "x"]);
+      socket.onopen = () => done(true);
+      socket.onerror = () => done(false);
+    });
+    said["script " + host] = await new Promise(done => {
+      const script = document.createElement("script");
+      script.src = `http://${host}/page.js`;
+      script.onload = () => done(true);
+      script.onerror = () => done(false);
+      document.body.append(script);
+    });
+    said["frame " + host] = await new Promise(done => {
+      const frame = document.createElement("iframe");
+      frame.src = `http://${host}/`;
+      frame.onload = () => {
+        let seen = false;
+        try { seen = frame.contentDocument.querySelector("header") !== null; } catch { /* another origin */ }
+        done(seen || frame.contentWindow.length > 0);
+      };
+      document.body.append(frame);
+    });
+  }
+  return said;
+}"""
+
+
+def test_a_site_whose_name_was_pointed_here_reads_nothing(misled, pages, metrics):
+    made = pages()
+    with metrics() as port:
+        for at in (made.port, port):
+            for path in ("/", "/metrics"):
+                status, said = tried(misled, f"http://evil.example:{at}{path}", "document.body.innerText")
+                assert status == 403
+                assert said.startswith("403: this server does not go by that name")
+
+
+def test_the_page_of_another_site_reads_nothing(misled, pages, metrics):
+    """It runs in the same browser, on a port of this machine, with a policy that forbids it nothing."""
+    import http.server
+
+    class Evil(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!DOCTYPE html><body>evil")
+
+        def log_message(self, *_):
+            """Log nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    made = pages()
+    with metrics() as port:
+        page = misled.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"http://evil.example:{server.server_port}/")
+        for at in (made.port, port):
+            said = page.evaluate(READS, at)
+            own = {key for key in said if f"evil.example:{server.server_port}" in key}
+            assert {key for key in said if said[key]} - own == set()
+        page.close()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_viewer_with_the_token_enters_once_and_stays(misled, pages):
+    pytest.importorskip("bokeh", reason="bokeh is not installed")
+    made = pages(token=TOKEN)
+    page = misled.new_page()
+    page.set_default_timeout(PATIENCE)
+    complaints = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    assert page.goto(made.url).status == 401
+    complaints.clear()
+    page.goto("about:blank")
+    page.set_content(f'<a href="{made.url}/?token={TOKEN}">the page</a>')  # a link on another site
+    page.locator("a").click()
+    page.locator("canvas").first.wait_for()
+    assert page.url == f"{made.url}/", "the token is out of the address"
+    assert page.evaluate("document.cookie") == ""
+    assert TOKEN not in page.content()
+    page.reload()
+    page.locator("canvas").first.wait_for()
+    assert complaints == []
+    page.close()
+
+
+# -------------------------------------------------------------------- hostile names
+
+EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{7*7}}@{x}$\\frac{'\"`"
+
+
+def hostile_record(n=40, evil=EVIL, kinds="venn abers conformal platt"):
+    """Return a record whose data, predictors, parameters and classes have hostile names."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    names = [f"{name} {evil}" for name in kinds.split()]
+    record = Record(CLASSES, names, data=f"data {evil}", parameters={name: f"p {evil}" for name in names})
+    for step in range(n):
+        said = predictions(rng, kinds)
+        y = CLASSES[2] if step > n // 2 else CLASSES[0]
+        record.update(dict(zip(names, said.values(), strict=True)), y)
+    return record
+
+
+def policy_of(content):
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', content)
+    return policy
+
+
+def test_a_report_runs_its_own_scripts_and_no_other(tmp_path, monkeypatch, misled):
+    monkeypatch.chdir(tmp_path)
+    hostile_record().save(tmp_path / "record.npz")
+    result = CliRunner().invoke(cli.main, ["report", "record.npz", "--title", EVIL])
+    assert result.exit_code == 0, result.output
+    content = (tmp_path / "report.html").read_text("utf-8")
+    known = set(re.findall(r"'sha256-([^']+)'", policy_of(content)))
+    found = re.findall(r"<script>(.*?)</script>", content, flags=re.DOTALL)
+    assert {b64encode(sha256(one.encode()).digest()).decode() for one in found} == known, "each has its hash, no other"
+    assert "unsafe-inline" not in policy_of(content).partition("script-src")[2].partition(";")[0]
+    assert "unsafe-eval" not in policy_of(content)
+
+    viewer = Viewer(misled, (tmp_path / "report.html").as_uri(), viewport={"width": 900, "height": 900})
+    viewer.page.locator("canvas").first.wait_for()
+    assert viewer.page.evaluate("window.hacked") is None
+    assert viewer.page.title() == EVIL
+    assert viewer.page.locator("img").count() == 0
+    assert viewer.complaints == []
+    hover(viewer)
+    assert viewer.page.evaluate("window.hacked") is None
+    # Even what got into the page would not run.
+    viewer.page.evaluate("""() => {
+      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.hacked=1'>");
+      document.body.insertAdjacentHTML("beforeend", "<a id=go href='javascript:hacked=1'>go</a>");
+      const script = document.createElement("script");
+      script.textContent = "window.hacked=1";
+      document.body.append(script);
+      document.getElementById("go").click();
+    }""")
+    viewer.page.wait_for_timeout(300)
+    assert viewer.page.evaluate("window.hacked") is None
+    assert any("violates" in said for said in viewer.complaints)
+    viewer.page.close()
+
+
+def hover(viewer):
+    """Move the pointer over all figures, so that their tooltips are shown."""
+    for box in [one.bounding_box() for one in viewer.page.locator(".bk-Figure").all()][:6]:
+        if box is not None:
+            for share in (0.3, 0.6, 0.9):
+                viewer.page.mouse.move(box["x"] + share * box["width"], min(box["y"] + 100, 880))
+
+
+def test_hostile_names_are_text_on_the_page(misled, pages):
+    made = pages()
+    viewer = Viewer(misled, made.url, viewport={"width": 900, "height": 900})
+    viewer.page.locator("canvas").first.wait_for()
+    for name in ("abers", "conformal", "venn"):
+        viewer.page.locator("select").select_option(name)
+        viewer.waits_for(f"{HOSTILE}32")
+        hover(viewer)
+    assert viewer.page.evaluate("window.hacked") is None
+    assert viewer.complaints == []
+    for attack in ("<img src=x onerror='window.hacked=1'>", "<svg onload='window.hacked=1'>"):
+        viewer.page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", attack)
+    viewer.page.evaluate("() => { setTimeout('window.hacked=1', 0); }")
+    viewer.page.wait_for_timeout(300)
+    assert viewer.page.evaluate("window.hacked") is None, "the policy holds where a text would not"
+    assert any("violates" in said for said in viewer.complaints)
+    viewer.page.close()
+
+
+def test_hostile_names_are_text_in_figures(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    written = hostile_record(evil="$\\frac$/../%n<script>", kinds="venn").plot_all(tmp_path)
+    assert written
+    for file in written:
+        assert file.parent == tmp_path, "a name leads to no other folder"
+        if file.suffix == ".svg":
+            assert "<script" not in file.read_text("utf-8")

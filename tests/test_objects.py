@@ -1,0 +1,181 @@
+"""Evidence without labels: p-values of objects are right after every step, uniform, and rung by what changes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from naive import objects as naive
+from scipy import stats
+
+from venn.monitors import AgainstFirst, AmongAll, Drift
+
+LEVEL, REFUSED = 1e-3, 1e-9
+
+
+def tied(n, seed, d=2):
+    """Return objects on a grid: many are equal, many distances are."""
+    return np.random.default_rng(seed).integers(0, 3, size=(n, d)) / 2
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_among_all_are_those_of_the_definition(k, seed):
+    X, rng = tied(40, seed), np.random.default_rng(seed)
+    ranking = AmongAll(k)
+    for n in range(1, len(X) + 1):
+        tau = rng.random()
+        assert ranking.rank(X[n - 1], tau) == pytest.approx(naive.among_all(X[:n].tolist(), k, tau), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("size", [20, 25])
+def test_ranks_against_the_first_are_those_of_the_definition(k, size):
+    X = tied(60, k)
+    ranking = AgainstFirst(size, k, 0.1)
+    for n in range(1, len(X) + 1):
+        assert ranking.rank(X[n - 1], 0.5) == (
+            None if n <= size else pytest.approx(naive.against_first(X[:n].tolist(), size, k, 0.1), abs=1e-12)
+        )
+
+
+def test_the_order_of_those_before_does_not_matter():
+    X = tied(50, 7)
+    last = []
+    for order in (np.arange(49), np.random.default_rng(0).permutation(49)):
+        ranking = AmongAll(3)
+        for i in order:
+            ranking.rank(X[i], 0.5)
+        last.append(ranking.rank(X[49], 0.5))
+    assert last[0] == last[1]
+
+
+class LeavesItselfOut(AmongAll):
+    """A broken variant: the new object is not among the neighbours of the others, nor among the ties."""
+
+    def rank(self, x, tau):
+        crowd = self._crowd
+        own = float(crowd.sums(crowd.nearest(crowd.distances(crowd.clean(x))), crowd.n))
+        others = crowd.sums(crowd.state["near"], crowd.n - 1)
+        p = (int((others > own).sum()) + tau * int((others == own).sum())) / max(len(others), 1) if crowd.n else tau
+        crowd.join(crowd.clean(x))
+        return p
+
+
+def p_values(ranking, streams=400, n=12):
+    """Return (streams, n) p-values of exchangeable objects full of ties."""
+    rng = np.random.default_rng(5)
+    found = np.empty((streams, n))
+    for s in range(streams):
+        one, X = ranking.fresh() if ranking is not LeavesItselfOut else LeavesItselfOut(2), tied(n, [s, 9], 1)
+        found[s] = [one.rank(x, tau) for x, tau in zip(X, rng.random(n), strict=True)]
+    return found
+
+
+def departs(p):
+    """Return the smallest two-sided binomial p-value of #{p <= u}, and of both successive p-values being small."""
+    counts = [stats.binomtest(int((p <= u).sum()), p.size, u).pvalue for u in (0.05, 0.1, 0.25, 0.5, 0.75)]
+    both = (p[:, 1:] <= 0.3) & (p[:, :-1] <= 0.3)
+    return min(*counts, stats.binomtest(int(both[:, ::2].sum()), both[:, ::2].size, 0.09).pvalue)
+
+
+def test_p_values_of_objects_are_uniform_and_independent():
+    assert departs(p_values(AmongAll(2))) > LEVEL
+
+
+def test_a_broken_variant_is_found():
+    assert departs(p_values(LeavesItselfOut)) < REFUSED
+
+
+def test_against_the_first_small_p_values_are_no_more_frequent_than_they_say():
+    """Conditional on each of many samples; a sample may mislead with probability `risk`."""
+    rng, misled, samples = np.random.default_rng(3), 0, 60
+    for _ in range(samples):
+        ranking = AgainstFirst(40, 2, 0.2)
+        for x in rng.normal(size=(40, 1)):
+            ranking.rank(x, 0.5)
+        p = np.array([ranking.rank(x, 0.5) for x in rng.normal(size=(1500, 1))])
+        misled += any(stats.binomtest(int((p <= u).sum()), p.size, u, "greater").pvalue < 1e-4 for u in (0.3, 0.5, 0.7))
+    assert stats.binomtest(misled, samples, 0.2, "greater").pvalue > LEVEL
+
+
+def test_it_rings_when_objects_change_and_not_when_they_do_not():
+    rng, rang = np.random.default_rng(0), 0
+    for _ in range(20):
+        drift = Drift(AmongAll(5), level=0.05)
+        for x in rng.normal(size=(150, 2)):
+            drift.update(x)
+        early = drift.count > 0
+        rang += early
+        while drift.count == 0:
+            drift.update(rng.normal(4, size=2))
+        assert drift.n < 250
+        assert drift.alarms[0].about == "objects"
+        assert early or drift.alarms[0].step == drift.n
+    assert stats.binomtest(rang, 20, 0.05, "greater").pvalue > LEVEL
+
+
+def test_after_a_long_calm_the_first_sample_sees_the_change_at_once():
+    rng = np.random.default_rng(1)
+    drift = Drift(AgainstFirst(400, 5))
+    for x in rng.normal(size=(3000, 2)):
+        assert not drift.update(x)
+    while not drift.count:
+        drift.update(rng.normal(4, size=2))
+    assert drift.n < 3100
+    assert [alarm.detector for alarm in drift.alarms] == ["ShiryaevRoberts"], "Ville has lost too much"
+
+
+@pytest.mark.parametrize("ranking", [AmongAll(2), AgainstFirst(40, 2, 0.25)])
+@pytest.mark.parametrize("at", [0, 1, 9, 21, 50])
+def test_what_is_saved_goes_on_to_the_last_bit(ranking, at):
+    X = np.vstack([tied(45, 3), tied(30, 4) + 5])
+    whole = Drift(ranking, level=0.3, run_length=20, seed=4)
+    for x in X[:at]:
+        whole.update(x)
+    twins = [pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)]
+    for x in X[at:]:
+        rung = whole.update(x)
+        for twin in twins:
+            assert twin.update(x) == rung
+            assert twin.p_value == whole.p_value
+    for twin in twins:
+        assert twin.snapshot() == whole.snapshot()
+    assert whole.count > 0
+    assert repr(whole.fresh()) == repr(whole)
+    assert whole.fresh().n == 0
+
+
+def test_bad_objects_and_parameters_change_nothing():
+    drift = Drift(AmongAll(1))
+    drift.update([1.0, 2.0])
+    for bad in ([1.0], [np.nan, 1.0], [[1.0, 2.0]], [1e200, 0.0], ["a", "b"]):
+        with pytest.raises((TypeError, ValueError)):
+            drift.update(bad)
+    assert drift.n == 1
+    for make, said in (
+        (lambda: AmongAll(0), "neighbours must be"), (lambda: AgainstFirst(10), "size must be"),
+        (lambda: AgainstFirst(20, 11), "at most half"), (lambda: AgainstFirst(risk=0.0), "risk must"),
+        (lambda: Drift(AgainstFirst(risk=0.02)), "level must be larger than the risk"),
+        (lambda: Drift(level=2), "level must"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            make()
+    with pytest.raises(TypeError, match="ranking must be"):
+        Drift("knn")
+
+
+def test_a_damaged_state_is_refused():
+    drift = Drift(AmongAll(2), seed=1)
+    for x in tied(10, 0):
+        drift.update(x)
+    state = drift.state
+    for damage in ({"count": 1}, {"p_value": 2.0}, {"p_value": None}, {"ranking": AmongAll(3)}, {"alarms": [1]}):
+        with pytest.raises(ValueError, match="must"):
+            drift.fresh().restore(state | damage)
+    held = drift.ranking.state
+    for damage in ({"near": held["near"][:-1]}, {"near": -held["near"] - 1}, {"objects": held["objects"] * np.nan}):
+        with pytest.raises(ValueError, match=r"must|objects|near"):
+            AmongAll(2).restore(held | damage)

@@ -1,0 +1,462 @@
+"""Evidence without labels: whether new objects are stranger than those before, known as soon as one is asked about."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, replace
+from math import inf, log, sqrt
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from venn.machines.checks import clean_object
+from venn.machines.machine import grown
+from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
+from venn.monitors.betting import Martingale
+from venn.monitors.martingales import CompositeJumper, Power
+from venn.parameters import above_one, fraction, has_methods, integer
+from venn.prediction import Floats
+from venn.saved import Saved, checked_keys, held_array, held_finite, held_int, saved
+from venn.smoothing import Smoothing
+
+KEPT = 100  # alarms
+ROOM = 64  # objects
+LARGEST = 1e150  # its square is finite
+ABOUT = "objects"
+
+
+class Ranking(Protocol):
+    """What `Drift` needs: p-values of objects, in order of arrival."""
+
+    @property
+    def risk(self) -> float:
+        """Probability that its p-values are no good at all, to be taken from the level."""
+
+    @property
+    def theorem(self) -> str:
+        """For which objects they are good, in words before what then holds."""
+
+    @property
+    def martingale(self) -> Martingale:
+        """A pattern of bets that are fair on its p-values."""
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+
+    def rank(self, x: Any, tau: float) -> float | None:
+        """Return the p-value of a new object, then keep it; None while there is none. A bad object changes nothing."""
+
+    def fresh(self) -> Ranking:
+        """Return one with the same parameters that has seen nothing."""
+
+
+class Crowd:
+    """Objects, and for each the distances to its nearest others; strange is who has far neighbours."""
+
+    def __init__(self, neighbours: int) -> None:
+        self.k = neighbours
+        self.n = 0
+        self.features: int | None = None
+        self._objects = np.zeros((0, 0))
+        self._near = np.zeros((0, neighbours))  # ascending; infinite where there are fewer others
+        self._strange = np.zeros(0)
+
+    def clean(self, x: Any) -> Floats:
+        """Return an object as numbers, or say what is wrong with it."""
+        clean = clean_object(x, self.features)
+        if not abs(clean).max() < LARGEST:
+            raise ValueError(f"x must lie within {LARGEST:g}, got {abs(clean).max():g}")
+        return clean
+
+    def distances(self, x: Floats) -> Floats:
+        """Return the (n,) distances of a clean object to all."""
+        apart = self._objects[: self.n] - x if self.n else np.zeros((0, x.size))
+        found: Floats = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        return found
+
+    def sums(self, near: Floats, others: int) -> Floats:
+        """Return the sums of the distances to the k nearest of so many others, or to all if these are fewer."""
+        found: Floats = near[..., : min(self.k, others)].sum(axis=-1)
+        return found
+
+    def nearest(self, distances: Floats) -> Floats:
+        """Return the (k,) smallest distances, ascending; infinite where there are fewer."""
+        found = np.full(self.k, inf)
+        m = min(self.k, len(distances))
+        found[:m] = np.sort(np.partition(distances, m - 1)[:m]) if m else found[:m]
+        return found
+
+    def join(self, x: Floats) -> tuple[Floats, float]:
+        """Take an object in; return how strange the others are then, and how strange it is, all by one definition."""
+        n, distances = self.n, self.distances(x)
+        own = self.nearest(distances)
+        if n == len(self._strange):
+            room = max(ROOM, 2 * n)
+            self._objects = grown(self._objects, room, x.size) if n else np.zeros((room, x.size))
+            self._near, self._strange = grown(self._near, room, self.k), grown(self._strange, room)
+        near, strange = self._near[:n], self._strange[:n]
+        # Only those change that have the new one among their nearest; all, while they have fewer than k others.
+        moved = np.flatnonzero(distances < near[:, -1]) if n >= self.k + 1 else np.arange(n)
+        near[moved] = np.sort(np.column_stack([near[moved], distances[moved]]), axis=1)[:, : self.k]
+        strange[moved] = self.sums(near[moved], n)
+        self._objects[n], self._near[n], self._strange[n] = x, own, self.sums(own, n)
+        self.n, self.features = n + 1, x.size
+        return strange, float(self._strange[n])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Objects and distances."""
+        return {"objects": self._objects[: self.n].copy(), "near": self._near[: self.n].copy()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the content of a `state`."""
+        checked_keys("state", state, ("objects", "near"))
+        n, *features = getattr(state["objects"], "shape", (0, 0))
+        objects = held_finite("objects", state["objects"], (n, *features[:1]))
+        near = held_array("near", state["near"], (n, self.k))
+        whole = near[:, : min(self.k, max(n - 1, 0))]
+        if not (abs(objects) < LARGEST).all() or not (whole >= 0).all() or (np.diff(whole, axis=1) < 0).any():
+            raise ValueError("near must be distances in ascending order, of objects that are not too large")
+        if not np.isfinite(whole).all() or not np.isinf(near[:, whole.shape[1] :]).all():
+            raise ValueError(f"near must hold as many distances as there are others, up to {self.k}")
+        self.n, self.features = n, objects.shape[1] if n else None
+        self._objects, self._near = objects.copy(), near.copy()
+        self._strange = self.sums(near, n - 1) if n else np.zeros(0)
+
+
+@saved
+class AmongAll(Saved):
+    """Ranks each object among all so far, itself included, by its distances to its nearest others.
+
+    p = (#{A_i > A} + tau #{A_i = A}) / n, where A_i is the sum of the Euclidean distances of object i to the
+    `neighbours` nearest of the other n - 1, the new object among them. That treats all objects alike. So while objects
+    are exchangeable their p-values are independent and uniform, each known before its label, or if there never is one.
+    Columns should be of one scale.
+
+    A change is seen as long as those after it are few: the bag of all holds them, too. Time and memory of a step grow,
+    n d multiplications for n objects of d numbers; a least-squares machine needs n^2.
+
+    Parameters
+    ----------
+    neighbours : int >= 1, default 10
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2022), "Algorithmic learning in a random world", chapters 2 and 8; Laxhammar & Falkman
+    (2010), "Conformal prediction for distribution-independent anomaly detection in streaming vessel data".
+
+    Examples
+    --------
+    >>> ranking = AmongAll(neighbours=1)
+    >>> [ranking.rank([x], tau=1.0) for x in (0.0, 1.0, 0.5, 9.0)]
+    [1.0, 1.0, 1.0, 0.25]
+    """
+
+    risk = 0.0
+    theorem: ClassVar[str] = "if objects come in random order,"
+
+    def __init__(self, neighbours: int = 10) -> None:
+        self.neighbours = integer("neighbours", neighbours, 1)
+        self._crowd = Crowd(self.neighbours)
+
+    def __repr__(self) -> str:
+        return f"AmongAll(neighbours={self.neighbours})"
+
+    @property
+    def martingale(self) -> Martingale:
+        """Bets on small p-values, and on large ones, as where objects come closer together."""
+        return CompositeJumper()
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+        return self._crowd.n
+
+    def fresh(self) -> AmongAll:
+        """Return one with the same parameters that has seen nothing."""
+        return AmongAll(self.neighbours)
+
+    def rank(self, x: Any, tau: float) -> float:
+        """Return the p-value of a new object, then keep it; `tau` in [0, 1] breaks ties."""
+        others, own = self._crowd.join(self._crowd.clean(x))
+        greater, equal = int((others > own).sum()), int((others == own).sum()) + 1
+        return (greater + tau * equal) / (len(others) + 1)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All objects, and the distances to their nearest."""
+        return self._crowd.state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a `state`, or raise a ValueError where it contradicts itself."""
+        self._crowd.restore(state)
+
+
+@saved
+class AgainstFirst(Saved):
+    """Compares each object with a first sample of fixed size: a change after a long calm is seen as one at the start.
+
+    The first half of the sample are the neighbours; in the second half, of m objects, a new object is ranked, by the
+    sum of its distances to its nearest neighbours. Until the sample is whole there are no p-values. Then
+    p = min(1, #{A_i >= A} / m + sqrt(ln(1 / risk) / (2 m))).
+
+    Theorem, conditional on the sample. If objects are independent and of one distribution then, except with
+    probability `risk` over the sample, P(p <= u) <= u for every u and every later object, independently of each other
+    given the sample (Dvoretzky, Kiefer & Wolfowitz, with Massart's constant). So martingales whose bets decrease in p
+    are fair or worse: only these may bet here. The uncorrected p-values would depend on each other through the sample,
+    and a long calm would end in a false alarm.
+
+    Parameters
+    ----------
+    size : int >= 20, default 2000
+        Number of objects in the first sample. Memory and time of a step do not grow after it.
+    neighbours : int >= 1, default 10
+        At most half the sample.
+    risk : float in (0, 1), default 0.001
+        Probability that the sample misleads. It is part of a `Drift`'s level.
+
+    References
+    ----------
+    Massart (1990), "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranking, rng = AgainstFirst(size=200), np.random.default_rng(0)
+    >>> first = [ranking.rank(x, 0.5) for x in rng.normal(size=(200, 2))]
+    >>> first.count(None), round(ranking.rank([9.0, 9.0], 0.5), 3)
+    (200, 0.186)
+    """
+
+    theorem: ClassVar[str] = "if objects are independent and of one distribution,"
+
+    def __init__(self, size: int = 2000, neighbours: int = 10, risk: float = 0.001) -> None:
+        self.size = integer("size", size, 20)
+        self.neighbours = integer("neighbours", neighbours, 1)
+        if self.neighbours > self.size // 2:
+            raise ValueError(f"neighbours must be at most half the size, {self.size // 2}, got {neighbours!r}")
+        self.risk = fraction("risk", risk)
+        self.n = 0
+        self._crowd = Crowd(self.neighbours)
+        self._values = np.zeros(self.size - self.size // 2)  # of the second half
+        self._room = sqrt(log(1 / self.risk) / (2 * len(self._values)))
+
+    def __repr__(self) -> str:
+        return f"AgainstFirst(size={self.size}, neighbours={self.neighbours}, risk={self.risk:g})"
+
+    @property
+    def martingale(self) -> Martingale:
+        """Bets on small p-values only, always in the same way: a long calm teaches it nothing."""
+        return Power(0.5)
+
+    def fresh(self) -> AgainstFirst:
+        """Return one with the same parameters that has seen nothing."""
+        return AgainstFirst(self.size, self.neighbours, self.risk)
+
+    def rank(self, x: Any, tau: float) -> float | None:
+        """Return the p-value of a new object, None within the first sample; ties count in full, whatever `tau` is."""
+        crowd, n, half = self._crowd, self.n, self.size // 2
+        clean = crowd.clean(x)
+        self.n = n + 1
+        if n < half:
+            crowd.join(clean)
+            return None
+        own = float(crowd.sums(crowd.nearest(crowd.distances(clean)), half))
+        if n < self.size:
+            self._values[n - half] = own
+            return None
+        m = len(self._values)
+        return min(1.0, int((self._values >= own).sum()) / m + self._room)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The first sample."""
+        held = min(max(self.n - self.size // 2, 0), len(self._values))
+        return {"n": self.n, "values": self._values[:held].copy(), **self._crowd.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a `state`, or raise a ValueError where it contradicts itself."""
+        checked_keys("state", state, ("n", "values", "objects", "near"))
+        n, half = held_int("n", state["n"]), self.size // 2
+        held = min(max(n - half, 0), len(self._values))
+        values = held_finite("values", state["values"], (held,))
+        self._crowd.restore({name: state[name] for name in ("objects", "near")})
+        if self._crowd.n != min(n, half) or (held and values.min() < 0):
+            raise ValueError(f"state must be one of {n} objects, got {self._crowd.n} neighbours and {held} values")
+        self.n = n
+        self._values[:held] = values
+
+
+@saved
+class Drift(Saved):
+    """Watches objects alone, and rings when they change: at the question, before any label comes.
+
+    It sees what changes in the distribution of x, whether or not predictions suffer; not what changes in the labels of
+    the same objects. So it stands beside the monitors of predictors. Give it every object that is asked about, once, in
+    the order of the questions, however late labels are and whichever come:
+
+        alarms = drift.update(x)
+        prediction = online.ask(x)
+
+    Theorem. While objects are exchangeable (for `AgainstFirst`: independent and of one distribution), `Ville` ever
+    rings with probability at most `level`, the ranking's risk included; alarms of `ShiryaevRoberts` come at most
+    n / `run_length` times in n objects on average (for `AgainstFirst` unless its first sample misleads).
+
+    Parameters
+    ----------
+    ranking : AmongAll or AgainstFirst, default AmongAll()
+        A pattern, from which a fresh one is made.
+    level : float in (0, 1), default 0.01
+        Larger than the ranking's risk.
+    run_length : float > 1, default 100000
+    seed : int >= 0, default 0
+        Of the random numbers that break ties.
+
+    Attributes
+    ----------
+    n : int
+        Number of objects.
+    p_value : float or None
+        Of the latest object.
+    count : int
+        Number of alarms so far.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> drift, rng = Drift(), np.random.default_rng(0)
+    >>> for x in rng.normal(size=(300, 2)):
+    ...     assert not drift.update(x)
+    >>> for x in rng.normal(3, size=(300, 2)):
+    ...     if drift.update(x):
+    ...         break
+    >>> print(drift.n, drift.alarms[0].sentence)
+    328 At step 328 the odds against objects in random order are 113 to 1: new ones are not like those before, ...
+    """
+
+    def __init__(
+        self, ranking: Ranking | None = None, *, level: float = 0.01, run_length: float = 100_000, seed: int = 0
+    ) -> None:
+        if ranking is not None and not has_methods(ranking, "rank", "fresh"):
+            raise TypeError(f"ranking must be AmongAll(), AgainstFirst() or the like, got {ranking!r}")
+        self.ranking: Ranking = AmongAll() if ranking is None else ranking.fresh()
+        self.level = fraction("level", level)
+        self.run_length = above_one("run_length", run_length)
+        if not self.ranking.risk < self.level:
+            raise ValueError(f"level must be larger than the risk of {self.ranking!r}, got {level!r}")
+        self._smoothing = Smoothing(seed)
+        self.seed = self._smoothing.seed
+        pattern = self.ranking.martingale
+        self._ville = Ville(pattern, self.level - self.ranking.risk)
+        self._repeated = ShiryaevRoberts(pattern, self.run_length)
+        self.p_value: float | None = None
+        self.count = 0
+        self._alarms: deque[Alarm] = deque(maxlen=KEPT)
+
+    def __repr__(self) -> str:
+        return f"Drift({self.ranking!r}, level={self.level!r}, run_length={self.run_length!r}, seed={self.seed})"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes; the ranking as a pattern."""
+        mine = {name: getattr(self, name) for name in ("level", "run_length", "seed")}
+        return {"ranking": self.ranking.fresh(), **mine}
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Drift:
+        """Return one with these parameters that has seen nothing."""
+        checked_keys("parameters", parameters, ("ranking", "level", "run_length", "seed"))
+        return cls(parameters["ranking"], **{name: v for name, v in parameters.items() if name != "ranking"})
+
+    def fresh(self) -> Drift:
+        """Return one with the same parameters that has seen nothing."""
+        return Drift(self.ranking, level=self.level, run_length=self.run_length, seed=self.seed)
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+        return self.ranking.n
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The latest 100 alarms, oldest first."""
+        return tuple(self._alarms)
+
+    def update(self, x: Any) -> tuple[Alarm, ...]:
+        """Take notice of an object; return the alarms that ring now.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a bad object, or one of another length than the first; nothing has changed.
+        """
+        p = self.p_value = self.ranking.rank(x, self._smoothing.at(self.n))
+        if p is None:
+            return ()
+        each = (self._ville.update(p), self._repeated.update(p))
+        rung = tuple(self._told(alarm) for alarm in each if alarm is not None)
+        self._alarms.extend(rung)
+        self.count += len(rung)
+        return rung
+
+    def _told(self, alarm: Alarm) -> Alarm:
+        """Return an alarm in the words of objects, with the number of the object."""
+        seldom = f"this alarm ever rings with probability at most {self.level:g}"
+        if alarm.detector == "ShiryaevRoberts":
+            seldom = f"such alarms come at least {self.run_length:,.12g} objects apart on average"
+        sentence = (
+            f"At step {self.n} the odds against objects in random order are {odds(alarm.log_evidence)}: new ones are not "
+            f"like those before, whatever their labels will be. Theorem: {self.ranking.theorem} {seldom}."
+        )
+        return replace(alarm, step=self.n, sentence=sentence, about=ABOUT)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything to show now, as plain data: `step`, `evidence` and `alarms`, as of a `Monitor`."""
+        return {
+            "step": self.n,
+            "evidence": [
+                {
+                    "name": ABOUT, "detector": type(one).__name__, "log10": max(one.log / log(10), -1e6),
+                    "threshold": one.threshold / log(10), "alarms": one.count, "p_value": self.p_value,
+                }
+                for one in (self._ville, self._repeated)
+            ],
+            "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
+        }  # fmt: skip
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The ranking, the detectors and the alarms."""
+        return {
+            "ranking": self.ranking, "ville": self._ville, "repeated": self._repeated, "p_value": self.p_value,
+            "count": self.count, "alarms": list(self._alarms),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a `state`, or raise a ValueError where it contradicts itself."""
+        checked_keys("state", state, self.state)
+        ranking, ville, repeated = state["ranking"], state["ville"], state["repeated"]
+        for name, found, own in (
+            ("ranking", ranking, self.ranking), ("ville", ville, self._ville), ("repeated", repeated, self._repeated),
+        ):  # fmt: skip
+            if type(found) is not type(own) or repr(found) != repr(own):
+                raise ValueError(f"state must have the {name} {own!r}, got {found!r}")
+        count, alarms, p = held_int("count", state["count"]), state["alarms"], state["p_value"]
+        if type(alarms) is not list or len(alarms) != min(count, KEPT) or any(type(a) is not Alarm for a in alarms):
+            raise ValueError(f"alarms must be the latest {min(count, KEPT)}, got {alarms!r}")
+        known = p is None or (type(p) is float and 0 <= p <= 1)
+        if not known or ville.n != repeated.n or ville.n > ranking.n or (p is None) != (ville.n == 0):
+            raise ValueError(f"state must be one of {ranking.n} objects, got {ville.n} p-values, the last one {p!r}")
+        self.ranking, self._ville, self._repeated = ranking, ville, repeated
+        self.p_value, self.count = p, count
+        self._alarms = deque(alarms, maxlen=KEPT)
