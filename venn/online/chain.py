@@ -191,7 +191,7 @@ def check_beside(db: sqlite3.Connection, path: Path, table: str, seal: Seal) -> 
         raise damage(path, f"{table} must have the {seal.rows} rows that were written, and has {found.rows} or others")
 
 
-def last_word(path: Path, token: str) -> tuple[int, bool]:
+def last_word(path: Path, token: str | None = None) -> tuple[int, bool]:
     """Return how many events the last owner of a run had committed, and whether the system has been up since then."""
     return lock.last_word(f"{os.path.realpath(path)}-lock", token)
 

@@ -186,6 +186,7 @@ class Journal:
     def _own(self) -> None:
         """Let no other process in, by whatever name of the file."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
+        there = self._file.exists()
         try:
             self._lock = lock.take(f"{self._file}-lock")
             if self._file.exists() and not os.access(self._file, os.W_OK):
@@ -194,6 +195,10 @@ class Journal:
         except BlockingIOError:
             raise JournalError(f"{self.path} must belong to one process, and another one has it open") from None
         self._word = None if self._lock is None else lock.Word(self._lock)
+        if not there and self._word is not None:
+            self._word.say("none", 0)  # what the owner of an earlier file said is of no account
+        elif there and self._file.is_file() and not self._file.stat().st_size:
+            check_end(self.path, last_word(self.path), 0)
         if self._file.exists() and self._file.stat().st_nlink > 1:
             # SQLite's log belongs to one name, so that by the other the last transactions would not be there.
             raise JournalError(

@@ -40,16 +40,17 @@ class Keeper:
 
     def __init__(self, file: Path, every: int, share: float, largest: int) -> None:
         self._file, self._every, self._share, self._largest = file, every, share, largest
-        self._event, self._at, self._cost = 0, 0.0, 0.0  # event, time and cost of the last one
+        self._event, self._at, self._cost = 0, 0.0, 0.0  # event, time and cost of the last one, written or not
+        self._written = 0  # event of the last one that was
         self._writer: Thread | None = None
 
     def due(self, event: int, times: int = 1) -> bool:
         """Whether a checkpoint is due: at least `times` times `every` events after the last one; 0: any number."""
-        passed = event - self._event
-        if passed == 0 or passed < times * self._every:
-            return False
         if times == 0:
-            return True
+            self.wait()
+            return event != self._written
+        if event - self._event < times * self._every:
+            return False
         busy = self._writer is not None and self._writer.is_alive()
         return not busy and (time.monotonic() - self._at + self._cost) * self._share >= self._cost
 
@@ -65,7 +66,7 @@ class Keeper:
         """
         self.wait()
         at_once = last or event == 0
-        self.kept(event)  # after a failure the next attempt comes when the next one is due
+        self._event, self._at = event, time.monotonic()  # after a failure the next one comes when it is due
         taken = checkpoint.Snapshot(state)
         if at_once:
             self._write(event, taken)
@@ -89,12 +90,14 @@ class Keeper:
         with suppress(sqlite3.Error), closing(sqlite3.connect(where, uri=True, timeout=0)) as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         taken.write(self._name(event))
+        self._written = event
         for old in self.files()[KEPT:]:
             old.unlink(missing_ok=True)
 
     def kept(self, event: int) -> None:
-        """Count from here to the next checkpoint."""
-        self._event, self._at = event, time.monotonic()
+        """Count from here to the next checkpoint: this one was read, or nothing has happened yet."""
+        self._event = self._written = event
+        self._at = time.monotonic()
 
     def wait(self) -> None:
         """Return when nothing is being written."""

@@ -128,13 +128,16 @@ class Word:
             os.pwrite(self._handle, f"{text} {_sum(text)}\n".encode(), 0)
 
 
-def last_word(path: str | os.PathLike[str], token: str) -> tuple[int, bool]:
-    """Return how many events the owner of a run has committed, and whether the system has been up since; else 0."""
+def last_word(path: str | os.PathLike[str], token: str | None = None) -> tuple[int, bool]:
+    """Return how many events the owner of a run has committed, and whether the system has been up since; else 0.
+
+    With a token of that run only.
+    """
     try:
         with open(path, "rb") as file:
             text, _, found = file.read(200).decode("ascii").splitlines()[0].rpartition(" ")
         name, events, start = text.split(" ")
-        if found == _sum(text) and name == token:
+        if found == _sum(text) and token in (None, name):
             return int(events), bool(start) and start == boot()
     except (OSError, ValueError, IndexError):
         pass

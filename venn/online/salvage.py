@@ -158,9 +158,9 @@ def _copy(db: sqlite3.Connection, source: Path, target: Path) -> tuple[Walk, str
     except JournalError as error:
         damage = error.what or str(error)
     events = iter(walk)
-    first, damage = _next(events, damage)
-    if first is None and damage:
-        raise JournalError(f"nothing of {source} can be saved: {damage}")
+    first, ended = _next(events, "")
+    if first is None and (damage or ended):
+        raise JournalError(f"nothing of {source} can be saved: {damage or ended}")
     target.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(target)
     try:
