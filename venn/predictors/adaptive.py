@@ -235,6 +235,7 @@ class Adaptive(HasLabels, Predictor):
         self._clock = self.n = self._late = 0
         self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
         self._rung: list[tuple[int, tuple[Any, ...]]] = []
+        self._may_restart = hasattr(self.predictor, "restarts")
         self._kept: tuple[Any, PredictionSet, PredictionSet, Floats] | None = None
 
     @property
@@ -400,7 +401,7 @@ class Adaptive(HasLabels, Predictor):
         machine = self.machine
         learned = None if machine is None else (getattr(machine, "learned", None), machine.n)
         if isinstance(x, np.ndarray):
-            return x.dtype.str, x.tobytes(), learned
+            return x.dtype, x.tobytes(), learned
         try:
             return array("d", x).tobytes(), learned
         except (TypeError, ValueError, OverflowError):
@@ -475,7 +476,7 @@ class Adaptive(HasLabels, Predictor):
 
     @property
     def _restarts(self) -> int:
-        return len(getattr(self.predictor, "restarts", ()))
+        return len(self.predictor.restarts) if self._may_restart else 0
 
     def _hear(self, noted: Noted, y: Label, restarts: int) -> None:
         """Move the thresholds; start the clock anew if a monitor rings, here or in the predictor."""
