@@ -55,18 +55,21 @@ def timed(model, examples) -> float:
     return (process_time() - start) / len(examples) * 1e6
 
 
+def cases(c):
+    """Return by name how to make a predictor of c classes, and examples for it."""
+    rng, classes = np.random.default_rng(0), tuple(range(c))
+    p, y = rng.random((STEPS, c)), rng.integers(0, c, STEPS).tolist()
+    numbered = [(np.array([float(i)]), label) for i, label in enumerate(y)]
+    rows = list(zip(rng.normal(size=(STEPS, c)), y, strict=True))
+    return {
+        "given": (lambda: Given(classes, p), numbered),
+        "inductive": (lambda: venn.InductiveConformal(Linear(classes), schedule=NoTraining()), rows),
+    }
+
+
 def main() -> None:
-    rng = np.random.default_rng(0)
     for c in (2, 10):
-        classes = tuple(range(c))
-        p, y = rng.random((STEPS, c)), rng.integers(0, c, STEPS).tolist()
-        numbered = [(np.array([float(i)]), label) for i, label in enumerate(y)]
-        rows = list(zip(rng.normal(size=(STEPS, c)), y, strict=True))
-        cases = {
-            "given": (lambda: Given(classes, p), numbered),
-            "inductive": (lambda: venn.InductiveConformal(Linear(classes), schedule=NoTraining()), rows),
-        }
-        for name, (make, examples) in cases.items():
+        for name, (make, examples) in cases(c).items():
             alone, inside = [], []
             for _ in range(ROUNDS):  # in turns, so that both meet the same moods of the machine
                 alone.append(timed(make(), examples))

@@ -32,7 +32,7 @@ from venn.predictors import Adaptive, Restarting
 from venn.show.plot import panels
 
 LEVEL, SIZE, FLIP = 0.05, 300, 400
-STEPS = 1200 if "--quick" in sys.argv else 45_312 if "--all" in sys.argv else 2500
+STEPS = 500 if "--quick" in sys.argv else 45_312 if "--all" in sys.argv else 2500
 NAMES = ("fixed", "window", "restarting", "adaptive", "both")
 warnings.filterwarnings("ignore", category=venn.machines.ScaleWarning)  # columns are scaled over the file beforehand
 
