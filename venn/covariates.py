@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from venn.parameters import Parameters, positive
-from venn.prediction import Floats, Integers
+from venn.prediction import Floats
 from venn.priors import finite_numbers
 from venn.saved import saved
 
@@ -79,27 +79,6 @@ class CovariateShift(Parameters):
                 f"weight must return finite numbers >= 0, got {clean[~(np.isfinite(clean) & (clean >= 0))][0]}"
             )
         return clean
-
-    def weights_of_table(self, objects: Floats, labels: Integers, counts: Integers, test: int) -> Floats:
-        """Return (n + 1,) weights of the examples in a machine's table of scores, one by one, the new one last.
-
-        Parameters
-        ----------
-        objects : (d, >= m) float64
-            By column.
-        labels, counts : (m,) int64
-            Class and number of the examples of each column.
-        test : int
-            Column of the new example.
-        """
-        m = len(labels)
-        if objects.shape[1] <= max(m - 1, test):
-            raise TypeError(
-                f"table must hold the objects of all {m} columns, to weigh them, got {objects.shape}: sparse ones are "
-                "not weighed"
-            )
-        distinct = self.weights(np.ascontiguousarray(objects[:, np.append(np.arange(m), test)].T))
-        return np.append(np.repeat(distinct[:-1], counts), distinct[-1])
 
 
 @saved

@@ -6,6 +6,7 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.machines.machine import Hypotheses, ScoreTable, under_each
+from venn.machines.weighed import weights_of
 from venn.nonconformity.scores import ByScores
 from venn.prediction import Floats
 
@@ -33,7 +34,7 @@ def of_table(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the same by one table of scores."""
     c = len(table.negative)
-    weights = shift.weights_of_table(table.objects, table.labels, table.weights, table.test)
+    weights = weights_of(table, shift)
     greater, equal, total = np.zeros((3, c))
     for j in range(c):
         codes = table.codes(j)

@@ -8,6 +8,7 @@ import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.machines.machine import Hypotheses, ScoreTable, under_each
+from venn.machines.weighed import weights_of
 from venn.prediction import Floats, Integers
 from venn.taxonomies.base import ByScores, Deleted
 
@@ -43,7 +44,7 @@ def weighed_labels(taxonomy: Any, hypotheses: Hypotheses, shift: CovariateShift)
 def of_table(taxonomy: ByScores, table: ScoreTable, shift: CovariateShift) -> tuple[Floats, Integers]:
     """Return the same by one table of scores."""
     c = len(table.negative)
-    weights = shift.weights_of_table(table.objects, table.labels, table.weights, table.test)
+    weights = weights_of(table, shift)
     labels, categories = np.zeros((c, c)), np.empty(c, np.int64)
     for j in range(c):
         found = taxonomy.categories(table.scores(j))
