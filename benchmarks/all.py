@@ -138,12 +138,20 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "adaptive.py",
+        figures(("0.over", "us a step over the predictor, 2 classes"), ("2.over", "us a step over it, 10 classes")),
+    ),
+    Benchmark(
         "window.py --machine squares --steps 4000",
         figures(
             ("0.machine_steps_a_second", "+steps a second, machine"),
             ("0.venn_steps_a_second", "+steps a second, Venn"),
             ("0.ratio", "+times as fast as KernelRidge"),
         ),
+    ),
+    Benchmark(
+        "adaptive.py",
+        figures(("0.over", "us a step over the predictor, 2 classes"), ("2.over", "us a step over it, 10 classes")),
     ),
     Benchmark(
         "window.py --machine hinge --steps 2000",

@@ -87,7 +87,15 @@ RUN = ["iterate", "own_csv", "compare", "own_taxonomy", "predicted_label", "indu
 RUN += ["label_shift", "alarms", "grid_search", "calibration_display", "sparse_text"]
 ON_DATA = ["protected", "conformal", "electricity"]
 WITH = {"frames": ["pandas", "polars", "pyarrow", "narwhals"], "river_progressive": ["river"]}
-SHOWN = ["many_replays", "electricity_window", "scalers_online", "covtype", "rueping_2004", "benitez_pena_2020"]
+SHOWN = [
+    "many_replays",
+    "electricity_window",
+    "any_stream",
+    "scalers_online",
+    "covtype",
+    "rueping_2004",
+    "benitez_pena_2020",
+]
 ORDER = [f"{name}.py" for name in (*RUN, *WITH, *ON_DATA, *SHOWN)]
 
 

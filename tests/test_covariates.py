@@ -110,6 +110,37 @@ def test_p_values_are_exactly_uniform_over_a_weighted_choice_of_the_last_example
         assert off < 1e-9 if exact else off > 0.01
 
 
+@pytest.mark.parametrize("taxonomy", [venn.Argmax(), venn.Deleted(venn.Argmax()), None], ids=repr)
+def test_weighted_departures_of_venn_predictors_cancel(taxonomy):
+    """Over a weighted choice of the last example the realised row is calibrated, and the guaranteed label."""
+    X, y = data(14, seed=6)
+    w = TILT.weights(X)
+    for shift, exact in ((TILT, True), (None, False)):
+        total = 0.0
+        for last in range(14):
+            rest = np.delete(np.arange(14), last)
+            P = taught(venn.TransductiveVenn(squares(), taxonomy, shift=shift), X[rest], y[rest]).predict_one(X[last])
+            row = P.probabilities[y[last]]
+            departure = np.eye(3)[y[last]] - row
+            ours = departure[P.index] if P.guaranteed == "predicted label" else 0.0
+            total = total + w[last] * np.append(departure, ours)
+        off = abs(total / w.sum()).max()
+        assert off < 1e-12 if exact else off > 0.01
+
+
+@pytest.mark.parametrize("taxonomy", [venn.Argmax(), None], ids=repr)
+def test_equal_weights_change_no_venn_prediction(taxonomy):
+    X, y = data(25, seed=8)
+    even = CovariateShift(LogLinear([0.0, 0.0], 1.0))
+    models = [taught(venn.TransductiveVenn(squares(), taxonomy, shift=shift), X, y) for shift in (even, None)]
+    for x in X[:5]:
+        first, second = (model.predict_one(x) for model in models)
+        assert first.probabilities == pytest.approx(second.probabilities)
+        assert first.label == second.label
+    with pytest.raises(TypeError, match="taxonomy must map scores to categories"):
+        venn.TransductiveVenn(squares(), venn.taxonomies.Grouped(0, venn.Argmax()), shift=even)
+
+
 def simulated(shift, repeats=400, seed=0):
     """Return smoothed p-values of true labels of new objects, each beside 30 old examples of its own."""
     rng = np.random.default_rng(seed)

@@ -122,7 +122,7 @@ def test_transductive_p_values_are_uniform_over_all_orders(name):
 class NewU(APS):
     """Broken: the number of the new object, which comes with all its labels, differs from what it has as an example."""
 
-    def u_of(self, seed, steps):
+    def _number(self, seed, steps):
         return np.full(len(steps), 0.0 if len(steps) == 1 else 0.9)
 
 

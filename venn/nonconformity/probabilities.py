@@ -54,9 +54,9 @@ class OnProbabilities(ByScores):
         p = probabilities_of(scores, self.temperature)
         steps = on_grid(p)  # probabilities that differ by rounding only are equal
         own = np.take_along_axis(steps, codes[:, None], axis=1)
-        return self.of_shares(p, p[np.arange(len(codes)), codes], steps > own, steps)
+        return self._of_shares(p, p[np.arange(len(codes)), codes], steps > own, steps)
 
-    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
+    def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) nonconformity.
 
         Parameters
@@ -68,11 +68,11 @@ class OnProbabilities(ByScores):
         above : (n, c) bool
             Classes of larger probability than the own.
         steps : (n, c) float64
-            Probabilities in steps of 1e-6, for `u_of`.
+            Probabilities in steps of 1e-6, for `_number`.
         """
         raise NotImplementedError
 
-    def u_of(self, seed: int, steps: Floats) -> Floats:
+    def _number(self, seed: int, steps: Floats) -> Floats:
         """Return (n,) random numbers in [0, 1), which follow from the seed and the row of probabilities alone."""
         return _numbers(seed).of(PLACE, digests_of(steps))
 
@@ -103,7 +103,7 @@ class LAC(OnProbabilities):
         self.deleted = flag("deleted", deleted)
         self.temperature = positive("temperature", temperature)
 
-    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
+    def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) probabilities of the other classes."""
         return 1.0 - own
 
@@ -143,11 +143,11 @@ class APS(OnProbabilities):
         self.randomised = flag("randomised", randomised)
         self.seed = integer("seed", seed, 0)
 
-    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
+    def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) masses down to the own class."""
         mass: Floats = (p * above).sum(axis=1) + own
         if self.randomised:
-            mass -= self.u_of(self.seed, steps) * own
+            mass -= self._number(self.seed, steps) * own
         return mass
 
 
@@ -191,11 +191,11 @@ class RAPS(APS):
         self.free = integer("free", free, 0)
         super().__init__(deleted, temperature, randomised, seed)
 
-    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
+    def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) masses with their penalties."""
         rank = 1 + above.sum(axis=1)
         penalty: Floats = self.weight * np.maximum(0, rank - self.free)
-        return super().of_shares(p, own, above, steps) + penalty
+        return super()._of_shares(p, own, above, steps) + penalty
 
 
 @saved
@@ -230,9 +230,9 @@ class SAPS(OnProbabilities):
         self.temperature = positive("temperature", temperature)
         self.seed = integer("seed", seed, 0)
 
-    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
+    def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) values by largest probability and rank."""
-        beyond, u, largest = above.sum(axis=1), self.u_of(self.seed, steps), p.max(axis=1)
+        beyond, u, largest = above.sum(axis=1), self._number(self.seed, steps), p.max(axis=1)
         values: Floats = np.where(beyond == 0, u * largest, largest + (beyond - 1 + u) * self.weight)
         return values
 
@@ -263,7 +263,7 @@ class TopK(OnProbabilities):
         self.deleted = flag("deleted", deleted)
         self.temperature = positive("temperature", temperature)
 
-    def of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
+    def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) ranks."""
         ranks: Floats = 1.0 + above.sum(axis=1)
         return ranks

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from venn.covariates import CovariateShift
 from venn.machines.machine import Hypotheses, ScoreTable, under_each
+from venn.machines.weighed import weights_of
 from venn.nonconformity.scores import ByScores
 from venn.prediction import Floats
 
@@ -34,28 +33,14 @@ def of_table(
     measure: ByScores, table: ScoreTable, shift: CovariateShift, label_conditional: bool
 ) -> tuple[Floats, Floats, Floats]:
     """Return the same by one table of scores."""
-    c, m = len(table.negative), len(table.labels)
-    if table.objects.shape[1] <= max(m - 1, table.test):
-        raise TypeError(
-            f"table must hold the objects of all {m} columns, to weigh them, got {table.objects.shape}: sparse ones "
-            "are not weighed"
-        )
-    columns = np.append(np.repeat(np.arange(m), table.weights), table.test)
-    distinct = np.append(np.arange(m), table.test)
-    weights: Any = shift.weights(np.ascontiguousarray(table.objects[:, distinct].T))
-    own = weights[-1]
+    c = len(table.negative)
+    weights = weights_of(table, shift)
     greater, equal, total = np.zeros((3, c))
     for j in range(c):
-        if measure.pointwise:
-            rows, codes = table.negative[:, distinct], table.labels[distinct]
-            rows[j], codes[-1] = table.positive[j, distinct], j
-            steps, beside = measure.steps(rows.T, codes), weights[:-1] * table.weights
-        else:
-            codes = table.codes(j)
-            steps, beside = measure.steps(table.scores(j), codes), weights[columns[:-1]]
-        if label_conditional:
-            beside = beside * (codes[:-1] == j)
+        codes = table.codes(j)
+        steps = measure.steps(table.scores(j), codes)
+        beside = weights[:-1] * (codes[:-1] == j) if label_conditional else weights[:-1]
         greater[j] = beside[steps[:-1] > steps[-1]].sum()
-        equal[j] = beside[steps[:-1] == steps[-1]].sum() + own
-        total[j] = beside.sum() + own
+        equal[j] = beside[steps[:-1] == steps[-1]].sum() + weights[-1]
+        total[j] = beside.sum() + weights[-1]
     return greater, equal, total

@@ -235,6 +235,7 @@ class Adaptive(HasLabels, Predictor):
         self._clock = self.n = self._late = 0
         self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
         self._rung: list[tuple[int, tuple[Any, ...]]] = []
+        self._may_restart = hasattr(self.predictor, "restarts")
         self._kept: tuple[Any, PredictionSet, PredictionSet, Floats] | None = None
 
     @property
@@ -400,7 +401,7 @@ class Adaptive(HasLabels, Predictor):
         machine = self.machine
         learned = None if machine is None else (getattr(machine, "learned", None), machine.n)
         if isinstance(x, np.ndarray):
-            return x.dtype.str, x.tobytes(), learned
+            return x.dtype, x.tobytes(), learned
         try:
             return array("d", x).tobytes(), learned
         except (TypeError, ValueError, OverflowError):
@@ -438,7 +439,17 @@ class Adaptive(HasLabels, Predictor):
         return Noted(told, now, g, 0, inner)
 
     def note_late(self, noted: Noted, told: PredictionSet, late: int) -> Noted:
-        """Return the same with the set that was told: its error is the one that counts."""
+        """Return the same with the set that was told: its error is the one that counts.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `noted` is not what `note` returned, or `told` is no prediction of this predictor.
+        """
+        _check_noted(noted)
+        late = integer("late", late, 1)
+        if not isinstance(told, PredictionSet) or told.guaranteed != LONG_RUN or told.classes != noted.told.classes:
+            raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
         return noted._replace(told=told, late=late)
 
     def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
@@ -455,7 +466,9 @@ class Adaptive(HasLabels, Predictor):
         if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
             noted = self.note(x, y)
         self._kept = None
-        if noted is None:
+        if noted is not None:
+            _check_noted(noted)
+        else:
             self.predictor.after_learning(x, y)
             raise RuntimeError(
                 "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
@@ -475,7 +488,7 @@ class Adaptive(HasLabels, Predictor):
 
     @property
     def _restarts(self) -> int:
-        return len(getattr(self.predictor, "restarts", ()))
+        return len(self.predictor.restarts) if self._may_restart else 0
 
     def _hear(self, noted: Noted, y: Label, restarts: int) -> None:
         """Move the thresholds; start the clock anew if a monitor rings, here or in the predictor."""
@@ -507,6 +520,11 @@ class Adaptive(HasLabels, Predictor):
         if last < self.steps.at(1):
             self._spent += 1.0 / last
             self._clock = 0
+
+
+def _check_noted(noted: Any) -> None:
+    if not isinstance(noted, Noted):
+        raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
 
 
 def _checked_levels(levels: Any) -> tuple[float, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from venn.covariates import CovariateShift
 from venn.machines.machine import Machine, checked_machine
 from venn.parameters import has_methods
 from venn.prediction import CategoryClass, Integers, Multiprobability, RowMean, Rule, checked_rule
@@ -13,6 +14,7 @@ from venn.priors import PriorShift, checked_ratios, shown_shift
 from venn.saved import saved
 from venn.taxonomies import AdaptiveMarginBins, Deleted
 from venn.taxonomies.base import Taxonomy
+from venn.taxonomies.weighed import weighable, weighed_labels
 
 
 @saved
@@ -27,7 +29,7 @@ class TransductiveVenn(OnMachine):
     `CategoryClass()`; see there. Each prediction says in `guaranteed` which of the two holds.
 
     With a `shift` the same holds of each single prediction for other class frequencies, if examples of the operational
-    stream are not learned: see `PriorShift`.
+    stream are not learned: see `PriorShift`; with a `CovariateShift`, for objects that are distributed differently.
 
     Parameters
     ----------
@@ -39,9 +41,10 @@ class TransductiveVenn(OnMachine):
     rule : Rule, optional
         Picks the predicted class. By default `CategoryClass()` where the category stands for a class, the
         same under every hypothesis (deleted scores of a machine that deletes exactly), and `RowMean()` elsewhere.
-    shift : PriorShift, optional
-        For examples learned that come with other class frequencies than the objects asked about. The machine's own
-        `class_weights` are something else: they change no guarantee.
+    shift : PriorShift or CovariateShift, optional
+        For examples learned that come with other class frequencies than the objects asked about, or whose objects are
+        distributed differently; the latter needs a taxonomy on scores, deleted or not, and a machine that keeps dense
+        objects. The machine's own `class_weights` are something else: they change no guarantee.
 
     Raises
     ------
@@ -75,7 +78,7 @@ class TransductiveVenn(OnMachine):
         machine: Machine,
         taxonomy: Taxonomy | None = None,
         rule: Rule | None = None,
-        shift: PriorShift | None = None,
+        shift: PriorShift | CovariateShift | None = None,
     ) -> None:
         if taxonomy is None:
             taxonomy = Deleted(AdaptiveMarginBins())
@@ -98,12 +101,16 @@ class TransductiveVenn(OnMachine):
             )
         self.rule: Rule = rule or (CategoryClass() if self._fixed else RowMean())
         self.shift = shift
-        self._ratios = checked_ratios(shift, machine.classes)
+        if isinstance(shift, CovariateShift):
+            weighable(taxonomy)
+            self._ratios = None
+        else:
+            self._ratios = checked_ratios(shift, machine.classes)
 
     def __repr__(self) -> str:
         return f"TransductiveVenn({self.machine!r}, {self.taxonomy!r}, rule={self.rule!r}{shown_shift(self.shift)})"
 
-    def under(self, shift: PriorShift | None) -> TransductiveVenn:
+    def under(self, shift: PriorShift | CovariateShift | None) -> TransductiveVenn:
         """Return the same predictor under a prior shift, or none, with a machine that has learned nothing."""
         return TransductiveVenn(self.machine.fresh(), self.taxonomy, self.rule, shift)
 
@@ -114,7 +121,12 @@ class TransductiveVenn(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        labels, categories = self.taxonomy.count(self.machine.hypotheses(x))
+        answer = self.machine.hypotheses(x)
+        labels: Any
+        if isinstance(self.shift, CovariateShift):
+            labels, categories = weighed_labels(self.taxonomy, answer, self.shift)
+        else:
+            labels, categories = self.taxonomy.count(answer)
         category_class = self._class_of(categories) if self._fixed else None
         # Every category holds at least the new example, so no row is empty.
         rows = labels / labels.sum(axis=1, keepdims=True) if self._ratios is None else shares(labels, self._ratios)
