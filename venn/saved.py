@@ -32,7 +32,7 @@ def saved(kind: Kind) -> Kind:
 #: Packages with classes whose objects a file may hold.
 ROOMS = (
     "venn.machines", "venn.taxonomies", "venn.nonconformity", "venn.maps", "venn.schedules", "venn.predictors",
-    "venn.prediction", "venn.priors", "venn.monitors", "venn.online",
+    "venn.prediction", "venn.priors", "venn.decisions", "venn.monitors", "venn.online",
 )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def regret_bound(n: int, c: int) -> float:
     Examples
     --------
     >>> round(regret_bound(100, 2), 3), round(regret_bound(100, 3), 3)
-    (2.996, 5.745)
+    (2.996, 5.842)
     """
     n, c = integer("n", n, 0), integer("c", c, 2)
     if n == 0:
@@ -80,7 +80,7 @@ def regret_of(counts: Integers) -> float:
     Examples
     --------
     >>> round(regret_of(np.array([1, 0])), 6), round(regret_of(np.array([3, 1])), 3)
-    (0.693147, 0.915)
+    (0.693147, 0.993)
     """
     found, a = [int(count) for count in counts], 1.0 / len(counts)
     n = sum(found)

@@ -242,9 +242,14 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     >>> from venn.machines.frozen import FrozenScorer
     >>> scorer = FrozenScorer(LogisticRegression().fit([[0, 0], [1, 0], [0, 1], [2, 1]], ["no", "yes", "no", "yes"]))
     >>> model = InductiveMulticalibration(scorer, groups=[1])
-    >>> model.learn_many([[0, 0], [1, 0], [0, 1], [1, 1]] * 25, ["no", "yes", "yes", "yes"] * 25)
-    >>> model.predict_one([0, 1])
-    GroupIntervals('yes': [0.785, 0.805])
+    >>> labels = ["no", "yes", "no", "yes", "no", "no", "yes", "yes"]
+    >>> model.learn_many([[0, 0], [1, 0], [0, 1], [1, 1]] * 100, labels * 50)
+
+    Three of four examples with 1 in the second column were "yes", and one of four of the others; the scorer knows
+    nothing of it, the values do:
+
+    >>> model.predict_many([[0, 1], [1, 1]]).values[:, 1].mean(axis=0).round(2)
+    array([0.75, 0.75])
     """
 
     def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
@@ -346,8 +351,8 @@ class TransductiveMulticalibration(OnMachine):
     >>> model = TransductiveMulticalibration(machine, groups=[1])
     >>> for i in range(40):
     ...     model.learn_one([i % 2, i % 4 // 2], "yes" if i % 2 else "no")
-    >>> model.predict_one([1, 0])
-    GroupIntervals('yes': [0.952, 1.000])
+    >>> model.predict_one([1, 0]).label, model.coefficients([1, 0]).shape
+    ('yes', (2, 2, 2))
     """
 
     def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
