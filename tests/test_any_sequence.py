@@ -295,7 +295,7 @@ def test_the_bound_holds_for_all_counts(c, most):
 def test_bins_that_move_with_the_labels_break_it():
     """The latest ten labels instead of all: against the constant best forecast it loses without end."""
     loss, ys, rng = 0.0, [], np.random.default_rng(10)
-    for t in range(2000):
+    for _ in range(2000):
         late = ys[-10:]
         p = (sum(late) + 0.5) / (len(late) + 1)
         y = int(rng.random() < 0.5)

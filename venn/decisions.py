@@ -231,9 +231,9 @@ def decide(costs: CostTable, prediction: Any, rule: Rule | None = None, *, epsil
 
     What is promised (`Decision.guaranteed`):
 
-    - "cost bound", for conformal sets: whatever the rule, with probability at least 1 - epsilon the action costs at most
-      `upper`. For the set contains the true label with that probability, and `upper` is the largest cost over the set.
-      Requirements are those of the sets: exchangeable examples.
+    - "cost bound", for conformal sets: whatever the rule, with probability at least 1 - epsilon the action costs at
+      most `upper`. For the set contains the true label with that probability, and `upper` is the largest cost over the
+      set. Requirements are those of the sets: exchangeable examples.
     - "nothing" for all others: the bounds hold, on average, for an action that is fixed beforehand. An action that is
       chosen because its bounds look best may turn out worse than they say, as with labels chosen by the rows.
 
@@ -409,9 +409,8 @@ def answer_threshold(
     distribution (exchangeability is not enough); the predictor was fixed before them and learns nothing afterwards; and
     `levels` were chosen without looking at them. The confidence may be any number: its truth is not used.
 
-    Each level is tested by itself: of the examples at least as confident so many or fewer wrong ones must have a
-    probability of at most delta / number of levels if the error rate were above `error`. The lowest level that passes is
-    returned.
+    Each level is tested by itself: were the error rate above `error`, so few wrong ones among the examples at least as
+    confident would have a probability of at most delta / number of levels. The lowest level that passes is returned.
 
     Parameters
     ----------
@@ -435,8 +434,8 @@ def answer_threshold(
 
     References
     ----------
-    Geifman & El-Yaniv (2017), "Selective classification for deep neural networks"; Angelopoulos, Bates, Candès, Jordan &
-    Lei (2021), "Learn then test", arXiv:2110.01052.
+    Geifman & El-Yaniv (2017), "Selective classification for deep neural networks"; Angelopoulos, Bates, Candès,
+    Jordan & Lei (2021), "Learn then test", arXiv:2110.01052.
 
     Examples
     --------

@@ -14,7 +14,7 @@ def largest(values, lower, upper):
 
 
 def widened(lower, upper):
-    """Return the bounds, widened by the smallest number with which there is a distribution: the widening is a variable."""
+    """Return the bounds, widened by the smallest number with which there is a distribution."""
     c = len(lower)
     rows = np.block([[-np.eye(c), -np.ones((c, 1))], [np.eye(c), -np.ones((c, 1))]])
     found = linprog(

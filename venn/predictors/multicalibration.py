@@ -57,7 +57,7 @@ class Functions:
     def __init__(self, groups: Of) -> None:
         clean = checked_by(groups)
         self.groups: Any = (clean,) if isinstance(clean, int) else clean
-        self.m: int | None = None if callable(clean) else 1 + len(self.groups)
+        self.m: int | None = None if callable(self.groups) else 1 + len(self.groups)
 
     def of(self, rows: Floats) -> Floats:
         """Return (n, m) values of g at n objects (n, d).
@@ -201,8 +201,8 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     Sums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
     schedule is exact "online", as for `InductiveVenn`.
 
-    With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory is
-    O(m^2 + m c).
+    With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory
+    is O(m^2 + m c).
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ class TransductiveMulticalibration(OnMachine):
         return f"TransductiveMulticalibration({self.machine!r}, groups={self.groups!r}, deleted={self.deleted})"
 
     def _bag(self, x: Any) -> tuple[Any, Floats, Floats, Floats, Floats]:
-        """Return the table, g of the columns (m', m), s under both suppositions (2, c, m'), the sums R and b (2, c, m)."""
+        """Return the table, g (n, m) and scores (2, c, n) of its columns, and the sums R (m, m) and b (2, c, m)."""
         table = only_table(self.machine.hypotheses(x).tables(self.deleted))
         columns = len(table.labels)
         if table.objects.shape[1] < columns:
