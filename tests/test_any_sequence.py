@@ -132,16 +132,15 @@ def test_as_many_landmarks_as_objects_change_nothing():
 
 def test_a_window_breaks_it():
     """Forecasts that remember the latest examples only: the contrary adversary drives the sum beyond its bound."""
-    past, kernel = [], lambda x, z: 1.0
-    for t in range(240):
-        p = naive.forecast(0.0, past[-10:], 1.0, kernel)
-        past.append((p, 0.0, 1 if t % 20 < 10 or p < 0.3 else 0))
-    left, right = naive.sides(past, 1.0, kernel)
-    assert left > 2 * right
-    model = Defensive(venn.RBF(1.0), (0, 1), gamma=1.0)
-    for t in range(240):
-        p = float(model.predict_one([0.0]).proba[1])
-        model.learn_one([0.0], 1 if t % 20 < 10 or p < 0.3 else 0)
+    past, kernel = [], rbf(0.5)
+    model = Defensive(venn.RBF(0.5), (0, 1))
+    for t in range(150):
+        x = np.array([t % 2])
+        p = naive.forecast(x, past[-10:], 10.0, kernel)
+        past.append((p, x, contrary(p, None)))
+        model.learn_one(x, contrary(model.predict_one(x).proba[1], None))
+    left, right = naive.sides(past, 10.0, kernel)
+    assert left > 10 * right
     assert model.certificate.holds
 
 
@@ -296,7 +295,7 @@ def test_the_bound_holds_for_all_counts(c, most):
 def test_bins_that_move_with_the_labels_break_it():
     """The latest ten labels instead of all: against the constant best forecast it loses without end."""
     loss, ys, rng = 0.0, [], np.random.default_rng(10)
-    for t in range(2000):
+    for _ in range(2000):
         late = ys[-10:]
         p = (sum(late) + 0.5) / (len(late) + 1)
         y = int(rng.random() < 0.5)

@@ -96,6 +96,10 @@ PARAMETERS = {
         venn.covariates.CovariateShift(venn.covariates.LogLinear([0.5, 0.5], 2.0)),
     ],
     "LogLinear": lambda: [venn.covariates.LogLinear([1.0]), venn.covariates.LogLinear([1.0, 2.0], 0.5)],
+    "WorstCase": lambda: [venn.decisions.WorstCase()],
+    "Hurwicz": lambda: [venn.decisions.Hurwicz(), venn.decisions.Hurwicz(0.25)],
+    "LeastRegret": lambda: [venn.decisions.LeastRegret()],
+    "MeanCost": lambda: [venn.decisions.MeanCost()],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
     "DeletedScores": lambda: [venn.predictors.DeletedScores()],
     "HeldOutScores": lambda: [
@@ -120,11 +124,13 @@ MACHINES = {
     "Bank": lambda: venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0)),
     "ScaledBank": lambda: venn.machines.ScaledBank(venn.machines.Bank(venn.RBF(0.5), CLASSES, (0.5, 5.0)), 5),
     "Member": lambda: venn.machines.Member(venn.machines.Bank(venn.RBF(0.5), CLASSES), 1),
+    "Within": lambda: venn.predictors.Within(squares(), 0),
     "Mixture": lambda: venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), CLASSES), 0.5),
 }
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
+    "TransductiveMulticalibration": lambda: venn.predictors.TransductiveMulticalibration(squares(), (0, 1)),
     "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
     "Protected": lambda: venn.predictors.Protected(venn.Scaler(machine(), venn.maps.Platt())),
     "Scaler": lambda: venn.Scaler(machine(), venn.maps.Platt()),
@@ -158,6 +164,12 @@ INDUCTIVE = {
             venn.InductiveVennAbers(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
         ]
     ),
+    "InductiveByGroup": lambda: venn.predictors.InductiveByGroup(
+        venn.InductiveConformal(squares(), schedule=venn.schedules.PrefixRestart(first=6)), 0
+    ),
+    "InductiveMulticalibration": lambda: venn.predictors.InductiveMulticalibration(
+        squares(), (0, 1), schedule=venn.schedules.PrefixRestart(first=6)
+    ),
     "CrossVenn": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "Balanced": lambda: venn.predictors.Balanced(
         venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)), (1, 0.5, 1)
@@ -168,6 +180,7 @@ PREDICTIONS = {
     "Forecast": lambda: venn.Forecast(np.array([0.2, 0.3, 0.5]), CLASSES),
     "Multiprobability": lambda: venn.Multiprobability(np.eye(3), CLASSES),
     "PredictionSet": lambda: venn.PredictionSet(np.array([0.02, 0.3, 0.9]), CLASSES),
+    "GroupIntervals": lambda: venn.prediction.GroupIntervals(np.array([[0.2, 0.4], [-0.1, 0.3], [0.5, 1.75]]), CLASSES),
     "ClassIntervals": lambda: venn.prediction.ClassIntervals(np.array([[0.2, 0.4], [0.1, 0.3], [0.5, 0.75]]), CLASSES),
 }
 TESTED_ELSEWHERE = {
@@ -178,6 +191,9 @@ TESTED_ELSEWHERE = {
         ("PredictiveDistribution", "NestedIntervals", "NormalDistribution", "NumberPrediction"),
         "predictions of numbers, test_distribution.py",
     ),
+    "Defensive": "for two classes, test_any_sequence.py goes through what is tested here",
+    **dict.fromkeys(("Certificate", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
+    **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BaseMachine", "BaseHypotheses", "ScoreTable", "Bag"), "bases and values of machines"),
     **dict.fromkeys(RUNNING, "brought up to date step by step, test_monitor_contract.py"),
@@ -393,7 +409,7 @@ def test_a_predictor_keeps_the_protocol(name):
             assert one.proba.shape == (3,)
             assert one.proba.sum() == pytest.approx(1, abs=1e-12)
             assert (one.proba >= 0).all()
-            assert one.guaranteed in ("predicted label", "realised row", "each class", "nothing")
+            assert one.guaranteed in ("predicted label", "realised row", "each class", "each group", "nothing")
         assert subject.learn_one(x, label) is None
     assert machine_in(subject).n == len(X)
 

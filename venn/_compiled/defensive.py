@@ -1,8 +1,8 @@
 """Defensive forecasting: the forecast at which no test of the kernel gains, and features of forecasts and objects.
 
-The Gaussian kernel of two forecasts, exp(-gamma (p - q)^2), is a scalar product of features exp(-gamma p^2) c_j p^j with
-c_j^2 = (2 gamma)^j / j!. As many of these are taken as double precision can tell; so the sum over all past forecasts is
-a polynomial, and costs nothing that grows with their number.
+The Gaussian kernel of two forecasts, exp(-gamma (p - q)^2), is a scalar product of features exp(-gamma p^2) c_j p^j,
+where c_j^2 = (2 gamma)^j / j!. As many of these are taken as double precision can tell. So the sum over all past
+forecasts is a polynomial, and costs nothing that grows with their number.
 """
 
 import numpy as np

@@ -18,8 +18,8 @@ EXACT = 1e-9  # largest residual, as a part of the largest number in the right-h
 def factor(R, scale, order, lower):  # type: ignore[no-untyped-def]
     """Factor diag(scale) R diag(scale), which has diagonal 1, by Cholesky's method with pivots; return its rank.
 
-    Sets scale (m,), order (m,) and the first rank rows and columns of lower (m, m). Functions that are 0 at all examples
-    have scale 0 and are left out.
+    Sets scale (m,), order (m,) and the first rank rows and columns of lower (m, m). Functions that are 0 at all
+    examples have scale 0 and are left out.
     """
     m = R.shape[0]
     left = np.empty(m)

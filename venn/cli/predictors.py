@@ -22,6 +22,7 @@ from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.adaptive import Adaptive
 from venn.predictors.conformal import Conformal
+from venn.predictors.defensive import Defensive
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -36,6 +37,14 @@ MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
     "squares": ("least-squares SVM", LeastSquaresSVM),
     "hinge": ("one-vs-all SVM", OneVsAllSVM),
 }
+
+
+def defensive_by(machine: Any) -> Predictor:
+    """Return a defensive forecaster by the kernel of a machine, which it does not read otherwise."""
+    if not isinstance(machine, LeastSquaresSVM):
+        raise click.UsageError("defensive goes without --scale and --window, which would void its theorem")
+    return Defensive(machine.kernel, machine.classes, landmarks=LANDMARKS)
+
 
 # The machine that a predictor reads, and how to make it.
 PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
@@ -54,6 +63,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
     "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
     "conformal": ("squares", Conformal),
+    "defensive": ("squares", defensive_by),
     "inductive": (
         "squares",
         lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
@@ -76,6 +86,7 @@ PUBLISHED = ("venn", "platt", "binning", "isotonic")
 STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
 WINDOWED = ("abers", "deleted", "conformal")  # what stands on a window: a forecaster does not forget
 INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal")
+LANDMARKS = 1000  # objects that a defensive forecaster keeps
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but
 # print no value: these are ours.

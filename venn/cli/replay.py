@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 import streams
 from venn.cli.errors import one_line_errors, writing
+from venn.cli.groups import within_groups
 from venn.cli.interrupt import Interrupt
 from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
@@ -37,6 +38,12 @@ CURVES = "curves.png"
 )
 @read_by(DEFAULTS)
 @click.option(
+    "--groups",
+    metavar="COLUMN",
+    help="Compare each example with those of equal value in this column only: what is guaranteed then holds in each "
+    "group. For conformal, Venn and Venn-Abers predictors.  [default: no groups]",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
@@ -44,7 +51,13 @@ CURVES = "curves.png"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; everything else goes to stderr.")
 def replay(
-    data: str, shuffle: int | None, predictors: list[str] | None, out: Path | None, as_json: bool, **options: Any
+    data: str,
+    shuffle: int | None,
+    predictors: list[str] | None,
+    groups: str | None,
+    out: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Predict, then learn, every example of DATA; compare the predictors, which share their machines.
 
@@ -66,6 +79,8 @@ def replay(
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
         names = chosen_predictors(predictors, data)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
+        if groups is not None:
+            panel = within_groups(panel, groups, stream.features, notes.append)
         if predictors is None and len(names) > 1:  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:

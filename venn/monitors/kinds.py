@@ -213,7 +213,8 @@ class MultiprobabilityKind(ProbabilityKind):
 class ClassIntervalsKind(ProbabilityKind):
     """Two probabilities for each class."""
 
-    of, attribute, score, wanted = ClassIntervals, "pairs", staticmethod(score_pairs), "probabilities"
+    of: ClassVar[type[Any]] = ClassIntervals
+    attribute, score, wanted = "pairs", staticmethod(score_pairs), "probabilities"
 
     def shape(self, space: LabelSpace) -> tuple[int, ...]:
         """Return the shape of the numbers of a prediction."""
@@ -223,7 +224,7 @@ class ClassIntervalsKind(ProbabilityKind):
 class GroupIntervalsKind(ClassIntervalsKind):
     """Two numbers for each class, right on average in groups. Scored by the clipped ones; a journal keeps all."""
 
-    of = GroupIntervals
+    of: ClassVar[type[Any]] = GroupIntervals
 
     def encode(self, prediction: GroupIntervals) -> bytes:
         """Return a prediction as bytes: the numbers that were not clipped."""

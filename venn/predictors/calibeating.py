@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from math import lgamma, log, pi
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from venn.parameters import integer
 from venn.prediction import Integers
@@ -32,8 +30,8 @@ class Calibeating(NamedTuple):
 def regret_bound(n: int, c: int) -> float:
     """Return what the log loss of n forecasts (n_k + 1/c) / (n + 1) in one bin may be above that of the best constant.
 
-    Two classes: ln(n) / 2 + ln 2 (Krichevsky & Trofimov). For c classes, with a = 1/c, the largest over q = 1..min(c, n)
-    of ln(n) / 2 + (1/2 - a) q ln(n / q) + q (a (1 - a) + ln Gamma(a)) - (q - 1) ln(2 pi) / 2 + 1 / (12 n): at most
+    Two classes: ln(n) / 2 + ln 2 (Krichevsky & Trofimov). For c classes, with a = 1/c, the largest over q from 1 to
+    min(c, n) of ln(n) / 2 + (1/2 - a) q ln(n / q) + q (a (1 - a) + ln Gamma(a)) - (q - 1) ln(2 pi) / 2 + 1 / (12 n):
     (c - 1) / 2 ln n + O(1).
 
     Parameters
@@ -50,14 +48,14 @@ def regret_bound(n: int, c: int) -> float:
     -----
     The forecasts are those of a Dirichlet mixture with parameters a, so the sum of their log losses is
     ln n! - sum ln(Gamma(n_k + a) / Gamma(a)), whatever the order. Let q classes occur. By Wendel,
-    Gamma(n_k + a) >= n_k! (n_k + a)^(a - 1); by Robbins, the probability of the counts under their own shares is at most
-    (2 pi)^((1 - q) / 2) sqrt(n / prod n_k) exp(1 / (12 n)); and ln(n_k + a) <= ln n_k + a. The rest is concave in the
-    counts, largest at n_k = n / q.
+    Gamma(n_k + a) >= n_k! (n_k + a)^(a - 1); by Robbins, the probability of the counts under their own shares is at
+    most (2 pi)^((1 - q) / 2) sqrt(n / prod n_k) exp(1 / (12 n)); and ln(n_k + a) <= ln n_k + a. The rest is concave in
+    the counts, largest at n_k = n / q.
 
     Examples
     --------
     >>> round(regret_bound(100, 2), 3), round(regret_bound(100, 3), 3)
-    (2.996, 5.745)
+    (2.996, 5.842)
     """
     n, c = integer("n", n, 0), integer("c", c, 2)
     if n == 0:
@@ -80,7 +78,7 @@ def regret_of(counts: Integers) -> float:
     Examples
     --------
     >>> round(regret_of(np.array([1, 0])), 6), round(regret_of(np.array([3, 1])), 3)
-    (0.693147, 0.915)
+    (0.693147, 0.993)
     """
     found, a = [int(count) for count in counts], 1.0 / len(counts)
     n = sum(found)
@@ -133,8 +131,8 @@ def calibeating(model: InductiveVenn) -> Calibeating:
         raise TypeError(f"model must be an InductiveVenn, got {model!r}")
     if model.on_any_sequence != CALIBEATING:
         raise ValueError(
-            "model must have a given scorer with NoTraining(), categories by an example's own scores, and no shift, got "
-            f"{model!r}: about others there is no theorem for any sequence"
+            "model must have a given scorer with NoTraining(), categories by an example's own scores, and no shift, "
+            f"got {model!r}: about others there is no theorem for any sequence"
         )
     counts = model.calibration.reader.state["counts"]
     c, sizes = len(model.classes), counts.sum(axis=1)

@@ -102,8 +102,8 @@ class Within(View):
     >>> machine = Within(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"]), by=0)
     >>> for x, y in [([0.0, 1], "no"), ([0.0, 2], "yes"), ([3.0, 1], "no")]:
     ...     machine.learn_one(x, y)
-    >>> machine.hypotheses([0.0, 3]).table.weights
-    array([1, 1, 0])
+    >>> machine.hypotheses([0.0, 3]).table.weights  # of the new object, the last, there is no example
+    array([1, 1, 0, 0])
     """
 
     def __init__(self, machine: Any, by: By) -> None:

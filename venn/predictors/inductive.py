@@ -15,7 +15,6 @@ from venn.saved import saved
 from venn.schedules import NoTraining, Schedule
 from venn.taxonomies import Argmax, ByScores
 
-
 CALIBEATING = "calibeating"
 
 
@@ -137,7 +136,7 @@ class InductiveVenn(Inductive[ManyMultiprobabilities]):
 
     @property
     def on_any_sequence(self) -> str:
-        """What is proved of the point forecasts on any sequence, beside what predictions guarantee on exchangeable ones.
+        """What is proved of the point forecasts on any sequence, beside what is guaranteed on exchangeable ones.
 
         "calibeating" with a given scorer, `NoTraining()`, categories by an example's own scores, and no shift: see
         `venn.predictors.calibeating`. Otherwise "nothing".

@@ -57,7 +57,7 @@ class Functions:
     def __init__(self, groups: Of) -> None:
         clean = checked_by(groups)
         self.groups: Any = (clean,) if isinstance(clean, int) else clean
-        self.m: int | None = None if callable(clean) else 1 + len(self.groups)
+        self.m: int | None = None if callable(self.groups) else 1 + len(self.groups)
 
     def of(self, rows: Floats) -> Floats:
         """Return (n, m) values of g at n objects (n, d).
@@ -201,8 +201,8 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     Sums over a stream: the departures g (1{y = k} - value) are martingale differences in reversed time where the
     schedule is exact "online", as for `InductiveVenn`.
 
-    With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory is
-    O(m^2 + m c).
+    With m functions, learning costs O(m^2 + m c) and predicting O(m^3 + m c), whatever the number of examples; memory
+    is O(m^2 + m c).
 
     Parameters
     ----------
@@ -242,9 +242,14 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
     >>> from venn.machines.frozen import FrozenScorer
     >>> scorer = FrozenScorer(LogisticRegression().fit([[0, 0], [1, 0], [0, 1], [2, 1]], ["no", "yes", "no", "yes"]))
     >>> model = InductiveMulticalibration(scorer, groups=[1])
-    >>> model.learn_many([[0, 0], [1, 0], [0, 1], [1, 1]] * 25, ["no", "yes", "yes", "yes"] * 25)
-    >>> model.predict_one([0, 1])
-    GroupIntervals('yes': [0.785, 0.805])
+    >>> labels = ["no", "yes", "no", "yes", "no", "no", "yes", "yes"]
+    >>> model.learn_many([[0, 0], [1, 0], [0, 1], [1, 1]] * 100, labels * 50)
+
+    Three of four examples with 1 in the second column were "yes", and one of four of the others; the scorer knows
+    nothing of it, the values do:
+
+    >>> model.predict_many([[0, 1], [1, 1]]).values[:, 1].mean(axis=0).round(2)
+    array([0.75, 0.75])
     """
 
     def __init__(self, machine: Any, groups: Of, *, schedule: Schedule | None = None) -> None:
@@ -346,8 +351,8 @@ class TransductiveMulticalibration(OnMachine):
     >>> model = TransductiveMulticalibration(machine, groups=[1])
     >>> for i in range(40):
     ...     model.learn_one([i % 2, i % 4 // 2], "yes" if i % 2 else "no")
-    >>> model.predict_one([1, 0])
-    GroupIntervals('yes': [0.952, 1.000])
+    >>> model.predict_one([1, 0]).label, model.coefficients([1, 0]).shape
+    ('yes', (2, 2, 2))
     """
 
     def __init__(self, machine: Machine, groups: Of, deleted: bool = True) -> None:
@@ -364,7 +369,7 @@ class TransductiveMulticalibration(OnMachine):
         return f"TransductiveMulticalibration({self.machine!r}, groups={self.groups!r}, deleted={self.deleted})"
 
     def _bag(self, x: Any) -> tuple[Any, Floats, Floats, Floats, Floats]:
-        """Return the table, g of the columns (m', m), s under both suppositions (2, c, m'), the sums R and b (2, c, m)."""
+        """Return the table, g (n, m) and scores (2, c, n) of its columns, and the sums R (m, m) and b (2, c, m)."""
         table = only_table(self.machine.hypotheses(x).tables(self.deleted))
         columns = len(table.labels)
         if table.objects.shape[1] < columns:
