@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,9 @@ def _summary(record: Record, data: str, tuning: Tuning | None, verdicts: Mapping
         "shuffle": record.shuffle,
         "seconds": record.seconds,
         "tuned_on": tuning.n if tuning else 0,
-        "predictors": record.means(),
+        "predictors": {
+            name: {key: mean if isfinite(mean) else None for key, mean in means.items()}
+            for name, means in record.means().items()
+        },
         "verdicts": {name: verdict.plain() for name, verdict in verdicts.items()},
     }

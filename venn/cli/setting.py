@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 import streams
+from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
@@ -64,10 +65,11 @@ def seed(text: str) -> int | None:
 
 def names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",")]
+    known = [*PREDICTORS, *numbers.PREDICTORS]
     for name in found:
-        if name not in PREDICTORS:
-            close = did_you_mean(name, PREDICTORS)
-            raise click.BadParameter(f"must be of {', '.join(PREDICTORS)}, got {name!r}{close}")
+        if name not in known:
+            close = did_you_mean(name, known)
+            raise click.BadParameter(f"must be of {', '.join(known)}, got {name!r}{close}")
     if len(set(found)) < len(found):
         raise click.BadParameter(f"must have each name once, got {text!r}")
     return found
@@ -75,7 +77,8 @@ def names(text: str) -> list[str]:
 
 def read_by(shown: str) -> Callable[[Command], Command]:
     """Return the option that names predictors; `shown` is the default that its help shows."""
-    text = f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {shown}]"
+    of_numbers = f"where labels are numbers, of {', '.join(numbers.PREDICTORS)}"
+    text = f"Separated by commas, of {', '.join(PREDICTORS)}; {of_numbers}.  [default: {shown}]"
     return click.option("--predictors", type=names, default=None, metavar="NAMES", help=text)
 
 
@@ -120,8 +123,13 @@ def chosen_predictors(
     names: Sequence[str] | None, data: str | None, stream: streams.Stream, say: Callable[[str], None]
 ) -> list[str]:
     """Return the predictors that were named, or those of default, and say why where the stream is long."""
+    if not stream.classes:
+        say("labels are numbers: distributions and intervals (--classes takes them as classes)")
     if names is not None:
+        numbers.check_names(names, not stream.classes)
         return list(names)
+    if not stream.classes:
+        return list(numbers.MANY if is_long(len(stream)) else numbers.FEW)
     if is_long(len(stream)):
         say(
             f"more than {MOST_TRANSDUCTIVE} examples: by default the inductive predictors, which train on the first "
@@ -158,7 +166,7 @@ class Learning:
     @classmethod
     def typed(cls, options: Mapping[str, Any]) -> Learning:
         """Return the values given on a command line."""
-        rest = {key: value for key, value in options.items() if key not in KEYS}
+        rest = {key: value for key, value in options.items() if key not in (*KEYS, "numbers")}
         return cls(**rest, columns=Columns.typed(options))
 
     @property
@@ -174,6 +182,8 @@ class Learning:
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
+        if not stream.classes:
+            return self._of_numbers(stream, predictors, say), None
         if predictors == [FORECASTER]:
             for key in ("gamma", "degree", "coef0", "C", "tuned_on"):
                 if getattr(self, key) is not None:
@@ -184,10 +194,20 @@ class Learning:
         return panel_of(predictors, choices, stream.classes, say, scale=bool(self.scale)), tuning
 
 
+    def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
+        """Return a panel of predictors of numbers."""
+        if self.tuned_on:
+            raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+        fixed = None
+        if self.gamma is not None or self.kernel != "rbf":
+            fixed = make_kernel(self.kernel, self.gamma or 1 / len(stream.features), self.degree, self.coef0)
+        return numbers.panel_of_numbers(predictors, fixed, self.C, say, scale=bool(self.scale))
+
+
 def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
     """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
     stream = _open(data, columns, shuffle, whole)
-    if len(stream.classes) < 2:
+    if len(stream.classes) == 1:
         raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
     return stream
 

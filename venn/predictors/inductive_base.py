@@ -449,7 +449,7 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
         return X, y
     if not (isinstance(codes, np.ndarray) and isinstance(classes, tuple) and hasattr(X, "X")):
         raise TypeError(f"y must be given, or a stream of `streams` for X, which has labels, got {X!r} alone")
-    return X.X, [classes[code] for code in codes.tolist()]
+    return X.X, [classes[code] for code in codes.tolist()] if classes else codes.tolist()
 
 
 def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:
