@@ -25,6 +25,7 @@ from streams.labels import Answer, Delayed, Immediate, Lazy, Question, RandomDel
 from streams.lines import CSVRows, JSONLines
 from streams.messages import BadMessage, Message, MessagesLost, Source, Tally
 from streams.redis_stream import RedisStream
+from streams.numbers import Waves, waves
 from streams.river import from_river
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 from streams.sources import from_arrays, from_csv
@@ -56,6 +57,7 @@ __all__ = [
     "Stream",
     "Synthetic",
     "Tally",
+    "Waves",
     "categorical",
     "change_point",
     "datasets",
@@ -69,4 +71,5 @@ __all__ = [
     "load",
     "teach",
     "to_json",
+    "waves",
 ]

@@ -114,6 +114,15 @@ def sort_labels(labels: set[Label]) -> tuple[Label, ...]:
         raise TypeError(f"classes must be declared, since these labels have no order: {', '.join(some)}") from None
 
 
+#: In place of classes: labels are numbers.
+NUMBERS = "numbers"
+
+
+def are_numbers(classes: Any) -> bool:
+    """Whether labels are declared as numbers."""
+    return isinstance(classes, str) and classes == NUMBERS
+
+
 def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...]:
     """Return the sorted labels as classes; refuse labels that look like numbers to predict or names of rows.
 

@@ -160,6 +160,21 @@ def _breast_cancer() -> Table:
     return _from_bunch(bunch.data, bunch.target, names, tuple(map(str, bunch.feature_names)))
 
 
+def _diabetes() -> Table:
+    from sklearn.datasets import load_diabetes
+
+    bunch = load_diabetes(scaled=False)
+    return Table(np.array(bunch.data, np.float64), np.array(bunch.target, np.float64), (), tuple(bunch.feature_names))
+
+
+def _linnerud() -> Table:
+    from sklearn.datasets import load_linnerud
+
+    bunch = load_linnerud()
+    features = tuple(name.lower() for name in bunch.feature_names)
+    return Table(np.array(bunch.data, np.float64), bunch.target[:, 0].astype(np.float64), (), features)
+
+
 def _from_bunch(data: object, target: object, classes: tuple[Label, ...], features: tuple[str, ...]) -> Table:
     return Table(np.array(data, dtype=np.float64, order="C"), np.array(target, dtype=np.int64), classes, features)
 
@@ -178,7 +193,9 @@ class _Made:
         return self.make()
 
 
-_MAKERS = {"car": _car, "digits": _digits, "breast_cancer": _breast_cancer}
+_MAKERS = {
+    "car": _car, "digits": _digits, "breast_cancer": _breast_cancer, "diabetes": _diabetes, "linnerud": _linnerud,
+}  # fmt: skip
 
 _SETS: dict[str, _Made | Published] = {name: _Made(known, _MAKERS[name]) for name, known in UNPUBLISHED.items()} | {
     published.name: published for published in PUBLISHED

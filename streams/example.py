@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from streams import sparse
-from streams.checks import Floats, Integers, Label, Objects, whole_number
+from streams.checks import NUMBERS, Floats, Integers, Label, Objects, whole_number
 
 
 @dataclass(frozen=True, init=False)
@@ -131,9 +131,9 @@ class Stream:
     X : (n, d) float64, or scipy.sparse.csr_array of that
         One row for each example. Rows of a sparse X come as csr_array of shape (1, d).
     y : (n,) int64
-        Positions of the labels in `classes`.
+        Positions of the labels in `classes`; the labels themselves, float64, where these are numbers.
     classes : sequence of labels
-        The label set, in class order.
+        The label set, in class order; empty where labels are numbers.
     features : sequence of d str
     name : str
     scaling : Scaling, optional
@@ -183,16 +183,19 @@ class Stream:
 
     def __iter__(self) -> Iterator[tuple[Objects, Label]]:
         rows = sparse.rows(self.X) if sparse.is_sparse(self.X) else self.X
+        classes = self.classes
         for x, code in zip(rows, self.y.tolist(), strict=True):
-            yield x, self.classes[code]
+            yield x, classes[code] if classes else code
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __repr__(self) -> str:
         sizes = (len(self), "example"), (len(self.features), "feature"), (len(self.classes), "class")
-        counted = ", ".join(_count(number, noun) for number, noun in sizes)
-        return f"<Stream {self.name!r}{self._steps}: {counted}>"
+        counted = [_count(number, noun) for number, noun in sizes]
+        if not self.classes:
+            counted[-1] = NUMBERS
+        return f"<Stream {self.name!r}{self._steps}: {', '.join(counted)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come back from a pickle writable; the constructor makes them read-only again.

@@ -7,16 +7,18 @@ import reprlib
 from collections.abc import Hashable, Iterable, Mapping, MappingView, Sequence, Set
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from streams import sparse
 from streams.batches import columns_of, eager
 from streams.checks import (
+    NUMBERS,
     Floats,
     Label,
     Objects,
+    are_numbers,
     classes_found,
     distinct_names,
     is_finite,
@@ -36,7 +38,7 @@ def from_arrays(
     X: object,
     y: object,
     *,
-    classes: Sequence[Label] | None = None,
+    classes: Sequence[Label] | Literal["numbers"] | None = None,
     features: Sequence[str] | None = None,
     name: str = "arrays",
     shuffle: int | None = None,
@@ -52,9 +54,9 @@ def from_arrays(
         sparse: the objects are then csr_array of shape (1, d).
     y : (n,) array, sequence or column of a data frame
         Hashable labels; numpy scalars become Python scalars.
-    classes : sequence of distinct labels, optional
+    classes : sequence of distinct labels, or "numbers", optional
         The label set, in class order; may hold labels that never occur. By default the labels
-        of the whole stream, sorted.
+        of the whole stream, sorted. "numbers": labels are finite numbers, for regression.
     features : sequence of d distinct str, optional
         By default the column names of a data frame, or x0, x1, ...
     name : str
@@ -113,6 +115,8 @@ def labelled(
     labels = _labels(y)
     if len(labels) != X.shape[0]:
         raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X, got {len(labels)}")
+    if are_numbers(classes):
+        return finish(Table(X, _numbers(labels), (), features), name, shuffle, scale)
     known = label_set(classes) if classes is not None else classes_found(set(labels), len(labels), "y")
     code = {label_key(label): k for k, label in enumerate(known)}
     try:
@@ -133,7 +137,7 @@ def from_csv(
     *,
     name: str | None = None,
     schema: Mapping[str, Kind] | None = None,
-    classes: Sequence[str] | None = None,
+    classes: Sequence[str] | Literal["numbers"] | None = None,
     shuffle: int | None = None,
     scale: bool | Scaling = True,
     delimiter: str = ",",
@@ -152,9 +156,9 @@ def from_csv(
     name : str, optional
         By default the file's name without .csv and .gz.
     schema : mapping from column name to Numeric, Nominal, Ordinal or Skip, optional
-    classes : sequence of distinct str, optional
+    classes : sequence of distinct str, or "numbers", optional
         The label set, in class order. By default the labels of the whole stream, sorted (by value
-        where all are numbers).
+        where all are numbers). "numbers": labels are finite numbers, for regression.
     shuffle : int, optional
         Seed of the order numpy.random.default_rng(seed).permutation(n); None keeps the file's order.
     scale : bool or Scaling, default True
@@ -273,6 +277,14 @@ def _refuse_booleans(rows: Sequence[Any]) -> None:
             raise TypeError(
                 f"X must hold numbers, got {cell!r} at row {i}, column {j}: make it 0 and 1, if that is meant"
             )
+
+
+def _numbers(labels: Sequence[Any]) -> Floats:
+    """Return labels that are numbers (n,), or say which one is none."""
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, Real) or not is_finite(label):
+            raise ValueError(f"y must hold finite numbers, as classes={NUMBERS!r} says, got {label!r} at row {i}")
+    return np.array(labels, dtype=np.float64)
 
 
 def _labels(y: Any) -> list[Label]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from streams.checks import MANY, Floats, Integers, Label, classes_found, distinct_names, label_set
+from streams.checks import MANY, Floats, Integers, Label, are_numbers, classes_found, distinct_names, label_set
 from streams.schema import MISSING, Kind, Numeric, Refused, is_number
 
 SHOWN = 8  # bad columns that a message describes
@@ -35,10 +35,10 @@ class Rows(Protocol):
 
 @dataclass
 class Table:
-    """Checked data, not yet scaled: X (n, d), codes y (n,) into classes, names of the d features."""
+    """Checked data, not yet scaled: X (n, d), codes y (n,) into classes or numbers, names of the d features."""
 
     X: Floats
-    y: Integers
+    y: Integers | Floats
     classes: tuple[Label, ...]
     features: tuple[str, ...]
 
@@ -94,12 +94,13 @@ def read_csv(
     path: Path,
     label: str | int,
     schema: Mapping[str, Kind] | None,
-    classes: Sequence[str] | None,
+    classes: Sequence[str] | str | None,
     delimiter: str,
 ) -> Table:
     """Return the encoded table of a CSV file; parameters as in `from_csv`."""
     check_delimiter(delimiter)
-    declared = label_set(classes) if classes is not None else None
+    declared = None if classes is None or are_numbers(classes) else label_set(classes)
+    of_label: Any = _Number() if are_numbers(classes) else _Label(declared)
     for k in declared or ():
         if not isinstance(k, str):
             raise TypeError(f"classes must be str, as a CSV file holds text, got {k!r}")
@@ -108,7 +109,7 @@ def read_csv(
         with _opened(path) as lines:
             rows = csv.reader(lines, delimiter=delimiter)
             names = _header(path, rows, delimiter)
-            columns = _columns(path, names, label, {} if schema is None else schema, declared)
+            columns = _columns(path, names, label, {} if schema is None else schema, of_label)
             return columns, _parse(lines, columns, delimiter) if fast else _parse_rows(path, rows, columns, delimiter)
 
     try:
@@ -121,12 +122,17 @@ def read_csv(
 
     features: list[str] = []
     blocks: list[Floats] = []
+    codes: Any
+    known: tuple[Label, ...] = ()
     for column, numbers in zip(columns, values.T, strict=True):
+        if isinstance(column.kind, _Number):
+            codes = numbers.copy()
+            continue
         if isinstance(column.kind, _Label):
             known = declared or classes_found(set(column.found), len(values), f"{path}, column {label!r}")
             place = {k: i for i, k in enumerate(known)}
             order = np.array([place[text] for text in column.found], dtype=np.int64)
-            codes: Integers = order[numbers.astype(np.int64)]
+            codes = order[numbers.astype(np.int64)]
             continue
         try:
             named, block = column.kind.encode(column.name, numbers, column.found)
@@ -172,10 +178,24 @@ class _Label:
         return code
 
 
+@dataclass(frozen=True)
+class _Number:
+    """The label where it is a number."""
+
+    def read(self, text: str, found: dict[str, int]) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = float("nan")
+        if not isfinite(number):
+            raise Refused(f"is the label and must be a finite number, got {text!r}", "; drop the row")
+        return number
+
+
 @dataclass
 class _Column:
     name: str
-    kind: Kind | _Label
+    kind: Kind | _Label | _Number
     found: dict[str, int]
 
     def read(self, text: str) -> float:
@@ -236,7 +256,7 @@ def _columns(
     names: list[str],
     label: str | int,
     schema: Mapping[str, Kind],
-    classes: tuple[Label, ...] | None,
+    of_label: _Label | _Number,
 ) -> list[_Column]:
     if isinstance(label, bool) or not isinstance(label, str | int):
         raise TypeError(f"label must be a column name or position, got {label!r}")
@@ -255,7 +275,7 @@ def _columns(
             raise ValueError(f"schema must not name the label's column {label!r}; declare classes instead")
         if not isinstance(kind, Kind):
             raise TypeError(f"schema[{column!r}] must be Numeric, Nominal, Ordinal or Skip, got {kind!r}")
-    return [_Column(n, _Label(classes) if n == label else schema.get(n, Numeric()), {}) for n in names]
+    return [_Column(n, of_label if n == label else schema.get(n, Numeric()), {}) for n in names]
 
 
 def some_of(names: list[str]) -> str:
@@ -360,7 +380,7 @@ def _troubles(path: Path, columns: list[_Column], bad: dict[int, tuple[int, Refu
     troubles = []
     for j, (row, error) in sorted(bad.items(), key=lambda one: (one[1][0], one[0])):
         kind = columns[j].kind
-        declared = None if isinstance(kind, _Label) else kind
+        declared = None if isinstance(kind, _Label | _Number) else kind
         known = len(values[j]), tuple(sorted(strange[j]))
         troubles.append(Trouble(columns[j].name, row, error.what, error.remedy, declared, *known))
     return BadColumns(path, count, troubles)

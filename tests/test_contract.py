@@ -185,7 +185,8 @@ PREDICTIONS = {
 }
 TESTED_ELSEWHERE = {
     **dict.fromkeys(
-        ("KernelRidge", "Lines", "ConformalDistribution", "ConformalIntervals"), "for numbers, test_numbers_contract.py"
+        ("KernelRidge", "Lines", "FrozenRegressor", "ConformalDistribution", "ConformalIntervals", "InductiveDistribution"),
+        "for numbers, test_numbers_contract.py",
     ),
     **dict.fromkeys(
         ("PredictiveDistribution", "NestedIntervals", "NormalDistribution", "NumberPrediction"),

@@ -10,8 +10,8 @@ from sklearn.linear_model import Ridge
 from test_contract import BAD_OBJECTS
 
 import venn
-from venn.machines import KernelRidge, Scaled
-from venn.predictors import ConformalDistribution, ConformalIntervals
+from venn.machines import FrozenRegressor, KernelRidge, Scaled
+from venn.predictors import ConformalDistribution, ConformalIntervals, InductiveDistribution
 
 
 def ridge():
@@ -27,6 +27,11 @@ SUBJECTS = {
     "ConformalIntervals": lambda: ConformalIntervals(ridge(), seed=1),
     "grouped": lambda: ConformalDistribution(ridge(), group=0),
     "scaled": lambda: ConformalDistribution(Scaled(ridge(), first=5)),
+    "InductiveDistribution": lambda: InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=6)),
+    "inductive, scaled": lambda: InductiveDistribution(
+        Scaled(ridge(), first=4), schedule=venn.schedules.RandomAssignment(0.5, first=8)
+    ),
+    "inductive, frozen": lambda: InductiveDistribution(FrozenRegressor(fitted())),
     "window": lambda: ConformalDistribution(venn.SlidingWindow(ridge(), 10)),
 }
 
@@ -67,7 +72,8 @@ def test_copies_go_on_to_the_bit(name):
     subject = learned(SUBJECTS[name](), X[:20], y[:20])
     with tempfile.TemporaryDirectory() as folder:
         venn.save(f"{folder}/model", subject)
-        twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject)), venn.load(f"{folder}/model")]
+        twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject))]
+        twins.append(venn.load(f"{folder}/model", [fitted()] if "frozen" in name else []))
     assert all(repr(twin) == repr(subject) for twin in twins)
     for one in (subject, *twins):
         learned(one, X[20:], y[20:])

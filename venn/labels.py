@@ -27,6 +27,7 @@ class LabelSpace(ABC):
     """The possible labels; a label is kept as its code, a number."""
 
     dtype: ClassVar[np.dtype[Any]]  #: of codes in arrays and files
+    kept: ClassVar[np.dtype[Any]] = np.dtype(np.int64)  #: of codes in memory
     labels: tuple[Label, ...] = ()  #: all of them in class order; none where they are numbers
 
     @abstractmethod
@@ -53,7 +54,7 @@ class LabelSpace(ABC):
     @property
     def told(self) -> str:
         """What labels may be, in messages."""
-        return repr(self.labels)
+        return f"the classes {self.labels!r}"
 
     @property
     def counted(self) -> str:
@@ -144,7 +145,7 @@ class Real(LabelSpace, Saved):
     ValueError: y must be a finite number of size at most 1e+100, got nan
     """
 
-    dtype = np.dtype("<f8")
+    dtype = kept = np.dtype("<f8")
     told = counted = "numbers"
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from streams.schema import MISSING, WITH_COMMA, Refused
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from venn.cli.config import COLUMNS, DELIMITER, FILLS, TEXT, VALUES, Kind, of_option
 from venn.cli.errors import did_you_mean
+from venn.cli.numbers import MOST_CLASSES, holds_numbers
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,6 +37,10 @@ KINDS: dict[str, tuple[Kind, str]] = {
     "delimiter": (DELIMITER, "Separator of fields, or tab.  [default: ,]"),
 }
 KEYS = tuple(KINDS)
+OF_NUMBERS = (
+    f"Whether labels of a CSV file are numbers.  [default: if all are, and some not whole, or more than {MOST_CLASSES} "
+    "differ]"
+)
 
 
 def of_columns(command: Command) -> Command:
@@ -45,7 +50,7 @@ def of_columns(command: Command) -> Command:
         if kind.repeated:
             text = text.removesuffix(".") + "; repeatable."
         command = click.option(f"--{key}", metavar=metavar, multiple=kind.repeated, help=text)(command)
-    return command
+    return click.option("--numbers/--classes", default=None, help=OF_NUMBERS)(command)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class Columns:
     skip: tuple[str, ...] | None = None
     fill: Mapping[str, Any] | None = None
     delimiter: str | None = None
+    numbers: bool | None = None
     places: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,7 +91,8 @@ class Columns:
     def typed(cls, options: Mapping[str, Any]) -> Columns:
         """Return the description given on a command line."""
         given = {key: options[key] for key in KEYS if options[key] not in (None, ())}
-        return cls(**{key: of_option(KINDS[key][0], f"--{key}", texts) for key, texts in given.items()})
+        read = {key: of_option(KINDS[key][0], f"--{key}", texts) for key, texts in given.items()}
+        return cls(**read, numbers=options["numbers"])
 
     def where(self, key: str) -> str:
         """Return how the reader knows a key."""
@@ -118,9 +125,13 @@ class Columns:
                         raise click.ClickException(
                             f"{self.where(key)} must name a column of {data}, got {column!r}{near}"
                         )
+            numbers = self.numbers
+            if numbers is None:
+                numbers = holds_numbers(Path(data), self.label, delimiter)
             return streams.from_csv(
-                data, self.label, schema=self._schema(), shuffle=shuffle, delimiter=delimiter, scale=whole
-            )
+                data, self.label, schema=self._schema(), shuffle=shuffle, delimiter=delimiter, scale=whole,
+                classes="numbers" if numbers else None,
+            )  # fmt: skip
         except OtherDelimiter as error:
             other = "tab" if error.delimiter == "\t" else quote(error.delimiter)
             raise click.ClickException(f"{error.what}\ntry: --delimiter {other}") from None

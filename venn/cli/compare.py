@@ -132,7 +132,7 @@ def opened(
     if version != __version__:
         raise ValueError(f"vennstream must have the same version everywhere, {version}, and is {__version__} here")
     stream = chosen.open(data, shuffle)
-    panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, data), _unsaid)
+    panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, data, stream, _unsaid), _unsaid)
     return stream if tuning is None else stream.drop(tuning.n), panel
 
 

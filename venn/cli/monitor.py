@@ -130,7 +130,7 @@ def monitor(
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None), say, level)
+            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None, stream, say), say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
             record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +78,11 @@ def replay(
             shuffle = 0 if is_named(data) else None
         stream = chosen.open(data, shuffle)
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
-        names = chosen_predictors(predictors, data)
+        names = chosen_predictors(predictors, data, stream, notes.append)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if groups is not None:
             panel = within_groups(panel, groups, stream.features, notes.append)
-        if predictors is None and len(names) > 1:  # between the note on the forecaster and that on their machine
+        if predictors is None and stream.classes and len(names) > 1:  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:
             say(note)
@@ -170,6 +171,9 @@ def _summary(record: Record, data: str, tuning: Tuning | None, verdicts: Mapping
         "shuffle": record.shuffle,
         "seconds": record.seconds,
         "tuned_on": tuning.n if tuning else 0,
-        "predictors": record.means(),
+        "predictors": {
+            name: {key: mean if isfinite(mean) else None for key, mean in means.items()}
+            for name, means in record.means().items()
+        },
         "verdicts": {name: verdict.plain() for name, verdict in verdicts.items()},
     }

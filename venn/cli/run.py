@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from streams.messages import Source
+from venn.cli import numbers
 from venn.cli.config import FLAG, Config, merge, option_of, options, parameter, read_toml
 from venn.cli.errors import one_line_errors
 from venn.cli.interrupt import INTERRUPTED, Ending
@@ -39,6 +40,7 @@ from venn.cli.predictors import (
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
 from venn.cli.words import conclusion, watched
+from venn.labels import Real
 from venn.machines.kernels import RBF, Kernel
 from venn.monitors.monitor import Monitor
 from venn.online.journal import Journal
@@ -128,10 +130,14 @@ def made(config: Config) -> Plan:
         raise click.UsageError(f"{config.where('journal', 'path')} must say where the journal is")
     place = open_place(config)
     window, watch = config.machine.window, config.monitor
-    names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)
+    if place.classes:
+        names = config.predictor.names or (default_predictors(None) if window is None else WINDOWED)
+    else:
+        names = config.predictor.names or (numbers.MANY if place.live and window is None else numbers.FEW)
+    numbers.check_names(names, not place.classes)
     if config.predictor.adaptive:
         names = with_adaptive(names)
-    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive")]
+    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.MANY)]
     if window is not None and inductive:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
@@ -151,22 +157,30 @@ def made(config: Config) -> Plan:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
     def monitor() -> Monitor:
-        return Monitor(place.classes, level=watch.level, run_length=watch.run_length)
+        return Monitor(place.classes or Real(), level=watch.level, run_length=watch.run_length)
 
     def restarting(predictor: Any) -> Restarting:
         return Restarting(predictor, monitor(), watch.keep or 0)
 
     notes: list[str] = []
-    choices: dict[str, tuple[Kernel, float, str]] = {}
-    if list(names) == [FORECASTER]:
-        given = [key for key in config.given("machine") if key in ("kernel", *OF_KERNELS, "C")]
-        refuse_choices([config.where("machine", key) for key in given])
+    if place.classes:
+        choices: dict[str, tuple[Kernel, float, str]] = {}
+        if list(names) == [FORECASTER]:
+            given = [key for key in config.given("machine") if key in ("kernel", *OF_KERNELS, "C")]
+            refuse_choices([config.where("machine", key) for key in given])
+        else:
+            choices = chosen(config, place)
+        restarts = restarting if watch.restart_on_alarm else None
+        panel = panel_of(
+            names, choices, place.classes, notes.append, window, restarts, config.machine.scale, watch.level
+        )
     else:
-        choices = chosen(config, place)
-    panel = panel_of(
-        names, choices, place.classes, notes.append, window, restarting if watch.restart_on_alarm else None,
-        config.machine.scale, watch.level,
-    )  # fmt: skip
+        if watch.restart_on_alarm:
+            raise click.UsageError(f"{config.where('monitor', 'restart_on_alarm')} does not go with labels as numbers")
+        if config.predictor.adaptive:
+            raise click.UsageError(f"{config.where('predictor', 'adaptive')} does not go with labels as numbers")
+        kernel, penalty = of_numbers(config, place)
+        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, bool(config.machine.scale))
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
@@ -201,6 +215,15 @@ def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]
     return {kind: (kernel, machine.C or DEFAULT_C, note) for kind in MACHINES}
 
 
+def of_numbers(config: Config, place: Place) -> tuple[Kernel | None, float | None]:
+    """Return the kernel and C that are given for labels that are numbers; None for what is not."""
+    machine = config.machine
+    if machine.kernel == "rbf" and machine.gamma is None:
+        return None, machine.C
+    kernel, _, _ = chosen(config, place)["squares"]
+    return kernel, machine.C
+
+
 def plan(config: Config, say: Callable[[str], None]) -> None:
     """Say what would run."""
     plan = made(config)
@@ -208,7 +231,7 @@ def plan(config: Config, say: Callable[[str], None]) -> None:
         say(note)
     with plan.place.source as source:
         say(f"source: {source.name}")
-    say(f"classes: {', '.join(map(repr, plan.place.classes))}")
+    say(f"classes: {', '.join(map(repr, plan.place.classes))}" if plan.place.classes else "labels: numbers")
     say(f"predictions: {'stdout' if config.run.out == '-' else config.run.out}")
     path = plan.journal.path
     if not path.exists() or is_blank(path):
@@ -232,10 +255,8 @@ def compared(plan: Plan) -> Counts:
     """Return the counts of the journal's run, or say how it differs from this one, more briefly than `Online` would."""
     path = plan.journal.path
     with Watch(path) as watch:
-        if watch.classes != plan.panel.classes:
-            raise click.ClickException(
-                f"{path} holds a run of the classes {watch.classes!r}, not {plan.panel.classes!r}"
-            )
+        if watch.space != plan.panel.space:
+            raise click.ClickException(f"{path} holds a run of {watch.space.told}, not {plan.panel.space.told}")
         for what, there, here in (
             ("predictor", watch.predictors, {name: repr(one) for name, one in plan.panel.items()}),
             ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.monitors.items()}),

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 import streams
+from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
@@ -62,10 +63,11 @@ def seed(text: str) -> int | None:
 
 def names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",")]
+    known = [*PREDICTORS, *numbers.PREDICTORS]
     for name in found:
-        if name not in PREDICTORS:
-            close = did_you_mean(name, PREDICTORS)
-            raise click.BadParameter(f"must be of {', '.join(PREDICTORS)}, got {name!r}{close}")
+        if name not in known:
+            close = did_you_mean(name, known)
+            raise click.BadParameter(f"must be of {', '.join(known)}, got {name!r}{close}")
     if len(set(found)) < len(found):
         raise click.BadParameter(f"must have each name once, got {text!r}")
     return found
@@ -73,7 +75,8 @@ def names(text: str) -> list[str]:
 
 def read_by(shown: str) -> Callable[[Command], Command]:
     """Return the option that names predictors; `shown` is the default that its help shows."""
-    text = f"Separated by commas, of {', '.join(PREDICTORS)}.  [default: {shown}]"
+    of_numbers = f"where labels are numbers, of {', '.join(numbers.PREDICTORS)}"
+    text = f"Separated by commas, of {', '.join(PREDICTORS)}; {of_numbers}.  [default: {shown}]"
     return click.option("--predictors", type=names, default=None, metavar="NAMES", help=text)
 
 
@@ -115,9 +118,18 @@ LEARNING = (
 )
 
 
-def chosen_predictors(names: Sequence[str] | None, data: str | None) -> list[str]:
-    """Return the predictors that were named, or those of default."""
-    return list(default_predictors(data) if names is None else names)
+def chosen_predictors(
+    names: Sequence[str] | None, data: str | None, stream: streams.Stream, say: Callable[[str], None]
+) -> list[str]:
+    """Return the predictors that were named, or those of default; say so where labels are numbers."""
+    if not stream.classes:
+        say("labels are numbers: distributions and intervals (--classes takes them as classes)")
+    if names is not None:
+        numbers.check_names(names, not stream.classes)
+        return list(names)
+    if not stream.classes:
+        return list(numbers.MANY if numbers.is_long(len(stream)) else numbers.FEW)
+    return list(default_predictors(data))
 
 
 def learning(command: Command) -> Command:
@@ -148,7 +160,7 @@ class Learning:
     @classmethod
     def typed(cls, options: Mapping[str, Any]) -> Learning:
         """Return the values given on a command line."""
-        rest = {key: value for key, value in options.items() if key not in KEYS}
+        rest = {key: value for key, value in options.items() if key not in (*KEYS, "numbers")}
         return cls(**rest, columns=Columns.typed(options))
 
     @property
@@ -164,6 +176,8 @@ class Learning:
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None], level: float = 0.01
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
+        if not stream.classes:
+            return self._of_numbers(stream, predictors, say), None
         choices: dict[str, tuple[Kernel, float, str]] = {}
         tuning: Tuning | None = None
         if predictors == [FORECASTER]:
@@ -175,10 +189,20 @@ class Learning:
         return panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level), tuning
 
 
+    def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
+        """Return a panel of predictors of numbers."""
+        if self.tuned_on:
+            raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+        fixed = None
+        if self.gamma is not None or self.kernel != "rbf":
+            fixed = make_kernel(self.kernel, self.gamma or 1 / len(stream.features), self.degree, self.coef0)
+        return numbers.panel_of_numbers(predictors, fixed, self.C, say, scale=bool(self.scale))
+
+
 def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
     """Return the stream that DATA names; `whole` standardises its columns over the whole file."""
     stream = _open(data, columns, shuffle, whole)
-    if len(stream.classes) < 2:
+    if len(stream.classes) == 1:
         raise click.ClickException(f"{data} holds one label only, {stream.classes[0]!r}: there is nothing to predict")
     return stream
 

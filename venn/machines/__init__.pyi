@@ -6,6 +6,7 @@ from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
 from .distances import NeighbourDistances as NeighbourDistances
 from .frozen import FrozenScorer as FrozenScorer
+from .frozen_regressor import FrozenRegressor as FrozenRegressor
 from .kernel_ridge import KernelRidge as KernelRidge
 from .kernel_ridge_lines import Lines as Lines
 from .kernels import RBF as RBF

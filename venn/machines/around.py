@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from venn.labels import LabelSpace, space_of
 from venn.machines.machine import Bag, Machine, Tuned, checked_machine
 from venn.prediction import Label
 from venn.saved import Saved
@@ -26,6 +27,11 @@ class Around(Saved):
         """Labels in class order."""
         classes: tuple[Label, ...] = self.machine.classes
         return classes
+
+    @property
+    def space(self) -> LabelSpace:
+        """What labels may be."""
+        return space_of(self.machine)
 
     @property
     def n(self) -> int:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from venn._compiled.sparse import Rows
+from venn.labels import space_of
 from venn.machines.around import Around, given
 from venn.machines.checks import checked_weight, clean_object
 from venn.machines.machine import Hypotheses, Machine
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
 from venn.parameters import integer, number
 from venn.prediction import Floats, Label
-from venn.saved import checked_keys, held_bool, held_codes, held_finite, held_rows, saved
+from venn.saved import checked_keys, held_array, held_bool, held_finite, held_rows, saved
 
 FIRST = 30  # measured: see the class
 HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
@@ -132,11 +133,10 @@ class Scaled(Around):
     def state(self) -> dict[str, Any]:
         """The scale by examples, or the examples so far that will fix it."""
         fixed = self.ranges is None and self.scale is not None
-        codes = {label: code for code, label in enumerate(self.classes)}
         return {
             "trains": self._trains,
             "rows": stacked(self._rows) if self._rows else None,
-            "codes": np.array([codes[label] for label in self._labels], np.int64),
+            "codes": space_of(self.machine).encode_many(self._labels),
             "center": self.center if fixed else None,
             "scale": self.scale if fixed else None,
         }
@@ -148,7 +148,10 @@ class Scaled(Around):
         seen = 0 if rows is None else len(rows) if isinstance(rows, SparseRows) else held_rows("rows", rows)
         if rows is not None and not isinstance(rows, SparseRows):
             held_finite("rows", rows, (seen, rows.shape[-1]))
-        codes = held_codes("codes", state["codes"], (seen if trains else 0,), 0, len(self.classes))
+        space = space_of(self.machine)
+        codes = held_array("codes", state["codes"], (seen if trains else 0,), space.kept)
+        if not space.holds(codes):
+            raise ValueError(f"codes must be those of {space.told}")
         center, scale = state["center"], state["scale"]
         if self.first is None:
             if seen or scale is not None or center is not None:
@@ -161,7 +164,7 @@ class Scaled(Around):
             raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
         self._trains = trains
         self._rows = [] if rows is None else [rows[i] for i in range(seen)]
-        self._labels = [self.classes[code] for code in codes]
+        self._labels = [space.decode(code) for code in codes]
 
     # ------------------------------------------------------------------ reading
 

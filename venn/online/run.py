@@ -157,5 +157,5 @@ def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
         if name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
         if one.space != panel.space:
-            raise ValueError(f"monitor must be for {panel.space!r}, got one for {one.space!r}")
+            raise ValueError(f"monitor must be for {panel.space.told}, got one for {one.space.told}")
     return dict(monitor)

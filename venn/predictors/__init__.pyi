@@ -22,6 +22,8 @@ from .groups import Within as Within
 from .groups import by_group as by_group
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
+from .distribution_inductive import InductiveDistribution as InductiveDistribution
+from .distribution_inductive import ManyDistributions as ManyDistributions
 from .hand_over import HandOver as HandOver
 from .inductive import InductiveVenn as InductiveVenn
 from .inductive_abers import InductiveOneVsOneAbers as InductiveOneVsOneAbers

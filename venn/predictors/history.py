@@ -6,22 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from venn.labels import LabelSpace
 from venn.machines import frozen
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
 from venn.prediction import Bools, Integers
-from venn.saved import checked_keys, held_array, held_codes, held_finite, held_int, held_rows
+from venn.saved import checked_keys, held_array, held_finite, held_int, held_rows
 
 
 class History:
     """The examples so far, for later trainings. The first example's objects decide whether all are kept sparse."""
 
-    def __init__(self) -> None:
+    def __init__(self, space: LabelSpace) -> None:
         self.n = 0
         self._X = np.zeros((0, 0))
         self._sparse: SparsePool | None = None
-        self._codes = np.zeros(0, np.int64)
+        self._codes = np.zeros(0, space.kept)
         self._calibrates = np.zeros(0, np.bool_)
 
     @property
@@ -30,17 +31,18 @@ class History:
         return dict(zip(("X", "codes", "calibrates"), self.examples, strict=True))
 
     @classmethod
-    def restored(cls, state: Any, n: int, c: int) -> History:
-        """Return a history of n examples of c classes from its `state`, or raise a ValueError if it does not fit."""
+    def restored(cls, state: Any, n: int, space: LabelSpace) -> History:
+        """Return a history of n examples with these labels from its `state`, or raise a ValueError if it does not fit."""
         checked_keys("history", state, ("X", "codes", "calibrates"))
         X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
-        history = cls()
+        history = cls(space)
         if n:
             d = np.shape(X)[-1]
             held_int("number of features", d, 1)
             if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # SparseRows are checked when made
                 held_finite("X", X, (n, d))
-            held_codes("codes", codes, (n,), 0, c)
+            if not space.holds(held_array("codes", codes, (n,), space.kept)):
+                raise ValueError(f"codes must be those of {space.told}")
             history.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
         elif any(held_rows(name, value) for name, value in state.items()):
             raise ValueError("history must hold the examples learned, got some of none")

@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from venn.labels import Classes, HasLabels
+from venn.labels import HasLabels, space_of
 from venn.machines import frozen
 from venn.machines.frozen import clean_row, clean_rows
 from venn.parameters import has_methods
@@ -62,7 +62,7 @@ def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
     if many is not None:
         scores: Floats = many(rows)
         return scores
-    scores = np.empty((len(rows), len(scorer.classes)))
+    scores = np.empty((len(rows), len(scorer.classes) or 1))  # of numbers: one forecast
     for i, out in enumerate(scores):
         out[:] = scorer.scores(rows[i])
     return scores
@@ -96,13 +96,13 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         self.given = machine
         self.schedule = schedule
         self._reader = reader
-        self.space = Classes(machine.classes)
+        self.space = space_of(machine)
         self._features: int | None = getattr(machine, "features", None)
         self._names: tuple[str, ...] | None = getattr(machine, "feature_names", None)
         self._rng = np.random.default_rng(schedule.seed)
         self.n = 0
         self._next = schedule.next_training(0)
-        self._history = None if self._next is None else History()
+        self._history = None if self._next is None else History(self.space)
         self._training_set = np.zeros(0, np.int64)  # examples that `_machine` has learned
         self._machine = machine if self._next is None else self._fresh()
         self.scorer = machine if self._next is None else None
@@ -165,7 +165,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
             return
         if self._next is None:
             raise ValueError(f"history must be None by {self.schedule!r}, got one")
-        self._history = History.restored(state["history"], n, len(self.classes))
+        self._history = History.restored(state["history"], n, self.space)
         self._next = self.schedule.next_training(n)
         if n and np.shape(state["history"]["X"])[1] != state["features"]:
             raise ValueError(f"history must be of {state['features']} features")
@@ -423,7 +423,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         news[self._training_set] = False
         try:
             for i in np.flatnonzero(news):
-                self._machine.learn_one(X[i], self.classes[codes[i]])
+                self._machine.learn_one(X[i], self.space.decode(codes[i]))
             scores = self._read(X[calibrates])
         except BaseException:
             self._forget()
@@ -453,7 +453,7 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
         return X, y
     if not (isinstance(codes, np.ndarray) and isinstance(classes, tuple) and hasattr(X, "X")):
         raise TypeError(f"y must be given, or a stream of `streams` for X, which has labels, got {X!r} alone")
-    return X.X, [classes[code] for code in codes.tolist()]
+    return X.X, [classes[code] for code in codes.tolist()] if classes else codes.tolist()
 
 
 def schedule_for(machine: Any, schedule: Schedule | None) -> Schedule:

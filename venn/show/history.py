@@ -10,7 +10,7 @@ from venn.show.snapshots import Snapshot
 
 MOST_ROWS = 511  # odd, so that dropping every second row keeps both ends
 LEVEL = "0.05"
-ERROR, SIZE = f"error_{LEVEL}", f"size_{LEVEL}"
+ERROR, SIZE, WIDTH = (f"{what}_{LEVEL}" for what in ("error", "size", "width"))
 
 
 class Point(NamedTuple):

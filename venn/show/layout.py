@@ -13,11 +13,11 @@ from rich.text import Text
 
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY
 from venn.show.chart import Layer, chart
-from venn.show.history import ERROR, LEVEL, SIZE, History, number
+from venn.show.history import ERROR, LEVEL, SIZE, WIDTH, History, number
 from venn.show.snapshots import Snapshot, overall
 from venn.show.telling import Telling
 
-__all__ = ["ERROR", "LEVEL", "SIZE", "View", "closest", "printable"]
+__all__ = ["ERROR", "LEVEL", "SIZE", "WIDTH", "View", "closest", "printable"]
 
 # Okabe and Ito's colours that stand out on black and on white; lines also carry a letter.
 PALETTE = ("", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
@@ -148,7 +148,7 @@ class View:
             "log loss": _short(curves.get("log_loss")),
             "ECE": _short(snapshot.get("calibration", {}).get("ece")),
             "error": _short(curves.get(ERROR)),
-            "set": "" if SIZE not in curves else f"{curves[SIZE]:.2f}",
+            "set": f"{curves[SIZE]:.2f}" if SIZE in curves else f"{curves[WIDTH]:.3g}" if WIDTH in curves else "",
             "evidence": "" if near is None else f"{near['log10']:.1f}/{near['threshold']:.1f}",
             "detector": "" if near is None else self._plain(str(near["detector"])),
             "alarms": str(count) if count else "",

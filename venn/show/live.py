@@ -207,7 +207,9 @@ def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
             claim = f", claimed [{lower:.3f}, {upper:.3f}]"
         words.append(f"accuracy {curves['accuracy']:.3f}{claim}")
     if layout.ERROR in curves:
-        words.append(f"errors at {layout.LEVEL} {curves[layout.ERROR]:.3f}, sets of {curves[layout.SIZE]:.2f} labels")
+        size, width = curves.get(layout.SIZE), curves.get(layout.WIDTH)
+        spread = f"sets of {size:.2f} labels" if width is None else f"mean width {width:.4g}"
+        words.append(f"errors at {layout.LEVEL} {curves[layout.ERROR]:.3f}, {spread}")
     if "log_loss" in curves:
         words.append(f"log loss {curves['log_loss']:.3f}")
     if "calibration" in snapshot:

@@ -59,6 +59,7 @@ BRIER = Metric("venn_brier_score", "gauge", "Mean Brier score, from 0 to 2.", _E
 ECE = Metric("venn_expected_calibration_error_ratio", "gauge", "Expected calibration error of the forecast.", _EACH)
 SET_ERROR = Metric("venn_set_error_ratio", "gauge", "Share of sets at a level that missed the true label.", _LEVEL)
 WINDOW_ERROR = Metric("venn_window_set_error_ratio", "gauge", "The same over the latest steps.", _LEVEL)
+WIDTH = Metric("venn_interval_width", "gauge", "Mean width of the finite intervals at a level, of numbers.", _LEVEL)
 SET_SIZE = Metric("venn_set_size_labels", "gauge", "Mean number of labels in a set at a level.", _LEVEL)
 EVIDENCE = Metric(
     "venn_evidence_log10", "gauge", "Base 10 logarithm of the evidence against a predictor's claims.", _PATH
@@ -70,7 +71,7 @@ CHANGE = Metric("venn_change_step", "gauge", "Estimated step of the change, whil
 
 METRICS = (
     UP, QUESTIONS, ANSWERS, EXPIRED, PENDING, RATE, LAST, CREATED, PREDICTOR, ACCURACY, WINDOW, LOWER, UPPER, LOG_LOSS,
-    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, EVIDENCE, THRESHOLD, ALARMS, VERDICT, CHANGE,
+    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, WIDTH, EVIDENCE, THRESHOLD, ALARMS, VERDICT, CHANGE,
 )  # fmt: skip
 
 Sample = tuple[Metric, tuple[str, ...], float]
@@ -106,7 +107,7 @@ def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> It
         if value is not None:
             yield metric, (name,), value
     for metric, key, means in (
-        (SET_ERROR, "error_", curves), (WINDOW_ERROR, "error_", window), (SET_SIZE, "size_", curves),
+        (SET_ERROR, "error_", curves), (WINDOW_ERROR, "error_", window), (SET_SIZE, "size_", curves), (WIDTH, "width_", curves),
     ):  # fmt: skip
         for field, value in means.items():
             if field.startswith(key):

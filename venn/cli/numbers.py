@@ -1,0 +1,117 @@
+"""What the command line makes of labels that are numbers: it decides, says so, and has predictors for them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from venn.machines.kernel_ridge import KernelRidge
+from venn.machines.kernels import Kernel, MultiscaleRBF
+from venn.machines.scaled import Scaled
+from venn.machines.window import SlidingWindow
+from venn.online.panel import Panel
+from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
+from venn.predictors.distribution_inductive import InductiveDistribution
+from venn.predictors.learning import Predictor
+from venn.schedules import PrefixRestart
+
+LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its machine
+PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
+    "distribution": ConformalDistribution,
+    "intervals": ConformalIntervals,
+    "inductive_distribution": lambda machine: InductiveDistribution(
+        machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)
+    ),
+}
+FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
+DEFAULT_C = 10.0
+MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
+MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
+
+
+def is_long(n: int) -> bool:
+    """Whether n examples are too many to keep them all."""
+    return n > MOST_TRANSDUCTIVE
+
+
+def holds_numbers(path: Path, label: str, delimiter: str) -> bool:
+    """Whether a column of a CSV file is one of numbers rather than of classes.
+
+    It is if all fields are finite numbers, and some are not whole, or more than 50 differ.
+    """
+    raw = path.read_bytes()[:2]
+    opened = gzip.open(path, "rt", encoding="utf-8-sig") if raw == b"\x1f\x8b" else path.open(encoding="utf-8-sig")
+    seen: set[str] = set()
+    whole = True
+    with opened as lines:
+        rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
+        place = next(rows).index(label)
+        for row in rows:
+            text = row[place] if place < len(row) else ""
+            if text in seen:
+                continue
+            try:
+                number = float(text)
+            except ValueError:
+                return False
+            if not math.isfinite(number):
+                return False
+            if len(seen) <= MOST_CLASSES:
+                seen.add(text)
+            whole = whole and number.is_integer()
+    return bool(seen) and (not whole or len(seen) > MOST_CLASSES)
+
+
+def check_names(predictors: Sequence[str], numbers: bool) -> None:
+    """Refuse predictors of classes where labels are numbers, and the other way round."""
+    for name in predictors:
+        if (name in PREDICTORS) != numbers:
+            known = ", ".join(PREDICTORS)
+            raise click.UsageError(
+                f"labels are numbers here: --predictors must be of {known}, got {name}; --classes takes them as classes"
+                if numbers
+                else f"labels are classes here, and {name} predicts numbers: --numbers takes them as numbers"
+            )
+
+
+def panel_of_numbers(
+    predictors: Sequence[str],
+    kernel: Kernel | None,
+    C: float | None,
+    say: Callable[[str], None],
+    window: int | None = None,
+    scale: bool = False,
+) -> Panel:
+    """Return a panel of predictors of numbers, which share one machine; it says what it is.
+
+    Parameters
+    ----------
+    predictors : sequence of str
+        Of `PREDICTORS`.
+    kernel : Kernel, optional
+        By default one of several widths.
+    C : float, optional
+    say : callable
+        Receives a text that says which predictors read which machine.
+    window : int, optional
+        Number of latest examples that the machine holds.
+    scale : bool, default False
+        Whether the first examples fix the scale of the columns.
+    """
+    solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
+    machine: Any = KernelRidge(solver, penalty)
+    note = "" if kernel is not None and C is not None else ", by default"
+    if scale:
+        machine = Scaled(machine)
+        note += f", scaled by the first {machine.first} examples"
+    if window is not None:
+        machine = SlidingWindow(machine, window)
+        note += f", the latest {window} examples"
+    say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}")
+    return Panel(**{name: PREDICTORS[name](machine) for name in predictors})

@@ -1,0 +1,119 @@
+"""Any fitted scikit-learn regressor as a scorer that no longer learns."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from venn.labels import Real
+from venn.machines.frozen import ObjectRows, clean_row, clean_rows
+from venn.machines.sparse import SparseRows
+from venn.parameters import has_methods
+from venn.prediction import Floats
+from venn.saved import Saved, saved
+
+
+@saved
+class FrozenRegressor(Saved):
+    """A fitted scikit-learn regressor whose forecasts a predictor calibrates.
+
+    The estimators are copied and never change. The examples they were fitted to must be disjoint from those that will
+    calibrate them: that is the only assumption about them.
+
+    Parameters
+    ----------
+    estimator : fitted regressor
+        With a method `predict` that returns one number for each row; pipelines and searches too.
+    spread : fitted regressor, optional
+        Predicts how far labels lie from the forecast, as one fitted to absolute residuals: numbers > 0. Intervals are
+        then wide where it is large.
+
+    Attributes
+    ----------
+    features : int or None
+        Number of features; None where the estimator does not say.
+    feature_names : tuple of str or None
+        Columns of the table that the estimator was fitted to.
+
+    Raises
+    ------
+    TypeError
+        An estimator is a class, or has no method `predict`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> scorer = FrozenRegressor(LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]))
+    >>> scorer.scores([4.0]).round(3)
+    array([9.])
+    """
+
+    foreign = frozenset({"estimator", "spread"})
+    classes = ()
+    space = Real()
+
+    def __init__(self, estimator: Any, spread: Any = None) -> None:
+        for name, one in (("estimator", estimator), ("spread", spread)):
+            if one is not None or name == "estimator":
+                if not has_methods(one, "predict"):
+                    raise TypeError(f"{name} must be a fitted regressor, with a method 'predict', got {one!r}")
+                if hasattr(one, "classes_"):
+                    raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
+        self._estimator, self._spread = copy.deepcopy(estimator), copy.deepcopy(spread)
+        names = getattr(estimator, "feature_names_in_", None)
+        self.feature_names: tuple[str, ...] | None = None if names is None else tuple(np.asarray(names).tolist())
+        self.features: int | None = getattr(estimator, "n_features_in_", None)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"estimator": self._estimator, "spread": self._spread}
+
+    def __repr__(self) -> str:
+        spread = "" if self._spread is None else f", spread={self._spread!r}"
+        return f"FrozenRegressor({self._estimator!r}{spread})"
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (1,) forecast for an object, or with a spread the (2,) forecast and spread.
+
+        Raises
+        ------
+        ValueError, TypeError
+            x is not a row of finite numbers, or what is predicted for it is not finite, or a spread not > 0.
+        """
+        row: Floats = self.score_rows(clean_row(x, self.features, self.feature_names))[0]
+        return row
+
+    def score_many(self, X: Any) -> Floats:
+        """Return the (n, 1) forecasts, or (n, 2) forecasts and spreads, for n objects."""
+        return self.score_rows(clean_rows(X, self.features, self.feature_names))
+
+    def score_rows(self, rows: ObjectRows) -> Floats:
+        """Return the forecasts for rows that `clean_rows` has checked."""
+        columns = [self._asked(self._estimator, rows, "forecasts")]
+        if self._spread is not None:
+            columns.append(self._asked(self._spread, rows, "spreads"))
+            if len(rows) and not columns[1].min() > 0:
+                raise ValueError(f"spreads must be > 0, got {columns[1].min()}")
+        return np.column_stack(columns)
+
+    def _asked(self, estimator: Any, rows: ObjectRows, what: str) -> Floats:
+        if not len(rows):
+            return np.zeros(0)
+        given: Any = rows.tocsr() if isinstance(rows, SparseRows) else rows
+        if hasattr(estimator, "feature_names_in_"):
+            import warnings
+
+            with warnings.catch_warnings():  # the names have been compared
+                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+                values = np.asarray(estimator.predict(given), np.float64)
+        else:
+            values = np.asarray(estimator.predict(given), np.float64)
+        if values.size != len(rows):
+            raise ValueError(f"{what} must be {len(rows)} numbers, one for each row, got shape {values.shape}")
+        values = values.reshape(-1)
+        if not self.space.holds(values):
+            raise ValueError(f"{what} must be finite and of size at most 1e100, got {values[np.abs(values).argmax()]}")
+        return values

@@ -1,0 +1,247 @@
+"""Predictive distributions by a regressor that is not trained on the examples it calibrates on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from venn.distribution import PredictiveDistribution
+from venn.labels import Real, space_of
+from venn.machines.digests import digests_of
+from venn.machines.frozen import ObjectRows
+from venn.prediction import Bools, Floats, Integers
+from venn.predictors.inductive_base import Inductive, schedule_for
+from venn.predictors.merging import Mergeable
+from venn.saved import checked_keys, held_finite, held_rows, saved
+from venn.schedules import Schedule
+from venn.smoothing import Smoothing
+
+DIGITS = 40  # binary digits to which labels are compared
+
+
+class ManyDistributions:
+    """Predictive distributions for n objects: a block that answers by place as n predictions would.
+
+    Parameters
+    ----------
+    residuals : (m,) float64
+        Residuals of calibration examples over their spread, in ascending order.
+    times : (m,) int64
+        Which of them came when: for object i those below `counts[i]` count.
+    scores : (n, 1) or (n, 2) float64
+        Forecasts, and spreads.
+    counts : (n,) int64
+    taus : (n,) float64
+    """
+
+    classes = ()
+
+    def __init__(
+        self, residuals: Floats, times: Integers, scores: Floats, counts: Integers, taus: Floats | None = None
+    ) -> None:
+        self.residuals, self.times, self.scores, self.counts = residuals, times, scores, counts
+        self.taus = np.full(len(scores), 0.5) if taus is None else taus
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, i: int) -> PredictiveDistribution:
+        i = range(len(self))[i]
+        forecast, spread = float(self.scores[i, 0]), _spreads(self.scores)[i]
+        count = self.counts[i]
+        known = self.residuals if count == len(self.residuals) else self.residuals[self.times < count]
+        points = forecast + float(spread) * known
+        grid = 0.0
+        if len(points):
+            largest = max(abs(points[0]), abs(points[-1]))
+            grid = math.ldexp(1.0, max(math.frexp(largest)[1] - DIGITS, -1000)) if largest > 0 else 0.0
+            points = np.rint(points / grid) * grid if grid else points
+        return PredictiveDistribution(points, float(self.taus[i]), grid=grid)
+
+    def with_taus(self, taus: Floats) -> ManyDistributions:
+        """Return the same with these random numbers."""
+        return ManyDistributions(self.residuals, self.times, self.scores, self.counts, taus)
+
+    def __repr__(self) -> str:
+        return f"ManyDistributions({len(self)} objects, {len(self.residuals)} calibration examples)"
+
+
+def _spreads(scores: Floats) -> Floats:
+    """Return the (n,) spreads that scores have, 1 where they have none."""
+    return scores[:, 1] if scores.shape[1] > 1 else np.ones(len(scores))
+
+
+class Residuals(Mergeable):
+    """Reader of forecasts: keeps the residuals of calibration examples, over their spread, in ascending order."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes: nothing."""
+        return {}
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._residuals, self._times = np.zeros(0), np.zeros(0, np.int64)
+
+    def _with(self, values: Floats) -> tuple[Floats, Integers]:
+        """Return all residuals with some more, and their times; new arrays, as earlier answers hold the old ones."""
+        n = len(self._residuals)
+        if len(values) == 1:  # for speed
+            place = self._residuals.searchsorted(values[0], "right")
+            return np.insert(self._residuals, place, values[0]), np.insert(self._times, place, n)
+        residuals = np.concatenate([self._residuals, values])
+        order = np.argsort(residuals, kind="stable")
+        return residuals[order], np.concatenate([self._times, n + np.arange(len(values))])[order]
+
+    def add(self, scores: Floats, codes: Any) -> None:
+        """Take in calibration examples of forecasts (n, 1) or (n, 2), and (n,) labels."""
+        if len(codes):
+            self._residuals, self._times = self._with((codes - scores[:, 0]) / _spreads(scores))
+
+    def predict(self, scores: Floats) -> ManyDistributions:
+        """Return the distributions for n objects, each as if it were alone; leaves no trace."""
+        counts = np.full(len(scores), len(self._residuals))
+        return ManyDistributions(self._residuals, self._times, scores, counts)
+
+    def replay(self, scores: Floats, codes: Any, calibrates: Bools) -> ManyDistributions:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        counts = len(self._residuals) + np.cumsum(calibrates) - calibrates
+        self.add(scores[calibrates], codes[calibrates])
+        return ManyDistributions(self._residuals, self._times, scores, counts)
+
+    def nothing(self, n: int) -> ManyDistributions:
+        """Return what is said of n objects before there is a regressor: nothing."""
+        return ManyDistributions(np.zeros(0), np.zeros(0, np.int64), np.zeros((n, 1)), np.zeros(n, np.int64))
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Join the blocks into one, in order."""
+        return Joined([block for block in blocks if len(block)])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The residuals, in ascending order."""
+        return {"residuals": self._residuals}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        self._residuals = np.sort(np.concatenate([self._residuals, state["residuals"]]))
+        self._times = np.arange(len(self._residuals))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`, or raise a ValueError if it is not one."""
+        checked_keys("state of the reader", state, ("residuals",))
+        residuals = held_finite("residuals", state["residuals"], (held_rows("residuals", state["residuals"]),))
+        if not (np.diff(residuals) >= 0).all():
+            raise ValueError("residuals must be in ascending order")
+        self.clear()
+        self.take(state)
+
+
+class Joined(ManyDistributions):
+    """Blocks of distributions, one after the other."""
+
+    def __init__(self, blocks: list[ManyDistributions]) -> None:
+        self._blocks = blocks
+        self._ends = np.cumsum([len(block) for block in blocks])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def __getitem__(self, i: int) -> PredictiveDistribution:
+        i = range(len(self))[i]
+        place = int(self._ends.searchsorted(i, "right"))
+        return self._blocks[place][i - (int(self._ends[place - 1]) if place else 0)]
+
+    def with_taus(self, taus: Floats) -> Joined:
+        """Return the same with these random numbers."""
+        starts = [0, *self._ends]
+        return Joined([b.with_taus(taus[start : start + len(b)]) for b, start in zip(self._blocks, starts, strict=False)])
+
+    def __repr__(self) -> str:
+        return f"ManyDistributions({len(self)} objects)"
+
+
+@saved
+class InductiveDistribution(Inductive[Any]):
+    """Predictive distributions by any regressor: calibration residuals, moved to the new object's forecast.
+
+    The critical points are f(x) + s(x) (y_i - f(x_i)) / s(x_i) over the calibration examples, with the forecast f and,
+    if there is a model of it, the spread s. A prediction costs O(m) for m calibration examples, and learning as much.
+
+    Theorems about `p_value` of the true label when examples are exchangeable, as for `InductiveConformal`: at each
+    single step it is uniform on [0, 1], with every schedule and any regressor; so an interval at epsilon misses with
+    probability at most epsilon. Over a stream, with `PrefixRestart`, and with `NoTraining` and a regressor fitted on
+    other data, the p-values are also independent, and test martingales may bet on them. With other schedules they
+    depend on each other. How narrow the intervals are is no theorem.
+
+    Parameters
+    ----------
+    machine : FrozenRegressor or KernelRidge
+        A regressor fitted elsewhere, on other examples; or a machine that has learned nothing, to be trained as the
+        schedule says.
+    schedule : Schedule, optional
+        By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenRegressor`.
+    seed : int >= 0, default 0
+        Of the random numbers that break ties, one for each step and object.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples learned.
+    scorer : FrozenRegressor, machine or None
+        What makes forecasts now; None before the first training. Do not teach it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The machine is none of numbers, has learned, or the schedule does not suit it.
+
+    References
+    ----------
+    Vovk, Petej, Nouretdinov, Manokhin & Gammerman (2020), "Computationally efficient versions of conformal predictive
+    distributions"; Papadopoulos, Proedrou, Vovk & Gammerman (2002), for the spread.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from venn.machines import FrozenRegressor
+    >>> model = InductiveDistribution(FrozenRegressor(LinearRegression().fit([[0.0], [1.0]], [0.0, 2.0])))
+    >>> model.learn_many([[0.5], [1.5], [2.0], [3.0]], [1.25, 2.5, 4.25, 6.0])
+    >>> prediction = model.predict_one([2.5])
+    >>> prediction.points, prediction.label, prediction.interval(0.4)
+    (array([4.5 , 5.  , 5.25, 5.25]), 5.125, (4.5, 5.25))
+    """
+
+    def __init__(self, machine: Any, *, schedule: Schedule | None = None, seed: int = 0) -> None:
+        schedule = schedule_for(machine, schedule)
+        if not isinstance(space_of(machine), Real):
+            raise TypeError(
+                f"machine must be one of numbers, such as FrozenRegressor(regressor) or KernelRidge, got {machine!r}"
+            )
+        self._smoothing = Smoothing(seed)
+        self.seed = self._smoothing.seed
+        super().__init__(machine, Residuals(), schedule)
+
+    def __repr__(self) -> str:
+        return f"InductiveDistribution({self.given!r}, schedule={self.schedule!r}, seed={self.seed})"
+
+    def _finished(self, block: Any, rows: ObjectRows, start: int | None) -> Any:
+        digests = digests_of(rows)
+        if start is not None:
+            return block.with_taus(self._smoothing.of_each(start, digests))
+        return block.with_taus(self._smoothing.of(self.n, digests))
+
+    def predict_one(self, x: Any) -> PredictiveDistribution:
+        """Return the predictive distribution for `x`; leaves no trace, and the same question gets the same answer.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        prediction: PredictiveDistribution = self.predict_block(x)[0]
+        return prediction
