@@ -128,7 +128,6 @@ class Defensive(HasLabels, Predictor):
     """
 
     on_any_sequence = "defensive forecasting"
-    sized = frozenset({"landmarks"})
 
     def __init__(
         self, kernel: Kernel, classes: Sequence[Label], *, gamma: float = 10.0, landmarks: int | None = None
