@@ -144,7 +144,7 @@ def test_a_window_breaks_it():
     assert model.certificate.holds
 
 
-@pytest.mark.parametrize("landmarks", [None, 4])
+@pytest.mark.parametrize("landmarks", [None, 4, 100_000])
 def test_saved_and_loaded_it_goes_on_to_the_bit(landmarks, tmp_path):
     rng = np.random.default_rng(6)
     model = Defensive(venn.RBF("auto"), ("no", "yes"), gamma=3.0, landmarks=landmarks)

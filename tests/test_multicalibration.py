@@ -149,6 +149,19 @@ def test_transductive_values_are_those_of_the_machine_and_the_equations(name, de
         model.learn_one(X[i], int(y[i]))
 
 
+def test_forecasts_of_a_mixture_are_taken_as_they_are():
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(30, 2))
+    mixture = venn.machines.Mixture(venn.machines.Bank(venn.RBF(0.5), range(2)))
+    model = TransductiveMulticalibration(mixture, [1])
+    for x in X[:-1]:
+        model.learn_one(x, int(x[0] > 0))
+    answer, y = mixture.hypotheses(X[-1]), [int(x[0] > 0) for x in X[:-1]]
+    for v in (0, 1):
+        expected = naive.values(answer.deleted(v)[:, 1], [*y, v], X[:, 1:])[-1]
+        assert abs(model.predict_one(X[-1]).values[1, v] - float(expected)) < 1e-11
+
+
 def departures(model, streams, n, group):
     """Return the departures of the true class 1 in a group, at all steps of exchangeable streams."""
     rng = np.random.default_rng(7)

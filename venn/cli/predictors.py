@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from venn.machines.kernels import RBF, Kernel, Linear, Polynomial
+from venn.machines.kernels import RBF, Kernel, Linear, MultiscaleRBF, Polynomial
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
 from venn.machines.one_vs_all import OneVsAllSVM
@@ -38,14 +38,6 @@ MACHINES: dict[str, tuple[str, Callable[..., Machine]]] = {
     "hinge": ("one-vs-all SVM", OneVsAllSVM),
 }
 
-
-def defensive_by(machine: Any) -> Predictor:
-    """Return a defensive forecaster by the kernel of a machine, which it does not read otherwise."""
-    if not isinstance(machine, LeastSquaresSVM):
-        raise click.UsageError("defensive goes without --scale and --window, which would void its theorem")
-    return Defensive(machine.kernel, machine.classes, landmarks=LANDMARKS)
-
-
 # The machine that a predictor reads, and how to make it.
 PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "forecaster": ("bank", lambda machine: machine),  # three predictors at once, see `panel_of`
@@ -63,7 +55,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
     "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
     "conformal": ("squares", Conformal),
-    "defensive": ("squares", defensive_by),
+    "defensive": ("classes", lambda classes: Defensive(MultiscaleRBF(), classes, landmarks=LANDMARKS)),
     "inductive": (
         "squares",
         lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
@@ -81,6 +73,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
 ADAPTIVE = {"adaptive": "conformal", "inductive_adaptive": "inductive_conformal"}
 PREDICTORS |= {name: PREDICTORS[of] for name, of in ADAPTIVE.items()}
 FORECASTER = "forecaster"
+DEFENSIVE = "defensive"
 # Beside the forecaster, on the data of the published study: its predictors.
 PUBLISHED = ("venn", "platt", "binning", "isotonic")
 STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
@@ -210,10 +203,17 @@ def panel_of(
             latest = "" if window is None else f", the latest {window} examples"
             say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")
 
+    if DEFENSIVE in predictors:
+        if window is not None or scale:
+            raise click.UsageError(f"{DEFENSIVE} goes without {'--scale' if window is None else '--window'}")
+        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks")
+
     def one(name: str) -> Predictor:
         if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not
             return Adaptive(one(ADAPTIVE[name]))
         kind, make = PREDICTORS[name]
+        if name == DEFENSIVE:
+            return make(classes)
         return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
 
     beside = {name: one(name) for name in others}

@@ -72,6 +72,7 @@ class Mixture(View):
     array([0.98, 0.02])
     """
 
+    probabilities = True  # what scores are
     deletes_exactly = False  # the new example's scores depend on its supposed label
 
     def __init__(self, bank: Any, rate: float = 1.0, whole: bool = False) -> None:

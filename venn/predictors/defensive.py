@@ -74,6 +74,8 @@ class Defensive(HasLabels, Predictor):
     statement about probabilities under exchangeability: `guaranteed` of a prediction is "nothing", and
     `on_any_sequence` of the predictor is "defensive forecasting".
 
+    A forecast may be exactly 0 or 1 and wrong: the theorem is about averages, so clip it where log loss counts.
+
     The theorem is about forecasts at the time of learning: each label is learned before the next forecast. Where labels
     come late, it holds of the forecasts made when they come. Nothing may be forgotten: a window voids it.
 
@@ -128,7 +130,6 @@ class Defensive(HasLabels, Predictor):
     """
 
     on_any_sequence = "defensive forecasting"
-    sized = frozenset({"landmarks"})
 
     def __init__(
         self, kernel: Kernel, classes: Sequence[Label], *, gamma: float = 10.0, landmarks: int | None = None

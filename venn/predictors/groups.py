@@ -266,6 +266,9 @@ class GroupReader(Mergeable):
 
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c + 1) scores and group, and (n,) class codes."""
+        if len(scores) == 1:  # for speed
+            self._of(int(scores[0, -1])).add(np.ascontiguousarray(scores[:, :-1]), codes)
+            return
         for group, part in self._parts(scores):
             self._of(group).add(np.ascontiguousarray(scores[part, :-1]), codes[part])
 
@@ -359,7 +362,10 @@ class InductiveByGroup(Inductive[Any]):
         return f"InductiveByGroup({self.predictor!r}, by={self.by!r})"
 
     def _read(self, rows: ObjectRows) -> Floats:
-        return np.column_stack([super()._read(rows), self._groups.numbers_of(rows)])
+        scores = super()._read(rows)
+        read = np.empty((len(scores), scores.shape[1] + 1))
+        read[:, :-1], read[:, -1] = scores, self._groups.numbers_of(rows)
+        return read
 
     def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
         """Return what the predictor makes of its reader's output."""

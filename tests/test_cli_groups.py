@@ -1,0 +1,64 @@
+"""The command line: predictors within the groups of a column, and the defensive forecaster."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from venn.cli.groups import positions_of
+from venn.cli.main import main
+
+ROWS = "\n".join(f"{i % 7},{'xyz'[i % 3]},{'yes' if (i % 7) + (i % 3) > 4 else 'no'}" for i in range(60))
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(f"size,kind,label\n{ROWS}\n")
+    return path
+
+
+def replay(table, *options):
+    return CliRunner().invoke(
+        main,
+        [
+            *("replay", str(table), "--label", "label", "--nominal", "kind", "--no-progress"),
+            *("--out", str(table.parent / "out"), *options),
+        ],
+    )
+
+
+def test_groups_are_those_of_the_column_however_it_is_encoded():
+    features = ["size", "kind=x", "kind=y", "kinder"]
+    assert positions_of("kind", features) == (1, 2)
+    assert positions_of("size", features) == (0,)
+
+
+def test_predictors_stand_within_groups(table):
+    done = replay(table, "--predictors", "conformal,abers,inductive_conformal", "--groups", "kind", "--json")
+    assert done.exit_code == 0, done.output
+    assert "within groups by kind" in done.stderr
+    assert set(json.loads(done.stdout)["predictors"]) == {"conformal", "abers", "inductive_conformal"}
+
+
+def test_a_defensive_forecaster_replays(table):
+    done = replay(table, "--predictors", "defensive", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["predictors"]["defensive"]["log_loss"] < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--predictors", "abers", "--groups", "kid"], "did you mean kind?"),
+        (["--predictors", "platt", "--groups", "kind"], "predictor must be a conformal"),
+        (["--predictors", "forecaster", "--groups", "kind"], "name them with --predictors"),
+        (["--predictors", "defensive", "--scale"], "defensive goes without --scale"),
+    ],
+)
+def test_what_has_no_groups_is_refused(table, options, match):
+    done = replay(table, *options)
+    assert done.exit_code == 2
+    assert match in done.stderr
