@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -38,6 +38,7 @@ from venn.cli.service import Limits, Service, Voice, known_sources, owns_termina
 from venn.cli.words import conclusion
 from venn.machines.kernels import RBF, Kernel
 from venn.monitors.monitor import Monitor
+from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
@@ -140,11 +141,11 @@ def made(config: Config) -> Plan:
             f"{config.where('monitor', 'keep')} must be at most the window, {window} examples, got {watch.keep}"
         )
 
-    def monitor() -> Monitor:
-        return Monitor(place.classes, level=watch.level, run_length=watch.run_length)
+    def watching(names: Iterable[str]) -> dict[str, Monitor]:
+        return together(names, place.classes, level=watch.level, run_length=watch.run_length)
 
     def restarting(predictor: Any) -> Restarting:
-        return Restarting(predictor, monitor(), watch.keep or 0)
+        return Restarting(predictor, next(iter(watching(names).values())), watch.keep or 0)
 
     choices = {} if list(names) == [FORECASTER] else chosen(config, place)
     notes: list[str] = []
@@ -156,7 +157,7 @@ def made(config: Config) -> Plan:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    return Plan(place, panel, {name: monitor() for name in panel}, journal, notes)
+    return Plan(place, panel, watching(panel), journal, notes)
 
 
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:
