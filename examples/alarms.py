@@ -12,6 +12,9 @@ breaks in one of three ways, or not at all:
 Each predictor continues to learn, so it may recover; the alarm says that examples after the change are not like those
 before. An alarm needs a change that shows in what is watched. Label shift hardly shows in how well labels fit their
 objects, but at once in how often each label comes, and a Venn predictor with one category watches that.
+
+The last predictor of each block is none: ``objects`` watches x alone. It needs no label, and sees nothing where only
+labels change.
 """
 
 import sys
@@ -20,7 +23,7 @@ import numpy as np
 
 import streams
 import venn
-from venn.monitors import OneClass
+from venn.monitors import Drift, OneClass
 from venn.taxonomies import ByScores
 
 QUICK = "--quick" in sys.argv
@@ -48,7 +51,7 @@ def broken(name: str, seed: int) -> streams.Stream:
     return stream
 
 
-def watch(stream: streams.Stream) -> dict[str, venn.Monitor]:
+def watch(stream: streams.Stream) -> dict[str, venn.Monitor | Drift]:
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=stream.classes)
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine),
@@ -62,7 +65,10 @@ def watch(stream: streams.Stream) -> dict[str, venn.Monitor]:
     by_label = [OneClass(label, code) for code, label in enumerate(stream.classes)]
     monitors["labels"] = venn.Monitor(stream.classes, sources=by_label)
     venn.replay(stream, panel, monitors=monitors, progress=False)
-    return monitors
+    drift = Drift()  # it needs no label
+    for x, _ in stream:
+        drift.update(x)
+    return monitors | {"objects": drift}
 
 
 print(

@@ -315,10 +315,12 @@ class MachineTable:
 class MonitorTable:
     """When an alarm rings, and what it does."""
 
-    level: float = declare(LEVEL, "Chance that a predictor ever has a false alarm.  [default: 0.01]", 0.01)
+    level: float = declare(
+        LEVEL, "Chance that any predictor ever has a false alarm: each has its share.  [default: 0.01]", 0.01
+    )
     run_length: float = declare(
         number("> 1", Meta(gt=1, le=MOST)),
-        "Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]", 100_000.0,
+        "Mean number of examples to a false alarm of the detectors for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
     restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)
     on_alarm: tuple[str, ...] | None = declare(

@@ -20,6 +20,7 @@ from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
 from venn.cli.words import conclusion, verdict_on, watched
 from venn.monitors.monitor import Monitor
+from venn.monitors.together import together
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replaying import advance, length
@@ -56,11 +57,11 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
 @click.option("--speed", type=positive, metavar="NUMBER", help="Examples a second.  [default: as fast as possible]")
 @click.option(
     "--level", type=float, default=0.01, callback=_level, metavar="NUMBER",
-    help="Chance that a predictor ever has a false alarm.  [default: 0.01]",
+    help="Chance that any of the predictors ever has a false alarm: each has its share.  [default: 0.01]",
 )  # fmt: skip
 @click.option(
     "--run-length", type=click.FloatRange(min=1, min_open=True), default=100_000, metavar="NUMBER",
-    help="Mean number of examples to a false alarm of the detector for repeated changes.  [default: 100000]",
+    help="Mean number of examples to a false alarm of the detectors for repeated changes.  [default: 100000]",
 )  # fmt: skip
 @click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
@@ -125,7 +126,7 @@ def monitor(
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            monitors = {name: Monitor(record.space, **settings) for name in chosen_names}
+            monitors = together(chosen_names, record.space, **settings)
             title, total = record.data or data, length(range(len(record)), chosen.steps)
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
@@ -134,7 +135,7 @@ def monitor(
             if tuning is not None:
                 stream = stream.drop(tuning.n)
             record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle)
-            monitors = {name: Monitor(panel.space, **settings) for name in watched(panel)}
+            monitors = together(watched(panel), panel.space, **settings)
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:

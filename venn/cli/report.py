@@ -11,7 +11,7 @@ import click
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
 from venn.cli.words import conclusion
-from venn.monitors.monitor import Monitor
+from venn.monitors.together import together
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.salvage import verify
@@ -28,7 +28,7 @@ class Recorded:
     Parameters
     ----------
     record : Record
-        Has at least one step. A monitor of each predictor watches it from the first step on.
+        Has at least one step. Monitors that share one level watch it from the first step on.
     """
 
     def __init__(self, record: Record) -> None:
@@ -36,7 +36,7 @@ class Recorded:
         self.classes, self.space, self.names = record.classes, record.space, record.names
         self.predictors: dict[str, str] = dict(record.parameters)
         self.created = 0.0
-        watching = {name: Monitor(record.space) for name in record.names}
+        watching = together(record.names, record.space)
         self.monitors = {name: repr(monitor) for name, monitor in watching.items()}
         self._points: list[Point] = []
         every = max(1, len(record) // ROUND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -43,6 +43,7 @@ from venn.cli.words import conclusion, watched
 from venn.labels import Real
 from venn.machines.kernels import RBF, Kernel
 from venn.monitors.monitor import Monitor
+from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.online.panel import Panel
@@ -156,11 +157,11 @@ def made(config: Config) -> Plan:
     if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
-    def monitor() -> Monitor:
-        return Monitor(place.classes or Real(), level=watch.level, run_length=watch.run_length)
+    def watching(names: Iterable[str]) -> dict[str, Monitor]:
+        return together(names, place.classes or Real(), level=watch.level, run_length=watch.run_length)
 
     def restarting(predictor: Any) -> Restarting:
-        return Restarting(predictor, monitor(), watch.keep or 0)
+        return Restarting(predictor, next(iter(watching(names).values())), watch.keep or 0)
 
     notes: list[str] = []
     if place.classes:
@@ -185,7 +186,7 @@ def made(config: Config) -> Plan:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    return Plan(place, panel, {name: monitor() for name in watched(panel)}, journal, notes)
+    return Plan(place, panel, watching(watched(panel)), journal, notes)
 
 
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:

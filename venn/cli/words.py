@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from venn.monitors.together import together
 from venn.monitors.verdict import Verdict, worst
 from venn.online.forecaster import FORECAST, INTERVALS, Forecaster
 from venn.online.panel import Panel
@@ -52,5 +53,9 @@ def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
 
 
 def verdicts_of(record: Record) -> Mapping[str, Verdict]:
-    """Return the verdicts of monitors that watch a record from its first step to its last."""
-    return {name: record.monitor(name).verdict() for name in record}
+    """Return the verdicts of monitors that watch a record from its first step to its last, sharing one level."""
+    shares = together(record, record.space)
+    return {
+        name: record.monitor(name, level=share.level, run_length=share.run_length).verdict()
+        for name, share in shares.items()
+    }

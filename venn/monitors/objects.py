@@ -415,8 +415,8 @@ class Drift(Saved):
         if alarm.detector == "ShiryaevRoberts":
             seldom = f"such alarms come at least {self.run_length:,.12g} objects apart on average"
         sentence = (
-            f"At step {self.n} the odds against objects in random order are {odds(alarm.log_evidence)}: new ones are not "
-            f"like those before, whatever their labels will be. Theorem: {self.ranking.theorem} {seldom}."
+            f"At step {self.n} the odds against objects in random order are {odds(alarm.log_evidence)}: new ones are "
+            f"not like those before, whatever their labels will be. Theorem: {self.ranking.theorem} {seldom}."
         )
         return replace(alarm, step=self.n, sentence=sentence, about=ABOUT)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Target = str | os.PathLike[str] | None
+LEVEL = 0.01  # chance that any path of evidence ever rings falsely
 BAND = 0.05  # chance that an accuracy ever leaves the band drawn about its bounds
 
 
@@ -64,7 +65,7 @@ def draw_errors(record: Drawable, path: Target = None) -> Figure:
     return plot.errors(errors, title=record.title, path=path)
 
 
-def draw_martingales(record: Drawable, path: Target = None, level: float = 0.01, seed: int = 0) -> Figure:
+def draw_martingales(record: Drawable, path: Target = None, level: float = LEVEL, seed: int = 0) -> Figure:
     """Draw test martingales of all p-values and, for point forecasts, e-processes.
 
     The thresholds and alarms are those of `Ville` and `ForwardEProcess` in a `Monitor` of this level and seed.
@@ -114,7 +115,7 @@ FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
 
 
 def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw all figures that apply into a folder; return the files."""
+    """Draw all figures that apply into a folder; return the files. Predictors share one level, as in `together`."""
     _drawable(record, True, "")
     wanted = {figure for name in record for figure in record.kind(name).figures}
     if _all_p_values(record, 0):
@@ -123,7 +124,10 @@ def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
     for figure, draw in FIGURES.items():
         if figure in wanted:
             written.append(Path(folder, f"{figure}.png"))
-            draw(record, written[-1])
+            if figure == "martingales":
+                draw_martingales(record, written[-1], LEVEL / len(record.names))
+            else:
+                draw(record, written[-1])
     return written
 
 
