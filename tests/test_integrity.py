@@ -68,7 +68,8 @@ def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     online = begun(folder / "living" / "run.db")
     live(online, EVENTS[:20])
-    online.journal.checkpoints.keep(online.journal.events, online._state())
+    online.close()
+    online = begun(folder / "living" / "run.db")
     live(online, EVENTS[20:])
     alarm = Alarm(7, "Ville", 9.5, "a sentence", "a source")
     online.journal.ring("TransductiveVenn", 1, 7, 1.5, alarm)
@@ -149,7 +150,7 @@ DAMAGE = {
     "a question that nobody asked": "INSERT INTO questions SELECT 5000, 'k', time, step, x, predictions, checksum"
     " FROM questions WHERE event = 1",
     "all truths": "UPDATE answers SET truth = 2 - truth WHERE step <= 6",
-    "steps in another order": "UPDATE answers SET step = CASE step WHEN 2 THEN -3 WHEN 3 THEN 2 END WHERE step IN (2, 3)",
+    "steps in another order": "UPDATE answers SET step = CASE step WHEN 2 THEN -3 ELSE 2 END WHERE step IN (2, 3)",
     "an alarm less": "DELETE FROM alarms",
     "a point less": "DELETE FROM series WHERE step = 8",
     "another position": "UPDATE positions SET position = '{\"offset\": 8}'",
@@ -204,7 +205,7 @@ def test_a_start_reads_what_comes_after_the_checkpoint(path):
 
 def test_a_question_that_waits_is_read_with_its_checksum(path):
     waiting = begun(path)
-    (oldest, *_) = (one.event for one in waiting._run.waiting.values())
+    oldest = next(one.event for one in waiting.journal.questions(0) if one.id == waiting.pending[0])
     waiting.close()
     change(path, f"UPDATE questions SET time = time + 1 WHERE event = {oldest}")
     with pytest.raises(JournalError, match=f"questions, event {oldest}, is not as written"):
