@@ -34,8 +34,8 @@ class Steps(Protocol):
 class ConstantSteps(Parameters):
     """Every step has the same size: levels follow changes for ever, and never settle.
 
-    After N labels the errors are within 1 + 1 / size of N times the level, whatever N is. A larger step keeps this
-    promise sooner; its sets waver more, and so are larger.
+    After N labels the errors at the k-th level are within k + 1 / size of N times the level, whatever N is. A larger
+    step keeps this promise sooner; its sets waver more, and so are larger.
 
     Parameters
     ----------
