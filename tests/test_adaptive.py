@@ -379,3 +379,24 @@ def test_bad_questions_are_refused_and_change_nothing():
     assert (model.certificates, model.thresholds.tolist()) == before
     with pytest.raises(RuntimeError, match="needs what note"):
         model.after_learning([0.0, 1.0], "a")
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--predictors", "conformal"], "conformal, adaptive:"),
+        (["--predictors", "inductive_abers"], "inductive_abers, inductive_adaptive:"),
+        (["--predictors", "conformal,adaptive", "--window", "20", "--restart-on-alarm"], "conformal, adaptive:"),
+    ],
+)
+def test_on_the_command_line(options, names, tmp_path):
+    from click.testing import CliRunner
+
+    from venn.cli.main import main
+
+    journal = str(tmp_path / "run.db")
+    ran = CliRunner().invoke(
+        main, ["run", "--source", "digits", "--journal", journal, "--adaptive", "--check", *options]
+    )
+    assert ran.exit_code == 0, ran.output
+    assert names in ran.output

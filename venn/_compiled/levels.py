@@ -6,24 +6,17 @@ from venn._compiled.jit import compiled
 
 
 @compiled
-def on_levels(p_values, theta, g, levels):  # type: ignore[no-untyped-def]
+def on_levels(p_values, cuts, levels):  # type: ignore[no-untyped-def]
     """Return p-values (c,) such that for every level k: new <= levels[k] exactly if old <= the threshold of level k.
 
     Parameters
     ----------
     p_values : (c,) float64 in [0, 1]
-    theta : (l, m) float64
-    g : (m,) float64
-        The threshold of level k is the largest of theta[:k + 1] @ g, so that sets are nested.
+    cuts : (l,) float64, not falling
+        The thresholds, so that sets are nested.
     levels : (l,) float64 in (0, 1), rising
     """
-    n, m = theta.shape
-    cuts = np.empty(n)
-    for k in range(n):
-        cut = 0.0
-        for i in range(m):
-            cut += theta[k, i] * g[i]
-        cuts[k] = cut if k == 0 else max(cut, cuts[k - 1])
+    n = cuts.shape[0]
     c = p_values.shape[0]
     new = np.empty(c)
     for j in range(c):
@@ -42,19 +35,24 @@ def on_levels(p_values, theta, g, levels):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def move(theta, g, levels, size, p_values, truth, counts, errors, sizes):  # type: ignore[no-untyped-def]
+def move(theta, g, levels, size, p_values, truth, counts, errors, sizes, cuts):  # type: ignore[no-untyped-def]
     """Move the thresholds by one step, and add to counts (m,), errors (l, m) and sizes (l, m) of sets.
 
     Parameters
     ----------
-    theta, g, levels :
-        As in `on_levels`; theta is changed.
+    theta : (l, m) float64
+        Changed: each level's threshold is theta @ g.
+    g : (m,) float64
+        1 for the groups of the object, everyone first, 0 for others.
+    levels : (l,) float64
     size : float
         Of the step.
     p_values : (c,) float64
         On the scale of the levels, as they were told.
     truth : int
         Code of the true label.
+    cuts : (l,) float64
+        Set to the largest threshold up to each level, of objects in no group but everyone's.
     """
     n, m = theta.shape
     for i in range(m):
@@ -69,3 +67,4 @@ def move(theta, g, levels, size, p_values, truth, counts, errors, sizes):  # typ
             theta[k, i] += size * g[i] * (levels[k] - error)
             errors[k, i] += g[i] * error
             sizes[k, i] += g[i] * inside
+        cuts[k] = theta[k, 0] if k == 0 else max(cuts[k - 1], theta[k, 0])

@@ -34,8 +34,8 @@ class Steps(Protocol):
 class ConstantSteps(Parameters):
     """Every step has the same size: levels follow changes for ever, and never settle.
 
-    After N labels the errors are within 1 + 1 / size of N times the level, whatever N is. A larger step keeps this
-    promise sooner; its sets waver more, and so are larger.
+    After N labels the errors at the k-th level are within k + 1 / size of N times the level, whatever N is. A larger
+    step keeps this promise sooner; its sets waver more, and so are larger.
 
     Parameters
     ----------
@@ -236,7 +236,8 @@ class Adaptive(HasLabels, Predictor):
         self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
         self._rung: list[tuple[int, tuple[Any, ...]]] = []
         self._may_restart = hasattr(self.predictor, "restarts")
-        self._kept: tuple[Any, PredictionSet, PredictionSet, Floats] | None = None
+        self._cuts = self._levels.copy()  # thresholds where there are no groups
+        self._kept: tuple[Any, tuple[PredictionSet, PredictionSet, Floats]] | None = None
 
     @property
     def machine(self) -> Any:
@@ -296,6 +297,7 @@ class Adaptive(HasLabels, Predictor):
             raise ValueError(f"rung must be steps in order and alarms, got {rung!r}")
         self.n, self._clock, self._late, self._spent, self._rung = n, clock, late, spent, rung
         self._theta, self._counts, self._errors, self._sizes = (a.copy() for a in (theta, counts, errors, sizes))
+        self._cuts = np.maximum.accumulate(self._theta[:, 0])
         self.monitor = state["monitor"]
 
     def __repr__(self) -> str:
@@ -381,24 +383,27 @@ class Adaptive(HasLabels, Predictor):
         """Return what the predictor says of `x`, what is told, and the groups; asked again, the same without work."""
         key, kept = self._key(x), self._kept
         if kept is not None and key is not None and kept[0] == key:
-            return kept[1:]
+            return kept[1]
         now = self.predictor.predict_one(x)
         if not isinstance(now, PredictionSet):
             raise TypeError(
                 f"predictor must predict sets of labels, as Conformal does, got {type(now).__name__} by "
                 f"{self.predictor!r}"
             )
-        g = EVERYONE if self.groups is None else self._groups_of(x)
-        theta = self._theta if len(g) == self._theta.shape[1] else self._widened(self._theta, g)
-        told = PredictionSet.of_p_values(
-            on_levels(now.p_values, theta, g, self._levels), self.space.labels, now.smoothed, LONG_RUN
-        )
-        self._kept = key, now, told, g
-        return now, told, g
+        g, cuts = EVERYONE, self._cuts
+        if self.groups is not None:
+            g = self._groups_of(x)
+            theta = self._theta if len(g) == self._theta.shape[1] else self._widened(self._theta, g)
+            cuts = theta @ g
+        values = on_levels(now.p_values, cuts, self._levels)
+        told = PredictionSet.of_p_values(values, self.space.labels, now.smoothed, LONG_RUN)
+        answer = now, told, g
+        self._kept = key, answer
+        return answer
 
     def _key(self, x: Any) -> Any:
         """Return what identifies a question while nothing is learned; None for objects that are not rows of numbers."""
-        machine = self.machine
+        machine = self.predictor.machine
         learned = None if machine is None else (getattr(machine, "learned", None), machine.n)
         if isinstance(x, np.ndarray):
             return x.dtype, x.tobytes(), learned
@@ -474,7 +479,7 @@ class Adaptive(HasLabels, Predictor):
                 "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
                 "or learn in a Panel"
             )
-        restarts = self._restarts
+        restarts = self._restarts if self._may_restart else 0
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
         try:
             self.predictor.after_learning(x, y, noted.inner)
@@ -488,7 +493,7 @@ class Adaptive(HasLabels, Predictor):
 
     @property
     def _restarts(self) -> int:
-        return len(self.predictor.restarts) if self._may_restart else 0
+        return len(self.predictor.restarts)
 
     def _hear(self, noted: Noted, y: Label, restarts: int) -> None:
         """Move the thresholds; start the clock anew if a monitor rings, here or in the predictor."""
@@ -497,7 +502,7 @@ class Adaptive(HasLabels, Predictor):
         if rung and self._pattern is not None:
             self._rung.append((self.n, rung))
             self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._rung))
-        if rung or self._restarts > restarts:
+        if rung or (self._may_restart and self._restarts > restarts):
             self._start_clock()
 
     def _move(self, noted: Noted, truth: int) -> None:
@@ -511,7 +516,7 @@ class Adaptive(HasLabels, Predictor):
         size = self.steps.at(self._clock)
         move(
             self._theta, noted.g, self._levels, size, noted.told.p_values, truth,
-            self._counts, self._errors, self._sizes,
+            self._counts, self._errors, self._sizes, self._cuts,
         )  # fmt: skip
 
     def _start_clock(self) -> None:
