@@ -73,6 +73,22 @@ def test_a_raw_table_is_predicted_as_well_as_the_scaled_one(typed, tmp_path):
     assert raw[1] <= 1.02 * scaled[1]
 
 
+def test_the_default_predictor_says_the_same_in_any_units_and_without_a_warning(typed, tmp_path):
+    X, y = table(0)
+    write(tmp_path / "few.csv", X[:50], y[:50])
+    write(tmp_path / "same.csv", ((X - X.mean(axis=0)) / X.std(axis=0))[:50], y[:50])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        raw, scaled = (losses(typed, file, y[:50]) for file in ("few.csv", "same.csv"))
+    assert list(raw) == ["forecast", "intervals"]
+    for name, lost in raw.items():
+        assert np.allclose(lost, scaled[name], atol=1e-5)
+    again = typed("run", "--source", "csv:few.csv", *LIVE, "--journal", "few.csv.db", "--no-scale")
+    assert again.exit_code == 1
+    assert "few.csv.db holds a run with the predictor forecast = " in again.stderr
+    assert "first=30" in again.stderr
+
+
 def test_a_run_goes_on_on_the_scale_that_it_began_with(typed, tmp_path):
     X, y = table(0)
     write(tmp_path / "cut.csv", X[:40], y[:40])

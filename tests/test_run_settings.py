@@ -78,7 +78,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "car", "--journal", "."), 1, ""),
         (("--source", "car", "--journal", "run.db", "--out", "."), 1, "Is a directory"),
         (("--source", "car", "--journal", "run.db", "--C", "2"), 2, "--C chooses nothing of a forecaster, the default"),
-        (("--source", "car", "--journal", "run.db", "--window", "9", "--predictors", "forecaster"), 2, "forgets nothing"),
+        (("--source", "car", *LIVE[:2], "--window", "9", "--predictors", "forecaster"), 2, "which forgets nothing"),
     ],
     ids=range(24),
 )  # fmt: skip

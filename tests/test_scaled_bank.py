@@ -279,3 +279,25 @@ def test_it_never_warns_of_scales():
         taught(bank(first=30), X, y)
         taught(venn.Forecaster(range(2)), X, y)
         taught(venn.Forecaster(range(2), first=0), X / UNITS * [1.0, 300.0], y)
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_many_objects_are_scored_as_each_alone(n):
+    X, y = stream(11, n)
+    made = Mixture(taught(bank(first=8), X, y))
+    Z = np.vstack([X[:5], X[:5] * 3])
+    assert np.array_equal(made.score_many(Z), [made.scores(z) for z in Z])
+    assert made.score_many(Z[:0]).shape == (0, 2)
+    model = taught(ScaledBank(Bank(MultiscaleRBF(), range(2)), first=8), [sp.csr_array(x[None]) for x in X], y)
+    many = Mixture(model).score_many(sp.csr_array(Z))
+    assert np.array_equal(many, [Mixture(model).scores(sp.csr_array(z[None])) for z in Z])
+
+
+def test_a_predictor_that_trains_on_few_scales_by_those():
+    X, y = stream(12, 40, kind="normal")
+    schedule = venn.schedules.Prefix(0.5, first=10)
+    model = taught(venn.InductiveVennAbers(Mixture(bank(first=30)), schedule=schedule), X, y)
+    Z = placed(X, X[:5])
+    fair = [Bank([KERNELS[name][0] for name in BOTH], range(2), PENALTIES) for _ in range(2)]
+    wanted = taught(venn.InductiveVennAbers(Mixture(fair[0]), schedule=schedule), Z, y)
+    assert np.allclose(model.predict_one(X[0]).pairs, wanted.predict_one(Z[0]).pairs, atol=1e-9)
