@@ -5,9 +5,9 @@
 Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
 and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way
 twice: with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear
-classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in blocks
-by `replay_many`. A forecaster on it asked about many objects at once, and one by one. Seconds of processor time (other
-programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
+classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in
+blocks by `replay_many`. A forecaster on it asked about many objects at once, and one by one. Seconds of processor time
+(other programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
 """
 
 from __future__ import annotations

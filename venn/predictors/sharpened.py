@@ -92,8 +92,9 @@ class Sharpened(HasLabels, Combined):
     @property
     def weights(self) -> Floats:
         """(3,) weights of the powers, of sum 1."""
-        weights: Floats = np.exp(self._losses.min() - self._losses)
-        return weights / weights.sum()
+        likely = np.exp(self._losses.min() - self._losses)
+        weights: Floats = likely / likely.sum()
+        return weights
 
     @property
     def machine(self) -> Any:
