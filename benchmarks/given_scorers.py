@@ -88,7 +88,8 @@ def main():
     examples = list(stream)
     few = examples[: args.alone]
     trees = FrozenScorer(HistGradientBoostingClassifier(random_state=0).fit(X[:FITTED], labels[:FITTED]))
-    linear = FrozenScorer(LogisticRegression().fit(X[:FITTED], labels[:FITTED]))
+    fitted = LogisticRegression().fit(X[:FITTED], labels[:FITTED])
+    linear = FrozenScorer(fitted)
     batch = RunTable().batch
     for make in (InductiveVenn, InductiveConformal):  # compilation
         one_by_one(make(linear), few[:50])
@@ -117,7 +118,7 @@ def main():
             args.rows, lambda make=make: venn.replay(examples, make(linear), progress=False), 3
         )
         line[f"linear_online_{name}"] = rate(args.rows, lambda make=make: online(make(linear), examples), 3)
-    forecaster = venn.Forecaster(scorer=linear)
+    forecaster = venn.Forecaster(scorer=fitted)
     for x, y in few:
         forecaster.learn_one(x, y)
     line["forecaster_many"] = rate(args.rows, lambda: forecaster.predict_many(stream.X), 3)
