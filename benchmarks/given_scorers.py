@@ -5,9 +5,9 @@
 Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
 and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way
 twice: with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear
-classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in blocks
-by `replay_many`. A forecaster on it asked about many objects at once, and one by one. Seconds of processor time (other
-programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
+classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in
+blocks by `replay_many`. A forecaster on it asked about many objects at once, and one by one. Seconds of processor time
+(other programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def main():
     examples = list(stream)
     few = examples[: args.alone]
     trees = FrozenScorer(HistGradientBoostingClassifier(random_state=0).fit(X[:FITTED], labels[:FITTED]))
-    linear = FrozenScorer(LogisticRegression().fit(X[:FITTED], labels[:FITTED]))
+    fitted = LogisticRegression().fit(X[:FITTED], labels[:FITTED])
+    linear = FrozenScorer(fitted)
     batch = RunTable().batch
     for make in (InductiveVenn, InductiveConformal):  # compilation
         one_by_one(make(linear), few[:50])
@@ -117,7 +118,7 @@ def main():
             args.rows, lambda make=make: venn.replay(examples, make(linear), progress=False), 3
         )
         line[f"linear_online_{name}"] = rate(args.rows, lambda make=make: online(make(linear), examples), 3)
-    forecaster = venn.Forecaster(scorer=linear)
+    forecaster = venn.Forecaster(scorer=fitted)
     for x, y in few:
         forecaster.learn_one(x, y)
     line["forecaster_many"] = rate(args.rows, lambda: forecaster.predict_many(stream.X), 3)

@@ -8,7 +8,7 @@ examples; classes with a single example are left out of that fit. Logistic regre
 learns each example. Everybody predicts each example before its label comes; the first 100 do not count (on sets of
 fewer than 300 examples, the first third). Probabilities below 1e-15 count as 1e-15. Seconds are processor time for all
 steps, fits included, one thread. Each finished set and shuffle is a line of the file, and is not repeated. Prints
-docs/quality.md's table of it, and one JSON line.
+the tables of docs/which_predictor.md, and one JSON line.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ def panel():
     pairs = InductiveOneVsOneAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
     return taught(
         venn.Panel(
-            counts=venn.TransductiveVenn(machine), abers=abers, mean=Averaged([abers, platt]), sets=venn.Conformal(machine),
-            member=venn.TransductiveVennAbers(bank.members[0]), late=late, pairs=pairs,
+            counts=venn.TransductiveVenn(machine), abers=abers, mean=Averaged([abers, platt]),
+            sets=venn.Conformal(machine), member=venn.TransductiveVennAbers(bank.members[0]), late=late, pairs=pairs,
             mixed=Sharpened(Averaged([late, pairs])), counted=Averaged([venn.TransductiveVenn(machine), platt]),
         ),
         *stream(50),

@@ -132,8 +132,9 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         How `predict_proba` is computed for three classes or more. "ovr", one against the rest: the merged probability
         of each class, divided by their sum. "ovo", one against one, as in `OneVsOneAbers`: each pair of classes is
         calibrated on its own examples, by the difference of their scores (from probabilities: log p_i / p_j), and the
-        pairs are coupled. That is often sharper; time and memory grow as the square of the number of classes. Either
-        way intervals are those of each class against the rest, so a coupled probability may lie outside its interval.
+        pairs are coupled. On some data that is sharper; time and memory grow as the square of the number of classes.
+        Either way intervals are those of each class against the rest, so a coupled probability may lie outside its
+        interval.
 
     Attributes
     ----------

@@ -20,7 +20,6 @@ from venn.prediction import Floats, Integers
 from venn.saved import saved
 from venn.taxonomies.scores import on_grid
 
-
 CHUNK = 1024  # objects whose scores are repeated for every label at a time
 
 

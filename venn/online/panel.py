@@ -98,7 +98,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
         return dict(self)
 
     @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Panel:
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
         """Return a panel of these predictors."""
         return cls(**parameters)
 

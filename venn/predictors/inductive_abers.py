@@ -188,7 +188,7 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     last bits. Scores that differ by less may count as equal, which harms no theorem: give decision values, or
     logarithms, where probabilities below 1e-6 matter.
 
-    For several classes the point forecast of `InductiveOneVsOneAbers` is often sharper.
+    For several classes `InductiveOneVsOneAbers` makes another point forecast, which is seldom better.
 
     Predicting and learning cost O(c log^2 m) for m calibration examples, some microseconds for each class.
 
@@ -255,8 +255,8 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
     """Point forecasts for several classes by Venn-Abers of each pair; the scorer is not trained on these examples.
 
     The pair (i, j) is calibrated on the examples of these two classes by the difference of their scores; p0 and p1
-    of each pair are merged, and the merged probabilities coupled, as in `OneVsOneAbers`. For three classes or more this
-    is often sharper than one against all, whose point forecast leans towards the middle.
+    of each pair are merged, and the merged probabilities coupled, as in `OneVsOneAbers`. On some
+    data of several classes, such as covtype, this is sharper than one against all; on most it is not: compare both.
 
     These forecasts carry no guarantee: each pair is valid among objects of its two classes, but nobody knows which
     objects these are, and merging and coupling lose the validity. If you need bounds, use `InductiveVennAbers`. Before

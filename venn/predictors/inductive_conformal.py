@@ -442,8 +442,9 @@ class InductiveConformal(Inductive[Any]):
             shares: Floats = above / ranks.total
             return shares
         # A class that cannot come has p-value 0; sums of weights in floating point may be above their total.
-        p_values = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
-        return np.minimum(p_values, 1.0, out=p_values)
+        p_values: Floats = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
+        np.minimum(p_values, 1.0, out=p_values)
+        return p_values
 
     def predict_one(self, x: Any) -> PredictionSet:
         """Return the p-values of every class for `x`; leaves no trace, and the same question gets the same answer.

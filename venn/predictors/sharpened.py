@@ -64,7 +64,7 @@ class Sharpened(HasLabels, Combined):
     >>> for i in range(40):
     ...     model.learn_one([i % 2 + i / 40], "yes" if i % 2 else "no")
     >>> model.predict_one([0.2]), model.predictor.predict_one([0.2]).proba.round(3)
-    (Forecast('no': 0.996), array([0.955, 0.045]))
+    (Forecast('no': 0.998), array([0.976, 0.024]))
     """
 
     def __init__(self, predictor: Predictor) -> None:
@@ -92,8 +92,9 @@ class Sharpened(HasLabels, Combined):
     @property
     def weights(self) -> Floats:
         """(3,) weights of the powers, of sum 1."""
-        weights: Floats = np.exp(self._losses.min() - self._losses)
-        return weights / weights.sum()
+        likely = np.exp(self._losses.min() - self._losses)
+        weights: Floats = likely / likely.sum()
+        return weights
 
     @property
     def machine(self) -> Any:
