@@ -157,7 +157,14 @@ PREDICTIONS = {
 }
 TESTED_ELSEWHERE = {
     **dict.fromkeys(
-        ("KernelRidge", "Lines", "FrozenRegressor", "ConformalDistribution", "ConformalIntervals", "InductiveDistribution"),
+        (
+            "KernelRidge",
+            "Lines",
+            "FrozenRegressor",
+            "ConformalDistribution",
+            "ConformalIntervals",
+            "InductiveDistribution",
+        ),
         "for numbers, test_numbers_contract.py",
     ),
     **dict.fromkeys(
@@ -184,6 +191,7 @@ TESTED_ELSEWHERE = {
     "OneVsAllAbers": "a calibrator, test_abers.py",
     "OneVsOneAbers": "a calibrator, test_abers.py",
     "ProbabilitySVC": "an estimator, which keeps scikit-learn's contract, test_svc.py",
+    "ConformalRegressor": "an estimator, test_regressor.py",
     "VennClassifier": "an estimator, test_classifiers.py",
     "ConformalClassifier": "an estimator, test_classifiers.py",
     "VennAbersCalibrator": "an estimator, test_calibrator.py",

@@ -4,6 +4,7 @@ from .calibrator import VennAbersCalibrator as VennAbersCalibrator
 from .classifiers import ConformalClassifier as ConformalClassifier
 from .classifiers import VennClassifier as VennClassifier
 from .cross_fitting import CrossVennAbers as CrossVennAbers
+from .regressor import ConformalRegressor as ConformalRegressor
 from .river import RiverClassifier as RiverClassifier
 from .river_model import FromRiver as FromRiver
 from .svc import ProbabilitySVC as ProbabilitySVC
