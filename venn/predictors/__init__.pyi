@@ -10,6 +10,7 @@ from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
+from .distribution import GaussianProcess as GaussianProcess
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import ManyDistributions as ManyDistributions
 from .hand_over import HandOver as HandOver
