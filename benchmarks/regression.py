@@ -10,10 +10,10 @@ import json
 from time import perf_counter
 
 import numpy as np
-import streams
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import QuantileRegressor
 
+import streams
 import venn
 from venn.distribution import interval_score
 from venn.machines import KernelRidge, MultiscaleRBF

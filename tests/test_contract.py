@@ -164,6 +164,7 @@ TESTED_ELSEWHERE = {
             "ConformalDistribution",
             "ConformalIntervals",
             "InductiveDistribution",
+            "GaussianProcess",
         ),
         "for numbers, test_numbers_contract.py",
     ),
