@@ -165,6 +165,7 @@ TESTED_ELSEWHERE = {
             "ConformalIntervals",
             "InductiveDistribution",
             "GaussianProcess",
+            "VennAbersRegressor",
         ),
         "for numbers, test_numbers_contract.py",
     ),

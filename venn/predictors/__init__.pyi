@@ -11,6 +11,7 @@ from .cross import CrossVenn as CrossVenn
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
 from .distribution import GaussianProcess as GaussianProcess
+from .distribution_abers import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import ManyDistributions as ManyDistributions
 from .hand_over import HandOver as HandOver
