@@ -198,6 +198,7 @@ TESTED_ELSEWHERE = {
     "ConformalClassifier": "an estimator, test_classifiers.py",
     "VennAbersCalibrator": "an estimator, test_calibrator.py",
     "RiverClassifier": "for river, test_river.py",
+    **dict.fromkeys(("RiverRegressor", "RegressorFromRiver"), "numbers in river, test_regressor.py"),
     "FromRiver": "a model of river's, which save cannot keep, test_river.py",
     "PairwiseSVC": "an estimator, test_pairwise.py",
     "BootstrapSVC": "an estimator, test_bootstrap.py",

@@ -59,3 +59,48 @@ def test_bad_questions_leave_the_fit_alone(ask, message):
     with pytest.raises((TypeError, ValueError), match=message):
         ask(model, X)
     assert np.array_equal(model.predict(X[:5]), before)
+
+
+def test_the_checks_of_river():
+    checks = pytest.importorskip("river.checks")
+    from venn.adapters import RiverRegressor
+
+    for parameters in RiverRegressor._unit_test_params():
+        for check in checks.yield_checks(RiverRegressor(**parameters)):
+            if check.__name__ not in RiverRegressor(**parameters)._unit_test_skips():
+                check(RiverRegressor(**parameters))
+
+
+def test_river_both_ways():
+    linear_model = pytest.importorskip("river.linear_model")
+    from venn.adapters import RegressorFromRiver, RiverRegressor
+
+    X, y = data()
+    inside = venn.ConformalDistribution(venn.KernelRidge(venn.RBF(0.3), 2.0))
+    outside = RiverRegressor(inside)
+    own = venn.ConformalDistribution(venn.KernelRidge(venn.RBF(0.3), 2.0))
+    river = linear_model.LinearRegression()
+    both = venn.Panel(own=own, river=RegressorFromRiver(river))
+    errors = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        row = dict(zip("abc", x.tolist(), strict=True))
+        said = both.predict_one(x)
+        assert outside.predict_one(row) == said["own"].label
+        assert outside.predict_interval_one(row, 0.2) == said["own"].interval(0.2)
+        numbered = dict(enumerate(x.tolist()))
+        forecast = river.predict_one(numbered)
+        assert said["river"].mean == forecast
+        if errors:
+            assert said["river"].deviation == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+        errors.append(label - forecast)
+        outside.learn_one(row, label)
+        river.learn_one(numbered, label)
+        both.learn_one(x, label)
+    assert inside.machine.n == 0
+    for bad in (np.nan, "a"):
+        with pytest.raises(ValueError, match="y must be a finite number"):
+            outside.learn_one(row, bad)
+    with pytest.raises(TypeError, match="predictor must be one of numbers"):
+        RiverRegressor(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"])))
+    with pytest.raises(TypeError, match="model must be a regressor of river"):
+        RegressorFromRiver(3)

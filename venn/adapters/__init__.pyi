@@ -7,4 +7,6 @@ from .cross_fitting import CrossVennAbers as CrossVennAbers
 from .regressor import ConformalRegressor as ConformalRegressor
 from .river import RiverClassifier as RiverClassifier
 from .river_model import FromRiver as FromRiver
+from .river_regressor import RegressorFromRiver as RegressorFromRiver
+from .river_regressor import RiverRegressor as RiverRegressor
 from .svc import ProbabilitySVC as ProbabilitySVC

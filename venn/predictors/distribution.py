@@ -11,7 +11,7 @@ from venn.labels import LabelSpace, Real
 from venn.machines.around import inside
 from venn.machines.digests import digest_of
 from venn.machines.kernel_ridge_lines import Lines
-from venn.machines.machine import Machine, checked_machine
+from venn.machines.machine import checked_machine
 from venn.parameters import integer
 from venn.predictors.learning import OnMachine
 from venn.saved import saved
@@ -31,7 +31,7 @@ def checked_numbers(machine: Any) -> Any:
 class _OnLines(OnMachine):
     """Base of predictors that read a machine's answer about numbers."""
 
-    def __init__(self, machine: Machine, group: int | None = None, seed: int = 0) -> None:
+    def __init__(self, machine: Any, group: int | None = None, seed: int = 0) -> None:
         self.machine = checked_numbers(machine)
         self.group = None if group is None else integer("group", group, 0)
         self._smoothing = Smoothing(seed)
@@ -199,7 +199,7 @@ class GaussianProcess(_OnLines):
     (True, 'nothing')
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Any) -> None:
         super().__init__(machine)
 
     def __repr__(self) -> str:
