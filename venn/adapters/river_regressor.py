@@ -77,9 +77,8 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         from venn.machines.scaled import Scaled
         from venn.predictors.distribution import ConformalDistribution
 
-        yield {
-            "predictor": ConformalDistribution(Scaled(KernelRidge(RBF("auto"), C=1))), "missing": 0.0, "ignore_unknown": True
-        }  # fmt: skip
+        predictor = ConformalDistribution(Scaled(KernelRidge(RBF("auto"), C=1)))
+        yield {"predictor": predictor, "missing": 0.0, "ignore_unknown": True}
 
     def _unit_test_skips(self) -> set[str]:
         return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES

@@ -103,7 +103,8 @@ class Lines:
         forecast, pivot, *arrays = self._linear
         points = np.empty(self.n)
         critical_points(self.n, forecast, pivot, *arrays, STEP, points)
-        return self.origin + self.unit * points[of]
+        labels: Floats = self.origin + self.unit * points[of]
+        return labels
 
     def both_ends(self, of: Any = slice(None)) -> tuple[Floats, Floats]:
         """Return the ends of the interval of labels where example i is at least as strange as the new one.
