@@ -24,8 +24,8 @@ from streams.kafka_topic import KafkaTopic
 from streams.labels import Answer, Delayed, Immediate, Lazy, Question, RandomDelay, teach
 from streams.lines import CSVRows, JSONLines
 from streams.messages import BadMessage, Message, MessagesLost, Source, Tally
-from streams.redis_stream import RedisStream
 from streams.numbers import Waves, waves
+from streams.redis_stream import RedisStream
 from streams.river import from_river
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 from streams.sources import from_arrays, from_csv

@@ -160,7 +160,7 @@ class Stream:
     def __init__(
         self,
         X: Objects,
-        y: Integers,
+        y: Integers | Floats,
         classes: Sequence[Label],
         features: Sequence[str],
         name: str = "stream",

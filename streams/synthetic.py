@@ -305,7 +305,7 @@ def _known(stream: Stream) -> Floats | None:
     return stream.probabilities.copy() if isinstance(stream, Synthetic) else None
 
 
-def _with(stream: Stream, X: Floats, y: Integers, probabilities: Floats | None, step: str) -> Stream:
+def _with(stream: Stream, X: Any, y: Any, probabilities: Floats | None, step: str) -> Stream:
     """Return the stream with other examples and one step more in its name."""
     plain = stream.altered(X, y, step)
     return plain if probabilities is None else _made(plain, probabilities)

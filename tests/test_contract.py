@@ -185,7 +185,16 @@ PREDICTIONS = {
 }
 TESTED_ELSEWHERE = {
     **dict.fromkeys(
-        ("KernelRidge", "Lines", "FrozenRegressor", "ConformalDistribution", "ConformalIntervals", "InductiveDistribution"),
+        (
+            "KernelRidge",
+            "Lines",
+            "FrozenRegressor",
+            "ConformalDistribution",
+            "ConformalIntervals",
+            "InductiveDistribution",
+            "GaussianProcess",
+            "VennAbersRegressor",
+        ),
         "for numbers, test_numbers_contract.py",
     ),
     **dict.fromkeys(
@@ -219,10 +228,12 @@ TESTED_ELSEWHERE = {
     "ProbabilitySVC": "an estimator, which keeps scikit-learn's contract, test_svc.py",
     "ForecasterClassifier": "an estimator, test_forecaster_adapters.py",
     "Outlooks": "what a forecaster says of many objects, test_predict_many.py",
+    "ConformalRegressor": "an estimator, test_regressor.py",
     "VennClassifier": "an estimator, test_classifiers.py",
     "ConformalClassifier": "an estimator, test_classifiers.py",
     "VennAbersCalibrator": "an estimator, test_calibrator.py",
     "RiverClassifier": "for river, test_river.py",
+    **dict.fromkeys(("RiverRegressor", "RegressorFromRiver"), "numbers in river, test_regressor.py"),
     "FromRiver": "a model of river's, which save cannot keep, test_river.py",
     "PairwiseSVC": "an estimator, test_pairwise.py",
     "BootstrapSVC": "an estimator, test_bootstrap.py",

@@ -147,7 +147,8 @@ def test_abridged_predictions_say_the_same_at_the_levels_kept(n, tied):
         assert short.label == prediction.label
         assert [short.interval(e) for e in levels] == [prediction.interval(e) for e in levels]
         again = short.abridged(levels)
-        assert np.array_equal(again.points, short.points) and np.array_equal(again.places, short.places)
+        assert np.array_equal(again.points, short.points)
+        assert np.array_equal(again.places, short.places)
         for y in (*rng.normal(size=20), 3.0):
             assert abs(short.p_value(y) - prediction.p_value(y)) <= 0.06
         if n <= 20:
@@ -174,7 +175,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("given, message", BAD)
+@pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_values_are_refused(given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         PredictiveDistribution(**given)
@@ -263,7 +264,7 @@ class Late(ConformalDistribution):
         return PredictiveDistribution(np.sort(forecast + machine.labels - machine.bag.scores[0]), prediction.tau)
 
 
-@pytest.mark.parametrize("broken, tied", [(WithoutTau, True), (Late, False)])
+@pytest.mark.parametrize(("broken", "tied"), [(WithoutTau, True), (Late, False)])
 def test_broken_distributions_are_not_uniform(broken, tied):
     p = many(lambda seed: broken(KernelRidge(venn.RBF(GAMMA), C), seed=seed), tied, runs=30)
     assert stats.kstest(p.ravel(), "uniform").pvalue < 1e-4

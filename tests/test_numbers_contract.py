@@ -11,7 +11,7 @@ from test_contract import BAD_OBJECTS
 
 import venn
 from venn.machines import FrozenRegressor, KernelRidge, Scaled
-from venn.predictors import ConformalDistribution, ConformalIntervals, InductiveDistribution
+from venn.predictors import ConformalDistribution, ConformalIntervals, GaussianProcess, InductiveDistribution
 
 
 def ridge():
@@ -25,6 +25,7 @@ def fitted():
 SUBJECTS = {
     "ConformalDistribution": lambda: ConformalDistribution(ridge(), seed=1),
     "ConformalIntervals": lambda: ConformalIntervals(ridge(), seed=1),
+    "GaussianProcess": lambda: GaussianProcess(ridge()),
     "grouped": lambda: ConformalDistribution(ridge(), group=0),
     "scaled": lambda: ConformalDistribution(Scaled(ridge(), first=5)),
     "InductiveDistribution": lambda: InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=6)),

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-import streams
 from naive import kernel_ridge as naive
 from scipy import stats
 
+import streams
 import venn
 from venn.distribution import NormalDistribution, PredictiveDistribution
 from venn.labels import Real, read_labels
@@ -83,7 +83,8 @@ def test_a_record_has_the_scores_of_every_step():
         (abs(y[0]) + sum(naive.crps(p.points, v) for p, v in zip(ranked, y[1:], strict=True))) / len(y)
     )
     assert "crps" not in record.means()["two"]
-    assert "numbers" in record.title and "CRPS" in record.table()
+    assert "numbers" in record.title
+    assert "CRPS" in record.table()
     assert "intervals at significance 0.05 missed" in record.kind("one").conclusion("one", record["one"], "error rate")
 
 
@@ -91,7 +92,8 @@ def test_a_record_is_saved_and_drawn(tmp_path):
     record = venn.replay(data(), panel())
     record.save(tmp_path / "record")
     again = venn.Record.load(tmp_path / "record")
-    assert again.means() == record.means() and again.space == Real()
+    assert again.means() == record.means()
+    assert again.space == Real()
     assert again.table() == record.table()
     names = {path.name for path in record.plot_all(tmp_path / "figures")}
     assert names == {"errors.png", "martingales.png", "p_values.png"}
@@ -99,9 +101,10 @@ def test_a_record_is_saved_and_drawn(tmp_path):
     for place in range(0, len(content), 97):
         (tmp_path / "bad").write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
         try:
-            assert venn.Record.load(tmp_path / "bad").means() == record.means()
-        except ValueError as error:
-            assert "is not a readable record" in str(error)
+            found = venn.Record.load(tmp_path / "bad").means()
+        except ValueError:
+            continue
+        assert found == record.means()
 
 
 def test_monitors_are_fed_alike_by_every_way(tmp_path):
@@ -128,7 +131,8 @@ def test_a_monitor_sees_a_change_and_no_other():
     calm, changed = venn.Monitor(Real()), venn.Monitor(Real())
     venn.replay(data(1, 400), panel(), monitors={"one": calm})
     venn.replay(data(1, 400, jump=250), panel(), monitors={"one": changed})
-    assert calm.count == 0 and changed.count > 0
+    assert calm.count == 0
+    assert changed.count > 0
     assert min(alarm.step for alarm in changed.alarms) > 250
     assert str(changed.verdict()).startswith("changed since about")
 
@@ -180,7 +184,8 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
     with Watch(tmp_path / "parts.db") as watch:
         assert watch.space == Real()
         seen = watch.latest()[0]
-        assert set(seen.predictions) == {"one", "two"} and (seen.y is None or isinstance(seen.y, float))
+        assert set(seen.predictions) == {"one", "two"}
+        assert seen.y is None or isinstance(seen.y, float)
 
 
 def test_journals_keep_some_points_only():
@@ -191,9 +196,10 @@ def test_journals_keep_some_points_only():
     assert len(content) < 1000
     again, end = kind.decode(content, 0, Real())
     short = kept({"one": big})["one"]
-    assert end == len(content) and kind.encode(again) == content == kind.encode(short)
+    assert end == len(content)
+    assert kind.encode(again) == content == kind.encode(short)
     assert [again.interval(level) for level in LEVELS] == [big.interval(level) for level in LEVELS]
-    assert again.label == big.label and again.tau == big.tau
+    assert (again.label, again.tau) == (big.label, big.tau)
     assert abs(again.crps(0.3) / big.crps(0.3) - 1) < 0.02
     for damaged in (content[:30], content[:-8], b""):
         with pytest.raises(Exception, match=r"."):

@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from page_cases import CLASSES, HOSTILE, write, write_state
 
 from venn import cli
+from venn.labels import Classes
 from venn.online.watch import Watch
 from venn.show.page import columns, feed, first, words
 from venn.show.page.feed import Feed, Run
@@ -34,6 +35,7 @@ PATIENCE = 60_000  # milliseconds, for a machine with much else to do
 class Scripted:
     """A run whose points of curves and counts are given."""
 
+    space = Classes(("a", "b"))
     classes, names, predictors, monitors, created = ("a", "b"), ("one",), {"one": "One()"}, {}, 1.0
 
     def __init__(self):

@@ -94,9 +94,7 @@ class _Ranked(NumberPrediction):
     one, which a journal keeps.
     """
 
-    def _take(
-        self, points: Any, places: Any, n: Any, tau: float, origin: float, grid: float, guaranteed: str
-    ) -> None:
+    def _take(self, points: Any, places: Any, n: Any, tau: float, origin: float, grid: float, guaranteed: str) -> None:
         given = array_of(points)
         if given.dtype.kind not in "fiu" or given.ndim != 1:
             raise TypeError(f"points must be a sequence of numbers, got {points!r}")

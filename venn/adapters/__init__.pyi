@@ -5,6 +5,9 @@ from .classifiers import ConformalClassifier as ConformalClassifier
 from .classifiers import VennClassifier as VennClassifier
 from .cross_fitting import CrossVennAbers as CrossVennAbers
 from .forecaster import ForecasterClassifier as ForecasterClassifier
+from .regressor import ConformalRegressor as ConformalRegressor
 from .river import RiverClassifier as RiverClassifier
 from .river_model import FromRiver as FromRiver
+from .river_regressor import RegressorFromRiver as RegressorFromRiver
+from .river_regressor import RiverRegressor as RiverRegressor
 from .svc import ProbabilitySVC as ProbabilitySVC

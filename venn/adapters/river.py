@@ -28,7 +28,60 @@ CHANGING_FEATURES = {
 }
 
 
-class RiverClassifier(base.Classifier):  # type: ignore[misc]
+class Points:
+    """Base of river's estimators here: makes an object of a dict of features."""
+
+    _names: tuple[Hashable, ...] | None
+    missing: Any
+    ignore_unknown: bool
+
+    def _names_for(self, x: Any) -> tuple[Hashable, ...]:
+        if not isinstance(x, Mapping):
+            raise TypeError(
+                f"x must be a dict from feature to number, got a {type(x).__name__}: river.stream converts tables"
+            )
+        # By name, so that the order of a dict makes no difference, not even in the last bit.
+        names = in_order(x) if self._names is None else self._names
+        if not names:
+            raise ValueError("x must have at least one feature, got none")
+        return names
+
+    def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...]) -> Floats:
+        values: list[Any] = []
+        lacking = 0
+        for name in names:
+            if name in x:
+                values.append(x[name])
+            elif self.missing is None:
+                raise ValueError(
+                    f"x must have the features {list(names)!r}, got no {name!r}: missing=0.0, say, fills it in"
+                )
+            else:
+                values.append(self.missing)
+                lacking += 1
+        if len(x) > len(names) - lacking and not self.ignore_unknown:
+            unknown = next(name for name in x if name not in names)
+            raise ValueError(
+                f"x must have no features but {list(names)!r}, got {unknown!r}: ignore_unknown=True leaves it out"
+            )
+        for name, value in zip(names, values, strict=True):
+            if type(value) is not float and not _is_number(value):
+                advice = (
+                    "make it 0 and 1, if that is meant" if isinstance(value, bool | np.bool_) else "encode it first"
+                )
+                raise TypeError(f"x must hold numbers, got {value!r} for feature {name!r}: {advice}")
+        try:
+            point = np.array(values, np.float64)
+        except OverflowError:
+            name = next(name for name, value in zip(names, values, strict=True) if not finite(value))
+            raise ValueError(f"x must be finite as float64, got a number too large for feature {name!r}") from None
+        if not np.isfinite(point).all():
+            j = int(np.flatnonzero(~np.isfinite(point))[0])
+            raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}")
+        return point
+
+
+class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
     """One of our predictors, or a `Forecaster`, as a classifier of river.
 
     It passes river's estimator checks and works in its pipelines and evaluations. Guarantees hold exactly as in
@@ -289,53 +342,6 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]
         if not isinstance(prediction, PredictionSet):
             raise NotImplementedError(f"{type(self._model).__name__} gives no p-values, but a {prediction!r}")
         return prediction.set(epsilon)
-
-    # Features ---------------------------------------------------------------------------------------------------------
-
-    def _names_for(self, x: Any) -> tuple[Hashable, ...]:
-        if not isinstance(x, Mapping):
-            raise TypeError(
-                f"x must be a dict from feature to number, got a {type(x).__name__}: river.stream converts tables"
-            )
-        # By name, so that the order of a dict makes no difference, not even in the last bit.
-        names = in_order(x) if self._names is None else self._names
-        if not names:
-            raise ValueError("x must have at least one feature, got none")
-        return names
-
-    def _point(self, x: Mapping[Any, Any], names: tuple[Hashable, ...]) -> Floats:
-        values: list[Any] = []
-        lacking = 0
-        for name in names:
-            if name in x:
-                values.append(x[name])
-            elif self.missing is None:
-                raise ValueError(
-                    f"x must have the features {list(names)!r}, got no {name!r}: missing=0.0, say, fills it in"
-                )
-            else:
-                values.append(self.missing)
-                lacking += 1
-        if len(x) > len(names) - lacking and not self.ignore_unknown:
-            unknown = next(name for name in x if name not in names)
-            raise ValueError(
-                f"x must have no features but {list(names)!r}, got {unknown!r}: ignore_unknown=True leaves it out"
-            )
-        for name, value in zip(names, values, strict=True):
-            if type(value) is not float and not _is_number(value):
-                advice = (
-                    "make it 0 and 1, if that is meant" if isinstance(value, bool | np.bool_) else "encode it first"
-                )
-                raise TypeError(f"x must hold numbers, got {value!r} for feature {name!r}: {advice}")
-        try:
-            point = np.array(values, np.float64)
-        except OverflowError:
-            name = next(name for name, value in zip(names, values, strict=True) if not finite(value))
-            raise ValueError(f"x must be finite as float64, got a number too large for feature {name!r}") from None
-        if not np.isfinite(point).all():
-            j = int(np.flatnonzero(~np.isfinite(point))[0])
-            raise ValueError(f"x must be finite, got {values[j]!r} for feature {names[j]!r}")
-        return point
 
 
 def _part(prediction: Prediction | Outlook, name: str) -> Prediction:

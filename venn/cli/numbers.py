@@ -45,11 +45,11 @@ def holds_numbers(path: Path, label: str, delimiter: str) -> bool:
 
     It is if all fields are finite numbers, and some are not whole, or more than 50 differ.
     """
-    raw = path.read_bytes()[:2]
-    opened = gzip.open(path, "rt", encoding="utf-8-sig") if raw == b"\x1f\x8b" else path.open(encoding="utf-8-sig")
+    with path.open("rb") as file:
+        opener: Any = gzip.open if file.read(2) == b"\x1f\x8b" else open
     seen: set[str] = set()
     whole = True
-    with opened as lines:
+    with opener(path, "rt", encoding="utf-8-sig") as lines:
         rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
         place = next(rows).index(label)
         for row in rows:

@@ -188,7 +188,6 @@ class Learning:
             choices, tuning = _choose(data, stream, self, say)
         return panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level), tuning
 
-
     def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
         """Return a panel of predictors of numbers."""
         if self.tuned_on:

@@ -30,6 +30,8 @@ class Lines:
         Number of examples.
     origin, grid : float
         Labels are compared on the numbers origin + k grid, k an integer: so ties survive rounding.
+    unit : float
+        What coefficients, and with them studentised residuals, are multiples of.
     objects : (d, n + 1) float64
         Features by column, the new object last; empty where objects are sparse.
     """
@@ -48,7 +50,7 @@ class Lines:
         self.test_scores = np.array([origin + unit * linear.forecast])
         self._linear = linear
         self._ridge = ridge
-        self._unit = unit
+        self.unit = unit
 
     def check_current(self) -> None:
         """Raise where the machine has changed since: its arrays hold something else now."""
@@ -70,18 +72,19 @@ class Lines:
         _, pivot, shares, coefficients, diagonal = self._linear
         if self.n == 0:
             return np.zeros(1), np.zeros(1)
-        new = ((y - self.origin) / self._unit - self._linear.forecast) / pivot
+        new = ((y - self.origin) / self.unit - self._linear.forecast) / pivot
         return np.append(coefficients - shares * new, new), np.append(diagonal + shares**2 / pivot, 1 / pivot)
 
     def residuals(self, y: float) -> Floats:
         """Return (n + 1,) residuals y_i - f(x_i) when the new example, the last, has label y."""
         coefficients, _ = self._coefficients(y)
-        return self._ridge * coefficients * self._unit
+        residuals: Floats = self._ridge * coefficients * self.unit
+        return residuals
 
     def deleted(self, y: float) -> Floats:
         """Return (n + 1,) leave-one-out residuals under label y: each example by the machine of all others."""
         coefficients, diagonal = self._coefficients(y)
-        return coefficients / diagonal * self._unit if self.n else coefficients
+        return coefficients / diagonal * self.unit if self.n else coefficients
 
     def studentised(self, y: float) -> Floats:
         """Return (n + 1,) studentised residuals under label y, all in one unknown unit."""
@@ -100,7 +103,8 @@ class Lines:
         forecast, pivot, *arrays = self._linear
         points = np.empty(self.n)
         critical_points(self.n, forecast, pivot, *arrays, STEP, points)
-        return self.origin + self._unit * points[of]
+        labels: Floats = self.origin + self.unit * points[of]
+        return labels
 
     def both_ends(self, of: Any = slice(None)) -> tuple[Floats, Floats]:
         """Return the ends of the interval of labels where example i is at least as strange as the new one.
@@ -111,4 +115,4 @@ class Lines:
         forecast, pivot, *arrays = self._linear
         lower, upper = np.empty((2, self.n))
         both_ends(self.n, forecast, pivot, *arrays, STEP, lower, upper)
-        return self.origin + self._unit * lower[of], self.origin + self._unit * upper[of]
+        return self.origin + self.unit * lower[of], self.origin + self.unit * upper[of]

@@ -85,9 +85,7 @@ class Kind(ABC):
         """Return the length of the row of a step."""
         return len(space.labels)
 
-    def scored(
-        self, prediction: Any, name: str, space: LabelSpace, truth: Any, numbers: Floats, row: Floats
-    ) -> Any:
+    def scored(self, prediction: Any, name: str, space: LabelSpace, truth: Any, numbers: Floats, row: Floats) -> Any:
         """Write the scores of a prediction for the true code into `numbers` and `row`; return the predicted code.
 
         Raises

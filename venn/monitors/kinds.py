@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from venn._compiled.outcomes import FINE, add_graded, add_set, score_pairs, score_point, score_rows, score_set
+from venn._compiled.outcomes import add_graded, add_set, score_pairs, score_point, score_rows, score_set
 from venn.labels import LabelSpace, spelled
 from venn.monitors.bounds import ForwardEProcess
 from venn.monitors.curves import Curves, SetCurves, cumulate, per_step, set_curves

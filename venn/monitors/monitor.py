@@ -409,7 +409,11 @@ class Monitor(HasLabels, Running):
     def _plain(self) -> State:
         names = None if self.sources is None else [source.name for source in self.sources]
         of_martingale = type(self.martingale).__name__  # its parameters are in the states of the evidence
-        mine = {"classes": list(map(repr, self.classes)) or repr(self.space), "martingale": of_martingale, "sources": names}
+        mine = {
+            "classes": list(map(repr, self.classes)) or repr(self.space),
+            "martingale": of_martingale,
+            "sources": names,
+        }
         return self._parameters | mine
 
     def _held(self) -> State:

@@ -66,7 +66,8 @@ class NumberCurves:
         columns = self.columns
         finite = np.cumsum(columns[f"finite_{epsilon}"])
         total = np.cumsum(columns[f"width_{epsilon}"])
-        return np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
+        means: Floats = np.divide(total, finite, out=np.full(len(total), inf), where=finite > 0)
+        return means
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -234,7 +235,7 @@ def _ends(prediction: Any) -> tuple[float, float]:
 class PredictiveDistributionKind(NumberKind):
     """Predictive distributions made of points. A journal keeps some of the points, with their places."""
 
-    of = PredictiveDistribution
+    of: ClassVar[type[Any]] = PredictiveDistribution
     beside = Struct("<BQId3d")
 
     def kept(self, prediction: Any) -> Any:
@@ -244,10 +245,11 @@ class PredictiveDistributionKind(NumberKind):
     def encode(self, prediction: Any) -> bytes:
         """Return the abridged prediction as bytes; equal predictions make equal bytes."""
         p = self.kept(prediction)
-        fixed = self.beside.pack(
+        fixed: bytes = self.beside.pack(
             GUARANTEES.index(p.guaranteed), p.n, len(p.points), p.tau, p.origin, p.grid, p.label
         )  # fmt: skip
-        return fixed + p.points.astype(NUMBER).tobytes() + p.places.astype(PLACES).tobytes()
+        points, places = p.points.astype(NUMBER), p.places.astype(PLACES)
+        return b"".join([fixed, points.tobytes(), places.tobytes()])
 
     def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Any, int]:
         """Return the prediction found in `content` from `start` on, bit for bit, and where it ends."""

@@ -84,7 +84,7 @@ class Panel(HasLabels, Saved, Mapping[str, Predictor]):
             space = space_of(predictors[name])
             if space != self.space:
                 raise ValueError(
-                    f"predictors must have the same classes, got {self.space.told} in {first} and {space.told} in {name}"
+                    f"predictors must have the same classes, got {self.space.told} in {first}, {space.told} in {name}"
                 )
             twin = seen.setdefault(id(predictors[name]), name)
             if twin != name:

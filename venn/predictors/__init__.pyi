@@ -22,6 +22,8 @@ from .groups import Within as Within
 from .groups import by_group as by_group
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
+from .distribution import GaussianProcess as GaussianProcess
+from .distribution_abers import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import ManyDistributions as ManyDistributions
 from .hand_over import HandOver as HandOver

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from venn.distribution import NestedIntervals, PredictiveDistribution
+from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import LabelSpace, Real
 from venn.machines.around import inside
 from venn.machines.digests import digest_of
 from venn.machines.kernel_ridge_lines import Lines
-from venn.machines.machine import Machine, checked_machine
+from venn.machines.machine import checked_machine
 from venn.parameters import integer
 from venn.predictors.learning import OnMachine
 from venn.saved import saved
 from venn.smoothing import Smoothing
+
+FEWEST, WIDE = 3, 1e6  # examples before which nothing is known of deviations, and what is said until then
 
 
 def checked_numbers(machine: Any) -> Any:
@@ -29,7 +31,7 @@ def checked_numbers(machine: Any) -> Any:
 class _OnLines(OnMachine):
     """Base of predictors that read a machine's answer about numbers."""
 
-    def __init__(self, machine: Machine, group: int | None = None, seed: int = 0) -> None:
+    def __init__(self, machine: Any, group: int | None = None, seed: int = 0) -> None:
         self.machine = checked_numbers(machine)
         self.group = None if group is None else integer("group", group, 0)
         self._smoothing = Smoothing(seed)
@@ -163,3 +165,57 @@ class ConformalIntervals(_OnLines):
         lines, counted, tau = self._asked(x)
         ends = np.concatenate([np.sort(values) for values in lines.both_ends(counted)])
         return NestedIntervals(ends, float(lines.test_scores[0]), tau, origin=lines.origin, grid=lines.grid)
+
+
+@saved
+class GaussianProcess(_OnLines):
+    """The normal distribution of Gaussian process regression, for comparisons: nothing is guaranteed about it.
+
+    Mean and relative deviation are those of the process with the machine's kernel, noise 1 / C and an unknown mean; one
+    factor for all deviations is fitted to the studentised residuals of the examples.
+
+    Parameters
+    ----------
+    machine : KernelRidge, or Scaled or SlidingWindow around one
+        Shared with other predictors when they stand in one `Panel`.
+
+    Raises
+    ------
+    TypeError
+        The machine is none of numbers.
+
+    References
+    ----------
+    Rasmussen & Williams (2006), "Gaussian processes for machine learning", section 2.7.
+
+    Examples
+    --------
+    >>> import venn
+    >>> model = GaussianProcess(venn.KernelRidge(venn.RBF(0.5), C=10))
+    >>> for i in range(40):
+    ...     model.learn_one([i / 10], 2 * i / 10 + (-1) ** i / 4)
+    >>> prediction = model.predict_one([2.05])
+    >>> bool(abs(prediction.label - 4.1) < 0.1), prediction.guaranteed
+    (True, 'nothing')
+    """
+
+    def __init__(self, machine: Any) -> None:
+        super().__init__(machine)
+
+    def __repr__(self) -> str:
+        return f"GaussianProcess({self.machine!r})"
+
+    def predict_one(self, x: Any) -> NormalDistribution:
+        """Return the normal distribution for `x`; a very wide one before the third example. Leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        """
+        lines = self.machine.hypotheses(x)
+        forecast = float(lines.test_scores[0])
+        if lines.n < FEWEST:
+            return NormalDistribution(forecast, WIDE)
+        residuals = lines.studentised(forecast)[:-1]
+        one = lines.studentised(forecast + lines.unit)[-1]  # of the new example, one unit above its forecast
+        return NormalDistribution(forecast, float(np.sqrt(np.mean(residuals**2)) / one * lines.unit))

@@ -160,7 +160,9 @@ class Joined(ManyDistributions):
     def with_taus(self, taus: Floats) -> Joined:
         """Return the same with these random numbers."""
         starts = [0, *self._ends]
-        return Joined([b.with_taus(taus[start : start + len(b)]) for b, start in zip(self._blocks, starts, strict=False)])
+        return Joined(
+            [b.with_taus(taus[start : start + len(b)]) for b, start in zip(self._blocks, starts, strict=False)]
+        )
 
     def __repr__(self) -> str:
         return f"ManyDistributions({len(self)} objects)"

@@ -32,7 +32,7 @@ class History:
 
     @classmethod
     def restored(cls, state: Any, n: int, space: LabelSpace) -> History:
-        """Return a history of n examples with these labels from its `state`, or raise a ValueError if it does not fit."""
+        """Return a history of n examples with these labels from its `state`, or raise a ValueError."""
         checked_keys("history", state, ("X", "codes", "calibrates"))
         X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
         history = cls(space)

@@ -84,7 +84,7 @@ class Refitted(HasLabels, Predictor):
             raise ValueError(f"schedule must be one that trains, got {schedule!r}")
         self._given = fresh(estimator)
         self._next = self.schedule.next_training(0)
-        self._history: History | None = History()
+        self._history: History | None = History(self.space)
         self._features: int | None = None
         self._proba = np.full(len(self.classes), 1 / len(self.classes))  # used when no estimator is asked
         self._columns: Integers | None = None  # of the estimator's classes
@@ -130,7 +130,7 @@ class Refitted(HasLabels, Predictor):
         if state["history"] is None:
             self._history = self._next = None
         else:
-            self._history = History.restored(state["history"], n, c)
+            self._history = History.restored(state["history"], n, self.space)
             self._next = self.schedule.next_training(n)
         self.n, self._features = n, features
         if held_bool("fits", state["fits"]):
@@ -146,7 +146,7 @@ class Refitted(HasLabels, Predictor):
         """Fit to the first examples; the fit is the same, as the estimator starts from its own seed each time."""
         assert self._history is not None
         whole, then, n = self._history, self._next, self.n
-        self._history = History()
+        self._history = History(self.space)
         X, codes, calibrates = whole.examples
         self._history.append(X[:to], codes[:to], calibrates[:to])
         try:

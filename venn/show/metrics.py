@@ -107,7 +107,8 @@ def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> It
         if value is not None:
             yield metric, (name,), value
     for metric, key, means in (
-        (SET_ERROR, "error_", curves), (WINDOW_ERROR, "error_", window), (SET_SIZE, "size_", curves), (WIDTH, "width_", curves),
+        (SET_ERROR, "error_", curves), (WINDOW_ERROR, "error_", window), (SET_SIZE, "size_", curves),
+        (WIDTH, "width_", curves),
     ):  # fmt: skip
         for field, value in means.items():
             if field.startswith(key):

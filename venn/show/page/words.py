@@ -7,7 +7,8 @@ from html import escape
 from time import localtime, strftime, time
 from typing import Any
 
-from venn.monitors.kinds import LEVEL, kind_of
+from venn.monitors.kind import LEVEL
+from venn.monitors.kinds import kind_of
 from venn.monitors.verdict import CHANGED
 from venn.prediction import (
     EACH_CLASS,

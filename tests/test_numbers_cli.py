@@ -1,0 +1,133 @@
+"""Labels that are numbers in streams and on the command line: declared, decided by the column, refused by name."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import streams
+import venn
+from venn.cli.main import main
+from venn.cli.numbers import holds_numbers
+
+
+def said(*arguments):
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def housing(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{a:.3f},{b:.3f},{100 * a + 10 * rng.normal():.2f}" for a, b in rng.normal(size=(120, 2))]
+    path = tmp_path / "housing.csv"
+    path.write_text("area,age,price\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_file_of_numbers_is_replayed(housing, tmp_path):
+    code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out")
+    assert code == 0, output
+    assert "labels are numbers: distributions and intervals (--classes takes them as classes)" in output
+    assert "housing: 120 examples, numbers" in output
+    assert "intervals at significance 0.05 missed the true label" in output
+    code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out", "--json", "--steps", 30)
+    summary = json.loads(output[output.index("{") : output.rindex("}") + 1])
+    assert summary["predictors"]["distribution"]["width_0.01"] is None  # no interval was finite
+    code, output = said("report", tmp_path / "out" / "record.npz", "--out", tmp_path / "report.html")
+    assert code == 0, output
+
+
+def test_a_run_of_numbers_goes_on(housing, tmp_path):
+    where = ["--source", housing, "--label", "price", "--journal", tmp_path / "run.db", "--out", tmp_path / "out.jsonl"]
+    code, output = said("run", *where, "--predictors", "distribution", "--window", 50)
+    assert code == 0, output
+    assert "the latest 50 examples" in output
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert len(lines) == 120
+    said_last = json.loads(lines[-1])["predictions"]["distribution"]
+    assert said_last["intervals"]["0.01"] == [None, None]
+    code, output = said("run", *where, "--predictors", "distribution", "--window", 50)
+    assert code == 0
+    assert "in all 120 and 120" in output
+    code, output = said("monitor", tmp_path / "run.db")
+    assert code == 0, output
+    assert "its intervals miss" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--predictors", "abers"], "labels are numbers here: --predictors must be of distribution"),
+        (["--tune", 30], "--tune chooses nothing where labels are numbers"),
+        (["--classes"], "must hold classes, got"),
+    ],
+)
+def test_what_does_not_suit_numbers_is_refused(housing, tmp_path, arguments, message):
+    code, output = said("replay", housing, "--label", "price", "--out", tmp_path / "out", *arguments)
+    assert code != 0
+    assert message in output
+
+
+def test_predictors_of_numbers_do_not_suit_classes(tmp_path):
+    code, output = said("replay", "car", "--predictors", "distribution", "--out", tmp_path / "out")
+    assert code != 0
+    assert "labels are classes here, and distribution predicts numbers" in output
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers"),
+    [
+        (["yes", "no"], False), (["1", "2", "3"], False), ([str(i) for i in range(60)], True), (["1.5", "2"], True),
+        (["1.0", "0.0"], False), (["1.5", "x"], False), (["1.5", ""], False), (["1.5", "inf"], False), ([], False),
+    ],
+)  # fmt: skip
+def test_the_column_decides(tmp_path, labels, numbers):
+    path = tmp_path / "file.csv"
+    path.write_text("\n".join(["x,y", *(f"0,{label}" for label in labels)]) + "\n")
+    assert holds_numbers(path, "y", ",") is numbers
+
+
+def test_streams_of_numbers(tmp_path):
+    stream = streams.from_arrays([[1.0], [2.0], [3.0]], [5, 2.5, np.float32(1)], classes="numbers")
+    assert [y for _, y in stream] == [5.0, 2.5, 1.0]
+    assert (stream.classes, "numbers" in repr(stream)) == ((), True)
+    assert stream.shuffle(0).take(2).drop(1).y.dtype == np.float64
+    for bad in (["a", 1, 2], [np.inf, 1, 2], [True, 1, 2]):
+        with pytest.raises(ValueError, match="y must hold finite numbers, as classes='numbers' says, got"):
+            streams.from_arrays([[1.0], [2.0], [3.0]], bad, classes="numbers")
+    path = tmp_path / "file.csv"
+    path.write_text("x,y\n1,2.5\n2,3\n")
+    assert streams.from_csv(path, "y", classes="numbers").y.tolist() == [2.5, 3.0]
+    path.write_text("x,y\n1,2.5\n2,?\n")
+    with pytest.raises(ValueError, match="row 3, column 'y' is the label and must be a finite number, got '\\?'"):
+        streams.from_csv(path, "y", classes="numbers")
+    for name, n in (("diabetes", 442), ("linnerud", 20)):
+        assert len(streams.load(name)) == n
+    inductive = venn.predictors.InductiveDistribution(venn.KernelRidge(venn.RBF("auto"), 1.0))
+    inductive.learn_many(streams.load("linnerud"))
+    assert inductive.n == 20
+
+
+def test_the_distributions_of_waves_are_known():
+    stream = streams.waves(2000, seed=3)
+    values = [stream.cdf(i, y) for i, y in enumerate(stream.y.tolist())]
+    assert stats.kstest(values, "uniform").pvalue > 0.001
+    part = stream.shuffle(1).take(50)
+    assert all(part.cdf(i, part.means[i]) == 0.5 for i in range(50))
+    with pytest.raises(ValueError, match="noise must be positive"):
+        streams.waves(5, noise=0)
+
+
+def test_knowing_the_truth_is_hardly_better():
+    """The distribution approaches the true one: its scores are within a tenth of the best possible ones."""
+    stream = streams.waves(500, seed=1)
+    record = venn.replay(stream, venn.ConformalDistribution(venn.KernelRidge(venn.RBF(1.0), 10.0)))
+    curves = record["ConformalDistribution"]
+    best = [
+        venn.distribution.NormalDistribution(float(m), float(s)).crps(y)
+        for m, s, y in zip(stream.means, stream.deviations, stream.y, strict=True)
+    ]
+    assert np.mean(best[200:]) < curves.crps[200:].mean() < 1.15 * np.mean(best[200:])

@@ -1,0 +1,106 @@
+"""The scikit-learn regressor: its contract, and that it says what the predictor says."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import venn
+from venn.adapters import ConformalRegressor
+
+
+@parametrize_with_checks([ConformalRegressor(), ConformalRegressor(venn.Linear(), C=1.0)])
+def test_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def data(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] * 5 + rng.normal(size=n)
+
+
+def test_it_says_what_its_predictor_says():
+    X, y = data()
+    model = ConformalRegressor(venn.RBF(0.3), C=2.0, alpha=0.2, seed=4).fit(X[:50], y[:50])
+    said = [model.predictor_.predict_one(x) for x in X[50:]]
+    assert np.array_equal(model.predict(X[50:]), [p.label for p in said])
+    assert np.array_equal(model.predict_interval(X[50:]), [p.interval(0.2) for p in said])
+    assert np.array_equal(model.predict_interval(X[50:], 0.5), [p.interval(0.5) for p in said])
+    assert np.array_equal(model.predict_quantile(X[50:], 0.3), [p.quantile(0.3) for p in said])
+    assert model.predict_quantile(X[50:], [0.1, 0.9]).shape == (10, 2)
+    assert np.array_equal(model.predict_cdf(X[50:], y[50:]), [p.cdf(v) for p, v in zip(said, y[50:], strict=True)])
+    assert np.array_equal(model.predict_cdf(X[50:], 1.0), [p.cdf(1.0) for p in said])
+    parts = clone(model).partial_fit(X[:20], y[:20]).partial_fit(X[20:50], y[20:50])
+    assert np.array_equal(parts.predict(X[50:]), model.predict(X[50:]))
+    sparse = clone(model).fit(scipy.sparse.csr_array(X[:50]), y[:50])
+    assert np.allclose(sparse.predict(scipy.sparse.csr_array(X[50:])), model.predict(X[50:]), rtol=0, atol=1e-9)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X[50:]), model.predict(X[50:]))
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda m, X: m.predict_interval(X, 1.5), "epsilon must lie"),
+        (lambda m, X: m.predict_quantile(X, 2.0), "q must be a number in"),
+        (lambda m, X: m.predict_cdf(X, [1.0]), "y must be one number, or one for each of 60"),
+        (lambda m, X: m.partial_fit(X, X[:, 0], [-1.0] * 60), "sample_weight must be >= 0"),
+        (lambda m, X: m.fit(X, np.full(60, 1e300)), "y must be a finite number of size at most"),
+        (lambda m, X: m.set_params(alpha=2.0).fit(X, X[:, 0]), "alpha must be a number in"),
+    ],
+)
+def test_bad_questions_leave_the_fit_alone(ask, message):
+    X, y = data()
+    model = ConformalRegressor().fit(X, y)
+    before = model.predict(X[:5])
+    with pytest.raises((TypeError, ValueError), match=message):
+        ask(model, X)
+    assert np.array_equal(model.predict(X[:5]), before)
+
+
+def test_the_checks_of_river():
+    checks = pytest.importorskip("river.checks")
+    from venn.adapters import RiverRegressor
+
+    for parameters in RiverRegressor._unit_test_params():
+        for check in checks.yield_checks(RiverRegressor(**parameters)):
+            if check.__name__ not in RiverRegressor(**parameters)._unit_test_skips():
+                check(RiverRegressor(**parameters))
+
+
+def test_river_both_ways():
+    linear_model = pytest.importorskip("river.linear_model")
+    from venn.adapters import RegressorFromRiver, RiverRegressor
+
+    X, y = data()
+    inside = venn.ConformalDistribution(venn.KernelRidge(venn.RBF(0.3), 2.0))
+    outside = RiverRegressor(inside)
+    own = venn.ConformalDistribution(venn.KernelRidge(venn.RBF(0.3), 2.0))
+    river = linear_model.LinearRegression()
+    both = venn.Panel(own=own, river=RegressorFromRiver(river))
+    errors = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        row = dict(zip("abc", x.tolist(), strict=True))
+        said = both.predict_one(x)
+        assert outside.predict_one(row) == said["own"].label
+        assert outside.predict_interval_one(row, 0.2) == said["own"].interval(0.2)
+        numbered = dict(enumerate(x.tolist()))
+        forecast = river.predict_one(numbered)
+        assert said["river"].mean == forecast
+        if errors:
+            assert said["river"].deviation == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+        errors.append(label - forecast)
+        outside.learn_one(row, label)
+        river.learn_one(numbered, label)
+        both.learn_one(x, label)
+    assert inside.machine.n == 0
+    for bad in (np.nan, "a"):
+        with pytest.raises(ValueError, match="y must be a finite number"):
+            outside.learn_one(row, bad)
+    with pytest.raises(TypeError, match="predictor must be one of numbers"):
+        RiverRegressor(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"])))
+    with pytest.raises(TypeError, match="model must be a regressor of river"):
+        RegressorFromRiver(3)

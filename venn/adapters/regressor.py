@@ -1,0 +1,201 @@
+"""For scikit-learn: a regressor with predictive distributions over exact kernel ridge regression."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from venn.adapters.checks import example_weights, refuse_fractions, twin, validate_data
+from venn.adapters.turns import turn
+from venn.machines.kernel_ridge import KernelRidge
+from venn.machines.kernels import Kernel, MultiscaleRBF, fitted_to
+from venn.parameters import share
+from venn.prediction import Floats, significance
+from venn.predictors.distribution import ConformalDistribution
+
+
+class ConformalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Kernel ridge regression with calibrated predictive distributions, for scikit-learn.
+
+    Each new object joins the training examples; the rank of its studentised residual, as a function of its label, is a
+    distribution function. `predict` gives medians, `predict_interval` intervals, `predict_quantile` quantiles,
+    `predict_cdf` probabilities.
+
+    What is proved, for exchangeable examples and objects, and a kernel chosen without looking at them: an interval at
+    alpha misses its label with probability at most alpha. Objects predicted between two updates share one bag: their
+    errors are not independent.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        By default `MultiscaleRBF()`, of four widths around 1 / d for d features. Scale the features beforehand.
+    C : float > 0, default 10
+        Weight of the squared errors; 1 / C is the ridge.
+    alpha : float in [0, 1], default 0.1
+        Significance level of `predict_interval`.
+    seed : int >= 0, default 0
+        Of the random numbers that break ties.
+
+    Attributes
+    ----------
+    predictor_ : ConformalDistribution
+        May be taken from here into a `Panel` or a `Monitor`'s loop.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        If X had names.
+
+    Notes
+    -----
+    All examples are kept, in memory that grows with the square of their number; predicting one object costs about as
+    much as learning one example. Beyond some thousands use `InductiveDistribution`. Weights other than 1, and a scaler
+    that was fitted to the training examples, void the theorem.
+
+    References
+    ----------
+    Vovk, Petej, Nouretdinov, Manokhin & Gammerman (2020); Burnaev & Nazarov (2016).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ConformalRegressor(C=1.0).fit(X[:200] * 20, y[:200])
+    >>> intervals = model.predict_interval(X[200:300] * 20)
+    >>> inside = (intervals[:, 0] <= y[200:300]) & (y[200:300] <= intervals[:, 1])
+    >>> intervals.shape, bool(inside.mean() > 0.8)
+    ((100, 2), True)
+    """
+
+    predictor_: ConformalDistribution
+
+    def __init__(self, kernel: Kernel | None = None, C: float = 10.0, *, alpha: float = 0.1, seed: int = 0) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.alpha = alpha
+        self.seed = seed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "predictor_"):
+            # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
+            self.predictor_ = deepcopy(self.predictor_)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, and learn these examples one after the other.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        y : (n,) finite numbers
+        sample_weight : (n,) whole numbers >= 0, optional
+            An example of weight w is learned w times. With any weight other than 1 nothing is proved.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter, X, y or weights are not as described. What was fitted before stays; the same below.
+        NotConverged
+            The machine misses its tolerance: see `KernelRidge`.
+        """
+        return self._learn(X, y, sample_weight, True)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn more examples; the bag is the same as if all had been fitted at once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        """
+        return self._learn(X, y, sample_weight, not hasattr(self, "predictor_"))
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> Self:
+        with turn(self):
+            fitted: Self = twin(self)  # a refused call leaves no trace
+            fitted._take_in(X, y, sample_weight, anew)
+            self.__dict__ = fitted.__dict__
+        return self
+
+    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> None:
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew, y_numeric=True
+        )  # fmt: skip
+        weights = example_weights(sample_weight, len(y))
+        refuse_fractions(weights, "for conformal predictors, which count examples")
+        share("alpha", self.alpha)
+        if anew:
+            kernel = fitted_to(MultiscaleRBF() if self.kernel is None else self.kernel, X)
+            predictor = ConformalDistribution(KernelRidge(kernel, self.C), seed=self.seed)
+        else:
+            predictor = deepcopy(self.predictor_)
+        for i in np.repeat(np.arange(len(y)), weights.astype(np.int64)).tolist():
+            predictor.learn_one(X[i : i + 1] if issparse(X) else X[i], float(y[i]))
+        self.predictor_ = predictor
+
+    def _ask(self, X: Any, read: Any) -> Floats:
+        check_is_fitted(self, "predictor_")
+        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+        rows = (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
+        with turn(self):
+            return np.array([read(self.predictor_.predict_one(x)) for x in rows])
+
+    def predict(self, X: Any) -> Floats:
+        """Return (n,) medians of the predictive distributions.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        """
+        return self._ask(X, lambda prediction: prediction.label)
+
+    def predict_interval(self, X: Any, alpha: float | None = None) -> Floats:
+        """Return (n, 2) ends of the intervals; infinite where there are fewer than 2 / alpha - 1 examples.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        alpha : float in [0, 1], optional
+            Used instead of the regressor's own.
+        """
+        level = significance(self.alpha if alpha is None else alpha)
+        return self._ask(X, lambda prediction: prediction.interval(level))
+
+    def predict_quantile(self, X: Any, q: Any) -> Floats:
+        """Return quantiles: (n,) for one number q in [0, 1], (n, k) for k of them.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        q : float or sequence of k floats
+        """
+        many = np.ndim(q) > 0
+        levels = [share("q", one) for one in (np.asarray(q).tolist() if many else [q])]
+        found = self._ask(X, lambda prediction: [prediction.quantile(one) for one in levels])
+        return found if many else found[:, 0]
+
+    def predict_cdf(self, X: Any, y: Any) -> Floats:
+        """Return probabilities of labels up to y: (n,) for one number for all or (n,) numbers, one for each object.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        y : number, or (n,) numbers
+        """
+        labels = iter([y] * math.prod(np.shape(X)[:1]) if np.ndim(y) == 0 else np.asarray(y).tolist())
+        if np.ndim(y) > 0 and np.shape(y) != np.shape(X)[:1]:
+            raise ValueError(f"y must be one number, or one for each of {np.shape(X)[0]} objects, got {y!r}")
+        return self._ask(X, lambda prediction: prediction.cdf(next(labels)))
