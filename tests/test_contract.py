@@ -202,7 +202,7 @@ TESTED_ELSEWHERE = {
         "predictions of numbers, test_distribution.py",
     ),
     "Defensive": "for two classes, test_any_sequence.py goes through what is tested here",
-    **dict.fromkeys(("Certificate", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
+    **dict.fromkeys(("Inequality", "Calibeating"), "both sides of an inequality, test_any_sequence.py"),
     **dict.fromkeys(("CostTable", "Decision"), "what an action costs, test_decisions.py"),
     "Predictor": "a base: what stands on it is tested",
     **dict.fromkeys(("BaseMachine", "BaseHypotheses", "ScoreTable", "Bag"), "bases and values of machines"),

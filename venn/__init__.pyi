@@ -3,8 +3,8 @@
 from . import adapters as adapters
 from . import batch as batch
 from . import covariates as covariates
-from . import distribution as distribution
 from . import decisions as decisions
+from . import distribution as distribution
 from . import machines as machines
 from . import maps as maps
 from . import monitors as monitors

@@ -601,21 +601,13 @@ class PredictionSet(_Labelled):
 
     @classmethod
     def of_p_values(
-        cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool = True, guaranteed: str = ERROR_RATE
+        cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool = True, guaranteed: str | None = None
     ) -> Self:
         """Return the prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
         new = cls.__new__(cls)
-        new.classes, new.p_values, new.smoothed, new.guaranteed = classes, p_values, smoothed, guaranteed
-        p_values.setflags(write=False)
-        return new
-
-    @classmethod
-    def of_p_values(cls, p_values: Floats, classes: tuple[Label, ...], smoothed: bool) -> Self:
-        """Return a prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
-        new = cls.__new__(cls)
         p_values.setflags(write=False)
         new.classes, new.p_values, new.smoothed = classes, p_values, smoothed
-        new.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
+        new.guaranteed = guaranteed or (ERROR_RATE if smoothed else ERROR_BOUND)
         return new
 
     def set(self, epsilon: float) -> tuple[Label, ...]:

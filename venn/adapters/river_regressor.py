@@ -77,7 +77,8 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         from venn.machines.scaled import Scaled
         from venn.predictors.distribution import ConformalDistribution
 
-        predictor = ConformalDistribution(Scaled(KernelRidge(RBF("auto"), C=1)))
+        machine: Any = KernelRidge(RBF("auto"), C=1)
+        predictor = ConformalDistribution(Scaled(machine))
         yield {"predictor": predictor, "missing": 0.0, "ignore_unknown": True}
 
     def _unit_test_skips(self) -> set[str]:

@@ -131,7 +131,9 @@ def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
     """
     beside = [name for name, of in ADAPTIVE.items() if of in names]
     if not beside:
-        beside = ["adaptive" if set(names) & set(WINDOWED) else "inductive_adaptive"]  # the latter's memory does not grow
+        beside = [
+            "adaptive" if set(names) & set(WINDOWED) else "inductive_adaptive"
+        ]  # the latter's memory does not grow
     return (*names, *(name for name in beside if name not in names))
 
 

@@ -82,7 +82,9 @@ def replay(
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if groups is not None:
             panel = within_groups(panel, groups, stream.features, notes.append)
-        if predictors is None and stream.classes and len(names) > 1:  # between the note on the forecaster and that on their machine
+        if (
+            predictors is None and stream.classes and len(names) > 1
+        ):  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
         for note in notes:
             say(note)

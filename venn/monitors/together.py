@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from venn.labels import LabelSpace
 from venn.monitors.monitor import Monitor
 from venn.parameters import above_one, fraction, members
 from venn.prediction import Label
@@ -12,7 +13,7 @@ from venn.prediction import Label
 
 def together(
     names: Iterable[str],
-    classes: Sequence[Label],
+    classes: LabelSpace | Sequence[Label],
     *,
     level: float = 0.01,
     run_length: float = 100_000,
@@ -30,7 +31,7 @@ def together(
     ----------
     names : iterable of str
         Of the predictors, such as a panel; different, at least one.
-    classes : sequence of c labels
+    classes : sequence of c labels, or LabelSpace
     level : float in (0, 1), default 0.01
     run_length : float > 1, default 100000
     **parameters

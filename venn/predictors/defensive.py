@@ -25,7 +25,7 @@ EXPLAINED = 1e-10  # an object of which the landmarks leave less than this part 
 ROUNDING = 1e-9
 
 
-class Certificate(NamedTuple):
+class Inequality(NamedTuple):
     """The inequality of defensive forecasting for the examples so far."""
 
     n: int  #: examples
@@ -212,10 +212,10 @@ class Defensive(HasLabels, Predictor):
     # ---------------------------------------------------------------------- use
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> Inequality:
         """Both sides of the inequality for the examples learned so far."""
         of_forecasts = float(self._of_forecasts @ self._of_forecasts)
-        return Certificate(self.n, of_forecasts + self._of_objects, self._right, self._missed)
+        return Inequality(self.n, of_forecasts + self._of_objects, self._right, self._missed)
 
     def _question(self, x: Any) -> Question:
         clean = self._store.clean(x)

@@ -434,17 +434,17 @@ class InductiveConformal(Inductive[Any]):
 
     def _p_values(self, ranks: Ranked, tau: Floats | float) -> Floats:
         """Return (n, c) p-values from ranks and the numbers that break ties: one, or (n, 1)."""
-        above = ranks.greater + tau * ranks.equal
+        above: Floats = ranks.greater + tau * ranks.equal
+        shares: Floats
         if self._by_object:  # an object of weight 0 before any example: it is alone
-            p_values = np.divide(above, ranks.total, out=np.full(above.shape, 1.0), where=ranks.total > 0)
-            return np.clip(p_values, 0.0, 1.0, out=p_values)
-        if self._possible is None:
-            shares: Floats = above / ranks.total
-            return shares
-        # A class that cannot come has p-value 0; sums of weights in floating point may be above their total.
-        p_values: Floats = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
-        np.minimum(p_values, 1.0, out=p_values)
-        return p_values
+            shares = np.divide(above, ranks.total, out=np.full(above.shape, 1.0), where=ranks.total > 0)
+            np.clip(shares, 0.0, 1.0, out=shares)
+        elif self._possible is None:
+            shares = above / ranks.total
+        else:  # a class that cannot come has p-value 0; sums of weights in floating point may be above their total
+            shares = np.divide(above, ranks.total, out=np.zeros(above.shape), where=self._possible)
+            np.minimum(shares, 1.0, out=shares)
+        return shares
 
     def predict_one(self, x: Any) -> PredictionSet:
         """Return the p-values of every class for `x`; leaves no trace, and the same question gets the same answer.
@@ -456,4 +456,5 @@ class InductiveConformal(Inductive[Any]):
         rows = self._row(x)
         ranks = self._predict(rows)
         p_values = self._p_values(ranks, self._tau(rows, self.n, False) if self.smoothed else 1.0)
-        return PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)
+        said: PredictionSet = PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)
+        return said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from venn.monitors.kinds import LEVEL
+from venn.monitors.kind import LEVEL
 from venn.monitors.verdict import Verdict, worst
 from venn.prediction import ERROR_BOUND, NOTHING, REALISED_ROW
 

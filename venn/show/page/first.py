@@ -7,7 +7,8 @@ from time import time
 from typing import Any, NamedTuple
 
 from venn.monitors.evidence import against
-from venn.monitors.kinds import kind_of, shares
+from venn.monitors.kind import shares
+from venn.monitors.kinds import kind_of
 from venn.monitors.verdict import CHANGED, CLAIMED, DOUBTFUL, EARLY, Verdict
 from venn.show.page import columns, words
 from venn.show.page.feed import Feed, Run
