@@ -214,7 +214,7 @@ def test_from_the_first_example_on_it_knows_something_and_does_not_care_for_unit
 def test_its_scale_may_be_declared_and_not_for_a_scorer():
     ranged = Forecaster(CLASSES, ranges=[(0, 1), (0, 1e6)])
     assert repr(ranged) == (
-        "Forecaster(['no', 'yes'], transductive=1000, ranges=((0.0, 1.0), (0.0, 1000000.0)), level=0.01)"
+        "Forecaster(['no', 'yes'], transductive=2000, ranges=((0.0, 1.0), (0.0, 1000000.0)), level=0.01)"
     )
     scorer = LogisticRegression().fit([[0.0], [1.0]], CLASSES)
     with pytest.raises(TypeError, match="first and ranges must not be given with a scorer"):

@@ -162,6 +162,7 @@ def panel_of(
     restarting: Callable[[Any], Predictor] | None = None,
     scale: bool | None = None,
     level: float = 0.01,
+    standardised: bool = False,
 ) -> Panel:
     """Return a panel of the predictors.
 
@@ -180,6 +181,8 @@ def panel_of(
         Turns a predictor into one that restarts its window; each then has its own window.
     scale : bool, optional
         Whether the first examples fix the scale of the columns. By default only a forecaster's do.
+    standardised : bool, default False
+        Whether the columns come standardised over the whole data, so that a forecaster spends no example on it.
     level : float in (0, 1), default 0.01
         Chance that a forecaster's verdict is ever "changed" although nothing has changed.
     """
@@ -191,7 +194,8 @@ def panel_of(
                 f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
                 f"{','.join(WINDOWED)}"
             )
-        by = "taken as they are" if scale is False else f"scaled by the first {FIRST}"
+        by = "standardised over all of the data" if standardised else f"scaled by the first {FIRST}"
+        by = "taken as they are" if scale is False else by
         say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {by}")
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in predictors if PREDICTORS[name][0] == kind]
@@ -221,4 +225,4 @@ def panel_of(
     beside = {name: one(name) for name in others}
     if len(others) == len(predictors):
         return Panel(**beside)
-    return Forecaster(classes, beside=beside, level=level, first=0 if scale is False else FIRST)
+    return Forecaster(classes, beside=beside, level=level, first=0 if standardised or scale is False else FIRST)

@@ -173,8 +173,9 @@ def made(config: Config) -> Plan:
             choices = chosen(config, place)
         restarts = restarting if watch.restart_on_alarm else None
         panel = panel_of(
-            names, choices, place.classes, notes.append, window, restarts, config.machine.scale, watch.level
-        )
+            names, choices, place.classes, notes.append, window, restarts, config.machine.scale, watch.level,
+            standardised=not place.live and config.machine.scale is None,
+        )  # fmt: skip
     else:
         if watch.restart_on_alarm:
             raise click.UsageError(f"{config.where('monitor', 'restart_on_alarm')} does not go with labels as numbers")

@@ -109,8 +109,7 @@ LEARNING = (
         "--scale/--no-scale",
         default=None,
         help="Scale columns by the first 30 examples, as in venn run; --no-scale takes them as they are in the file. "
-        "[default: standardised over the whole file when it is loaded; the forecaster always scales by the first 30, "
-        "but for --no-scale]",
+        "[default: standardised over the whole file when it is loaded]",
     ),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
     of_columns,
@@ -186,7 +185,7 @@ class Learning:
             refuse_choices([f"--{key}" for key, value in typed.items() if value is not None])
         else:
             choices, tuning = _choose(data, stream, self, say)
-        return panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level), tuning
+        return panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level, standardised=self.scale is None), tuning
 
     def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
         """Return a panel of predictors of numbers."""

@@ -15,6 +15,7 @@ from venn.machines.scaled import checked_ranges
 from venn.machines.scaled_bank import ScaledBank
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
+from venn.monitors.together import together
 from venn.monitors.verdict import EARLY, Verdict, worst
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
@@ -208,7 +209,7 @@ class Forecaster(Panel):
     scorer : fitted classifier, optional
         Of scikit-learn's kind. Its scores are calibrated as the stream goes; it must not have been fitted to these
         examples.
-    transductive : int >= 2, default 1000
+    transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them.
     first : int >= 2, or 0, default 30
         Number of examples that fix the scale of the columns; 0 takes objects as they are. Not with a scorer, which has
@@ -216,7 +217,8 @@ class Forecaster(Panel):
     ranges : sequence of (low, high), optional
         Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
-        Probability that the verdict is ever "changed" although nothing has changed.
+        Probability that the verdict is ever "changed" although nothing has changed, but for one more in 100 000 for each
+        example: see `Monitor` on `run_length`.
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison.
 
@@ -250,7 +252,7 @@ class Forecaster(Panel):
         classes: Sequence[Label] | None = None,
         *,
         scorer: Any = None,
-        transductive: int = 1000,
+        transductive: int = 2000,
         first: int | None = None,
         ranges: Iterable[tuple[float, float]] | None = None,
         level: float = 0.01,
@@ -283,7 +285,7 @@ class Forecaster(Panel):
         periods, n = 1, 0
         while (n := late.schedule.next_training(n)) is not None:
             periods += 1
-        self.monitors = {name: Monitor(self.classes, level=self.level / (2 * periods)) for name in (INTERVALS, SETS)}
+        self.monitors = together((INTERVALS, SETS), self.classes, level=self.level / periods)
         self._next = late.schedule.next_training(late.n)
         self._before: Verdict | None = None
 
