@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import runpy
@@ -126,3 +127,14 @@ def test_the_loop_that_is_shown_goes_on_when_its_lines_run_again(run, tmp_path):
     asked = 60 - (len(whole) - len(first))  # by the first process; after the predictions comes a table
     assert 0 < asked < 60
     assert first[:asked] + went_on == whole
+
+
+def test_the_main_job_ends_as_the_readme_says(tmp_path):
+    page = (ROOT / "README.md").read_text()
+    (said,) = re.findall(r"```text\n(predictor .*?)```", page, flags=re.S)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    command = [sys.executable, "-m", "venn", "replay", "car", "--out", "here"]
+    output = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    lines = output.splitlines()
+    assert [line for line in lines if line in said.splitlines()] == said.splitlines()
+    assert len(lines) <= 24  # a screen
