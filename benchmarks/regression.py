@@ -36,7 +36,7 @@ def step(n=1000, d=10, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.sin(X[:, 0]) + rng.normal(size=n)
-    model = venn.ConformalDistribution(KernelRidge(venn.RBF("auto"), 10.0))
+    model = venn.predictors.ConformalDistribution(KernelRidge(venn.RBF("auto"), 10.0))
     for x, label in zip(X, y, strict=True):
         model.learn_one(x, label)
     objects = iter(rng.normal(size=(2000, d)))
@@ -99,7 +99,7 @@ def quality(stream):
     start = 40 if len(stream) > 80 else 10
     ridge = lambda: KernelRidge(MultiscaleRBF(), 3.0)  # noqa: E731
     ways = {
-        "ConformalDistribution": venn.ConformalDistribution(ridge()),
+        "ConformalDistribution": venn.predictors.ConformalDistribution(ridge()),
         "InductiveDistribution": venn.predictors.InductiveDistribution(ridge()),
         "GaussianProcess": venn.predictors.GaussianProcess(ridge()),
     }

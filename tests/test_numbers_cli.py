@@ -106,7 +106,7 @@ def test_streams_of_numbers(tmp_path):
         streams.from_csv(path, "y", classes="numbers")
     for name, n in (("diabetes", 442), ("linnerud", 20)):
         assert len(streams.load(name)) == n
-    inductive = venn.predictors.InductiveDistribution(venn.KernelRidge(venn.RBF("auto"), 1.0))
+    inductive = venn.predictors.InductiveDistribution(venn.machines.KernelRidge(venn.RBF("auto"), 1.0))
     inductive.learn_many(streams.load("linnerud"))
     assert inductive.n == 20
 
@@ -124,7 +124,7 @@ def test_the_distributions_of_waves_are_known():
 def test_knowing_the_truth_is_hardly_better():
     """The distribution approaches the true one: its scores are within a tenth of the best possible ones."""
     stream = streams.waves(500, seed=1)
-    record = venn.replay(stream, venn.ConformalDistribution(venn.KernelRidge(venn.RBF(1.0), 10.0)))
+    record = venn.replay(stream, venn.predictors.ConformalDistribution(venn.machines.KernelRidge(venn.RBF(1.0), 10.0)))
     curves = record["ConformalDistribution"]
     best = [
         venn.distribution.NormalDistribution(float(m), float(s)).crps(y)

@@ -76,9 +76,9 @@ def test_river_both_ways():
     from venn.adapters import RegressorFromRiver, RiverRegressor
 
     X, y = data()
-    inside = venn.ConformalDistribution(venn.KernelRidge(venn.RBF(0.3), 2.0))
+    inside = venn.predictors.ConformalDistribution(venn.machines.KernelRidge(venn.RBF(0.3), 2.0))
     outside = RiverRegressor(inside)
-    own = venn.ConformalDistribution(venn.KernelRidge(venn.RBF(0.3), 2.0))
+    own = venn.predictors.ConformalDistribution(venn.machines.KernelRidge(venn.RBF(0.3), 2.0))
     river = linear_model.LinearRegression()
     both = venn.Panel(own=own, river=RegressorFromRiver(river))
     errors = []

@@ -471,7 +471,7 @@ def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     result = run("--config", "run.toml", "--C", 1, "--predictors", "conformal")
     assert "Error: run.db holds a run of the predictors inductive, not of conformal" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--classes", "no,maybe")
-    assert "Error: run.db holds a run of the classes ('no', 'yes'), not ('no', 'maybe')" in result.stderr
+    assert "Error: run.db holds a run of the classes ('no', 'yes'), not the classes ('no', 'maybe')" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--source", "jsonl:other.jsonl")
     assert result.exit_code == 1
     assert f"run.db has read 'file {tmp_path / 'in.jsonl'}' and goes on with that, got the source" in result.stderr

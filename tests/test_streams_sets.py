@@ -377,7 +377,7 @@ def test_a_real_set_from_a_server(bare, server):
 
 def test_datasets_lists_every_set(bare):
     infos = streams.datasets()
-    assert len(infos) == 22
+    assert len(infos) == 24
     assert {info.where for info in infos} == {"generated", "packaged", "absent"}
     for info in infos:
         assert info.origin

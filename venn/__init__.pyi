@@ -24,7 +24,6 @@ from .adapters import VennClassifier as VennClassifier
 from .machines import RBF as RBF
 from .machines import FrozenScorer as FrozenScorer
 from .machines import KernelLogisticRegression as KernelLogisticRegression
-from .machines import KernelRidge as KernelRidge
 from .machines import LeastSquaresSVM as LeastSquaresSVM
 from .machines import Linear as Linear
 from .machines import OneVsAllSVM as OneVsAllSVM
@@ -42,7 +41,6 @@ from .prediction import Forecast as Forecast
 from .prediction import Multiprobability as Multiprobability
 from .prediction import PredictionSet as PredictionSet
 from .predictors import Conformal as Conformal
-from .predictors import ConformalDistribution as ConformalDistribution
 from .predictors import InductiveConformal as InductiveConformal
 from .predictors import InductiveVenn as InductiveVenn
 from .predictors import InductiveVennAbers as InductiveVennAbers

@@ -45,7 +45,7 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
     --------
     >>> import venn
     >>> from river import datasets, evaluate, metrics
-    >>> model = RiverRegressor(venn.ConformalDistribution(venn.KernelRidge(venn.RBF(1e-4), C=10)))
+    >>> model = RiverRegressor(venn.predictors.ConformalDistribution(venn.machines.KernelRidge(venn.RBF(1e-4), C=10)))
     >>> for x, y in datasets.TrumpApproval().take(60):
     ...     model.learn_one(x, y)
     >>> lower, upper = model.predict_interval_one(x, 0.1)
@@ -78,8 +78,7 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         from venn.predictors.distribution import ConformalDistribution
 
         machine: Any = KernelRidge(RBF("auto"), C=1)
-        predictor = ConformalDistribution(Scaled(machine))
-        yield {"predictor": predictor, "missing": 0.0, "ignore_unknown": True}
+        yield {"predictor": ConformalDistribution(Scaled(machine)), "missing": 0.0, "ignore_unknown": True}
 
     def _unit_test_skips(self) -> set[str]:
         return set() if self.missing is not None and self.ignore_unknown else CHANGING_FEATURES

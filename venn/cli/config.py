@@ -16,9 +16,11 @@ from msgspec import Meta, Struct, convert
 from msgspec.structs import asdict
 
 from venn.cli.errors import did_you_mean
+from venn.cli.numbers import PREDICTORS as OF_NUMBERS
 from venn.cli.predictors import KERNELS, PREDICTORS
 from venn.show.notify import EVERY, Webhook
 
+KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 SHOWN = 60  # characters of a wrong value
 MOST = sys.float_info.max
 
@@ -64,8 +66,8 @@ def _labels(value: Any) -> tuple[str | int | bool, ...]:
 def _names(value: Any) -> tuple[str, ...]:
     clean = _texts(value)
     for name in clean:
-        if name not in PREDICTORS:
-            raise ValueError(f"{name!r}{did_you_mean(name, PREDICTORS)}")
+        if name not in KNOWN:
+            raise ValueError(f"{name!r}{did_you_mean(name, KNOWN)}")
     return clean
 
 
@@ -203,7 +205,7 @@ TEXT = Kind("text that is not empty", _text)
 FILE = Kind("text that is not empty", _text, metavar="FILE")
 TEXTS = Kind("distinct texts that are not empty", _texts, _split, "NAMES")
 LABELS = Kind("at least two labels, text, integers or truth values, that differ as text", _labels, _split_labels, "A,B")
-NAMES = Kind(f"distinct names of {', '.join(PREDICTORS)}", _names, _split, "NAMES")
+NAMES = Kind(f"distinct names of {', '.join(KNOWN)}", _names, _split, "NAMES")
 FLAG = Kind("true or false", _of(bool))
 VALUES = Kind(
     "a table from column to a list of its values", _values, _split_columns, "COLUMN[=A,B]",

@@ -70,7 +70,7 @@ class KernelRidge(KeptMachine, Storing):
     Examples
     --------
     >>> import venn
-    >>> machine = venn.KernelRidge(venn.RBF(1.0), C=10)
+    >>> machine = venn.machines.KernelRidge(venn.RBF(1.0), C=10)
     >>> for x, y in [([0.0], 1.0), ([1.0], 3.0), ([0.1], 1.2), ([1.2], 3.1)]:
     ...     machine.learn_one(x, y)
     >>> machine.scores([0.0]).round(3)
@@ -231,7 +231,7 @@ class KernelRidge(KeptMachine, Storing):
         Examples
         --------
         >>> import venn
-        >>> machine = venn.KernelRidge(venn.RBF(1.0), C=10)
+        >>> machine = venn.machines.KernelRidge(venn.RBF(1.0), C=10)
         >>> for x, y in [([5.0], 9.0), ([0.0], 1.0), ([1.0], 3.0), ([0.1], 1.2), ([1.2], 3.1)]:
         ...     machine.learn_one(x, y)
         >>> machine.unlearn_one()

@@ -102,7 +102,7 @@ class ConformalDistribution(_OnLines):
     Examples
     --------
     >>> import venn
-    >>> model = ConformalDistribution(venn.KernelRidge(venn.RBF(0.5), C=10))
+    >>> model = ConformalDistribution(venn.machines.KernelRidge(venn.RBF(0.5), C=10))
     >>> for i in range(40):
     ...     model.learn_one([i / 10], 2 * i / 10 + (-1) ** i / 4)
     >>> prediction = model.predict_one([2.05])
@@ -147,7 +147,7 @@ class ConformalIntervals(_OnLines):
     Examples
     --------
     >>> import venn
-    >>> model = ConformalIntervals(venn.KernelRidge(venn.RBF(0.5), C=10))
+    >>> model = ConformalIntervals(venn.machines.KernelRidge(venn.RBF(0.5), C=10))
     >>> for i in range(40):
     ...     model.learn_one([i / 10], 2 * i / 10 + (-1) ** i / 4)
     >>> lower, upper = model.predict_one([2.05]).interval(0.1)
@@ -191,7 +191,7 @@ class GaussianProcess(_OnLines):
     Examples
     --------
     >>> import venn
-    >>> model = GaussianProcess(venn.KernelRidge(venn.RBF(0.5), C=10))
+    >>> model = GaussianProcess(venn.machines.KernelRidge(venn.RBF(0.5), C=10))
     >>> for i in range(40):
     ...     model.learn_one([i / 10], 2 * i / 10 + (-1) ** i / 4)
     >>> prediction = model.predict_one([2.05])
