@@ -514,7 +514,7 @@ def test_a_schema_that_is_no_text_any_more(tmp_path):
     path = tmp_path / "run.db"
     opened(path).close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE ", b"CREATE \xe1ABLE "))
-    for use in (opened, venn.online.Watch):
+    for use in (opened, venn.online.Watch, venn.online.verify):
         with pytest.raises(venn.online.JournalError, match=r"run\.db cannot be (opened|read) as a journal"):
             use(path)
 

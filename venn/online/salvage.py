@@ -79,10 +79,7 @@ def verify(path: str | os.PathLike[str]) -> Verified:
     Verified(asked=1, answered=1, expired=0, checkpoints=2, unreadable=())
     """
     file = Path(path)
-    with closing(open_to_read(file)) as db:
-        read_header(db, file)
-        if schema_of(db) != wanted_schema():
-            raise JournalError(f"{file} must have the tables of a journal and nothing else")
+    with closing(_with_tables(file)) as db:
         asked = answered = expired = 0
         for event in whole(db, file, pages=True):
             if isinstance(event, Question):
