@@ -185,7 +185,9 @@ class Learning:
             refuse_choices([f"--{key}" for key, value in typed.items() if value is not None])
         else:
             choices, tuning = _choose(data, stream, self, say)
-        return panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level, standardised=self.scale is None), tuning
+        whole = self.scale is None
+        made = panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level, standardised=whole)
+        return made, tuning
 
     def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
         """Return a panel of predictors of numbers."""
