@@ -138,10 +138,6 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
-        "adaptive.py",
-        figures(("0.over", "us a step over the predictor, 2 classes"), ("2.over", "us a step over it, 10 classes")),
-    ),
-    Benchmark(
         "window.py --machine squares --steps 4000",
         figures(
             ("0.machine_steps_a_second", "+steps a second, machine"),
@@ -151,7 +147,28 @@ BENCHMARKS = (
     ),
     Benchmark(
         "adaptive.py",
-        figures(("0.over", "us a step over the predictor, 2 classes"), ("2.over", "us a step over it, 10 classes")),
+        figures(("0.over", "µs a step over the predictor, 2 classes"), ("2.over", "µs a step over it, 10 classes")),
+    ),
+    Benchmark(
+        "groups.py",
+        figures(
+            ("0.us.no groups", "µs a step, conformal"), ("0.us.100", "µs a step in 100 groups"),
+            ("4.us", "µs a step, 20 overlapping groups"), ("5.us", "µs a step, defensive"),
+        ),
+    ),
+    Benchmark(
+        "journal.py --steps 60000",
+        figures(
+            ("0.cpu_us_a_step", "µs a step"), ("0.bytes_a_step", "bytes a step"),
+            ("0.verify_us_an_event", "µs an event, verify"),
+        ),
+    ),
+    Benchmark(
+        "regression.py",
+        figures(
+            ("0.beside_the_machine_us", "µs beside the machine's own"),
+            ("0.times_faster_than_refitting", "+times as fast as refitting"),
+        ),
     ),
     Benchmark(
         "window.py --machine hinge --steps 2000",
