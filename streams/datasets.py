@@ -79,8 +79,8 @@ def datasets() -> list[DatasetInfo]:
 
     Examples
     --------
-    >>> [info.name for info in datasets()][:4]
-    ['car', 'digits', 'breast_cancer', 'wine_red']
+    >>> [info.name for info in datasets()][:3]
+    ['car', 'digits', 'breast_cancer']
     """
     return [known.info() for known in _SETS.values()]
 

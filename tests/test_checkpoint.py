@@ -43,8 +43,12 @@ WITHOUT = {
     "BaseMachine": "a base: what stands on it is saved",
     "Record": "has save and load of its own",
     "Online": "lives in its journal",
-    "Outlook": "predictions by name, a dict: its predictions can be saved",
-    "RiverClassifier": "is pickled as river's estimators are; its predictor can be saved by itself",
+    **dict.fromkeys(("Outlook", "Outlooks"), "predictions by name, a dict: its predictions can be saved"),
+    **dict.fromkeys(
+        ("RiverClassifier", "RiverRegressor"),
+        "is pickled as river's estimators are; its predictor can be saved by itself",
+    ),
+    "RegressorFromRiver": "holds a model of river's, whose content is not ours to know",
     "FromRiver": "holds a model of river's, whose content is not ours to know",
 }
 

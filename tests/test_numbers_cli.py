@@ -52,7 +52,7 @@ def test_a_run_of_numbers_goes_on(housing, tmp_path):
     code, output = said("run", *where, "--predictors", "distribution", "--window", 50)
     assert code == 0
     assert "in all 120 and 120" in output
-    code, output = said("monitor", tmp_path / "run.db")
+    code, output = said("monitor", tmp_path / "run.db", "--json")
     assert code == 0, output
     assert "its intervals miss" in output
 

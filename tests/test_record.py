@@ -242,7 +242,7 @@ def test_clip_is_stated_and_counted(clip, loss, clipped):
     curves = record["point"]
     assert curves.per_step.log_loss[0] == pytest.approx(loss)
     assert curves.clipped == clipped
-    assert f"below at {clip:g}" in record.table()
+    assert f"clipped at {clip:g}" in record.table()
     assert ("point 1" in record.table()) is (clipped == 1)
 
 

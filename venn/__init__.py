@@ -33,7 +33,7 @@ def __getattr__(name: str) -> object:
     there = importlib.util.find_spec
     rooms = [importlib.import_module(f"venn.{one}") for one in __all__ if there(f"venn.{one}")]
     known = {one: room.__name__ for room in rooms for one in room.__all__} | dict.fromkeys(__all__, "venn")
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     question = f": did you mean {known[near[0]]}.{near[0]}?" if near else ""
     if name.isidentifier() and there(f"venn.{name}") is not None:
         question = f": it is a module, import venn.{name} first"

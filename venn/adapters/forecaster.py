@@ -31,8 +31,11 @@ class ForecasterClassifier(FromProbabilities, LearnsInTurn):
     scorer : fitted classifier, optional
         Its scores are calibrated; it must not have been fitted to these examples. Where scikit-learn makes clones, as
         in `cross_val_score`, put it into a `sklearn.frozen.FrozenEstimator`, for clones are not fitted.
-    transductive : int >= 2, default 1000
+    transductive : int >= 2, default 2000
         Number of examples up to which every answer uses all of them. Of no effect with a scorer.
+    first : int >= 2, or 0, optional
+        Number of examples that fix the scale of the columns, 30 by default; 0 takes objects as they are, as behind a
+        `StandardScaler`. Not with a scorer.
     alpha : float in [0, 1], default 0.1
         Significance level of `predict_set`: the chance of an error.
     level : float in (0, 1), default 0.01
@@ -75,10 +78,17 @@ class ForecasterClassifier(FromProbabilities, LearnsInTurn):
     """
 
     def __init__(
-        self, scorer: Any = None, *, transductive: int = 1000, alpha: float = 0.1, level: float = 0.01
+        self,
+        scorer: Any = None,
+        *,
+        transductive: int = 2000,
+        first: int | None = None,
+        alpha: float = 0.1,
+        level: float = 0.01,
     ) -> None:
         self.scorer = scorer
         self.transductive = transductive
+        self.first = first
         self.alpha = alpha
         self.level = level
 
@@ -88,7 +98,9 @@ class ForecasterClassifier(FromProbabilities, LearnsInTurn):
 
     def _made(self, X: Any, labels: list[Label]) -> Forecaster:
         share("alpha", self.alpha)
-        return Forecaster(labels, scorer=self.scorer, transductive=self.transductive, level=self.level)
+        return Forecaster(
+            labels, scorer=self.scorer, transductive=self.transductive, first=self.first, level=self.level
+        )
 
     def _outlooks(self, X: Any) -> Outlooks:
         X = self._checked(X)

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
+from venn.cli.output import finite
 from venn.cli.predictors import WATCHED
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
@@ -146,11 +147,11 @@ def monitor(
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
         if as_json:
-            click.echo(json.dumps(snapshots, allow_nan=False))
+            click.echo(json.dumps(finite(snapshots), allow_nan=False))
         if out is not None:
             with writing("--out", out):
                 record.save(out / "record.npz")
-                (out / "snapshots.json").write_text(json.dumps(snapshots, allow_nan=False, indent=1) + "\n")
+                (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
             written = [out / "record.npz", out / "snapshots.json"]
             if shows_progress(chosen.progress):
                 click.echo(DRAWING, err=True)

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,15 @@ from venn.prediction import Prediction
 
 KEY = "output"  # beside the positions of sources in the journal
 STDOUT = "-"
+
+
+def finite(found: Any) -> Any:
+    """Return plain data as JSON can say it: null where a number is not finite, such as a width without bound."""
+    if isinstance(found, Mapping):
+        return {key: finite(value) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [finite(value) for value in found]
+    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 def prediction_line(event: int, id: int | str, predictions: Mapping[str, Prediction]) -> str:

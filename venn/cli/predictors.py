@@ -194,7 +194,7 @@ def panel_of(
                 f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
                 f"{','.join(WINDOWED)}"
             )
-        by = "standardised over all of the data" if standardised else f"scaled by the first {FIRST}"
+        by = "standardised as a whole" if standardised else f"scaled by the first {FIRST}"
         by = "taken as they are" if scale is False else by
         say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {by}")
     for kind, (title, make) in MACHINES.items():

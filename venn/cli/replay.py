@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import streams
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.groups import within_groups
 from venn.cli.interrupt import Interrupt
+from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
 from venn.cli.words import conclusion, plain_words, verdict_on, verdicts_of
@@ -173,9 +173,6 @@ def _summary(record: Record, data: str, tuning: Tuning | None, verdicts: Mapping
         "shuffle": record.shuffle,
         "seconds": record.seconds,
         "tuned_on": tuning.n if tuning else 0,
-        "predictors": {
-            name: {key: mean if isfinite(mean) else None for key, mean in means.items()}
-            for name, means in record.means().items()
-        },
+        "predictors": {name: finite(means) for name, means in record.means().items()},
         "verdicts": {name: verdict.plain() for name, verdict in verdicts.items()},
     }

@@ -14,6 +14,7 @@ import click
 
 from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
+from venn.cli.output import finite
 from venn.cli.words import conclusion
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
@@ -111,7 +112,7 @@ def follow(run: str, as_json: bool) -> None:
     """Show a run in the terminal until Ctrl-C; with `as_json` print its figures once."""
     if as_json:
         with Watch(run) as watch:
-            click.echo(json.dumps(_snapshots(watch), allow_nan=False))
+            click.echo(json.dumps(finite(_snapshots(watch)), allow_nan=False))
         return
     from venn.show.live import Live
 

@@ -77,6 +77,7 @@ def regret_of(counts: Integers) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> round(regret_of(np.array([1, 0])), 6), round(regret_of(np.array([3, 1])), 3)
     (0.693147, 0.993)
     """

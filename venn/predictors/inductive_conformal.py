@@ -162,6 +162,11 @@ class WeightedRanking(Ranking):
         """What the constructor takes."""
         return {"measure": self._measure, "ratios": self._ratios}
 
+    def predict(self, scores: Floats) -> Ranked:
+        """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
+        n = len(scores)
+        return self.replay(scores, np.zeros(n, np.int64), np.zeros(n, np.bool_))
+
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
         """Rank each example in turn, then add it if it calibrates; return the ranks."""
         values = self._with_each_label(scores)
@@ -191,6 +196,7 @@ class ByObject(Ranking):
 
     def clear(self) -> None:
         """Forget all calibration examples."""
+        super().clear()
         self._held = [np.zeros((0, 2)) for _ in self._groups]  # values and weights, in ascending order
         self._above: list[Floats | None] = [None] * len(self._groups)  # weight of each example and those after it
 
