@@ -600,8 +600,8 @@ def test_no_number_that_a_machine_keeps_may_be_none(name):
             spoilt = value.copy()
             spoilt.flat[-1] = np.nan
             with pytest.raises(ValueError, match=r"finite|must"):
-                machine.fresh().restore(state | {key: spoilt})
-    machine.fresh().restore(state)
+                type(machine).made_of(machine.parameters).restore(state | {key: spoilt})
+    type(machine).made_of(machine.parameters).restore(state)
 
 
 @pytest.fixture(scope="module")
