@@ -63,7 +63,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "kafka://topic", *LIVE), 2, "--source must be kafka://HOST:PORT[,HOST:PORT]/TOPIC"),
         (("--source", "jsonl:", *LIVE), 2, "--source must name a file after jsonl:"),
         (("--source", "jsonl:x", *LIVE[:2]), 2, "--classes must be declared for a live source"),
-        (("--source", "x.jsonl", *LIVE[:4]), 2, "--classes does not go with x.jsonl: for messages from it write --source"),
+        (("--source", "x.jsonl", *LIVE[:4]), 2, "--classes does not go with x.jsonl: for messages from it write"),
         (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
         (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
         (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),

@@ -12,7 +12,6 @@ from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.groups import by_group
 
-
 NAME_OTHERS = "name predictors that have groups, such as --predictors conformal,abers"
 
 

@@ -71,13 +71,14 @@ def open_place(config: Config) -> Place:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
     for key in config.given("source"):
         if key not in BY_KIND[kind] and getattr(given, key) not in (None, False):
-            meant = _scheme_meant(given.url) if kind == "data" and key in MADE + ("end", "id") else ""
+            meant = _scheme_meant(given.url) if kind == "data" and key in (*MADE, "end", "id") else ""
             raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}{meant}")
     if kind == "data":
         return _data(config, given.url)
     if given.classes is None:
         raise click.UsageError(
-            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes"
+            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; labels "
+            "that are numbers come from a CSV file by its bare name, or into venn.Online"
         )
     if kind in ("jsonl", "csv") and not (rest if colon else given.url):
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")

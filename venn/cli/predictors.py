@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -128,9 +128,10 @@ def refuse_choices(given: Sequence[str], names: Sequence[str]) -> None:
     if given:
         default = ", the default" if list(names) == [FORECASTER] else ""
         told = {FORECASTER: f"a {FORECASTER}", DEFENSIVE: f"a {DEFENSIVE} {FORECASTER}"}
+        alone = " or ".join(told[name] for name in names)
         raise click.UsageError(
-            f"{given[0]} chooses nothing of {' or '.join(told[name] for name in names)}{default}: leave it out, or name predictors that "
-            "it is for, such as --predictors abers"
+            f"{given[0]} chooses nothing of {alone}{default}: leave it out, or name predictors that it is for, such as "
+            "--predictors abers"
         )
 
 
@@ -157,7 +158,7 @@ def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], s
             raise click.UsageError(f"{where(key)} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
 
 
-def make_kernel(name: str, gamma: float | str, degree: int | None, coef0: float | None) -> Kernel:
+def make_kernel(name: str, gamma: float | Literal["auto"], degree: int | None, coef0: float | None) -> Kernel:
     """Return the kernel of this name; None stands for its usual parameters."""
     if name == "linear":
         return Linear()

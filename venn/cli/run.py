@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import click
@@ -209,7 +209,7 @@ def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]
             for kind, pair in known.items()
             if pair is not None
         }
-    gamma: float | str | None = machine.gamma
+    gamma: float | Literal["auto"] | None = machine.gamma
     if gamma is None and machine.kernel != "linear":
         gamma = "auto" if place.width is None else 1 / place.width  # the same; the first object says how many
     kernel = make_kernel(machine.kernel, gamma or 1.0, machine.degree, machine.coef0)

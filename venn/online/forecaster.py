@@ -217,8 +217,8 @@ class Forecaster(Panel):
     ranges : sequence of (low, high), optional
         Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
-        Probability that the verdict is ever "changed" although nothing has changed, but for one more in 100 000 for each
-        example: see `Monitor` on `run_length`.
+        Probability that the verdict is ever "changed" although nothing has changed, but for one more in 100 000 for
+        each example: see `Monitor` on `run_length`.
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison.
 
