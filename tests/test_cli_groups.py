@@ -46,19 +46,33 @@ def test_predictors_stand_within_groups(table):
 def test_a_defensive_forecaster_replays(table):
     done = replay(table, "--predictors", "defensive", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["predictors"]["defensive"]["log_loss"] < 1
+    found = json.loads(done.stdout)
+    assert found["predictors"]["defensive"]["log_loss"] < 1
+    assert "chose" not in done.stderr  # it has neither kernel nor C, so no example is spent on their choice
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
         (["--predictors", "abers", "--groups", "kid"], "did you mean kind?"),
-        (["--predictors", "platt", "--groups", "kind"], "predictor must be a conformal"),
-        (["--predictors", "forecaster", "--groups", "kind"], "name them with --predictors"),
-        (["--predictors", "defensive", "--scale"], "defensive goes without --scale"),
+        (["--predictors", "platt", "--groups", "kind"], "--groups does not go with platt: name predictors"),
+        (["--predictors", "conformal,adaptive", "--groups", "kind"], "--groups does not go with adaptive"),
+        (["--predictors", "forecaster", "--groups", "kind"], "--groups does not go with forecaster: name predictors"),
+        (["--groups", "kind"], "--predictors conformal,abers"),
+        (["--predictors", "defensive,forecaster", "--C", "1"], "--C chooses nothing of a defensive forecaster or a"),
+        (["--predictors", "defensive", "--scale"], "--scale does not go with defensive"),
     ],
 )
 def test_what_has_no_groups_is_refused(table, options, match):
     done = replay(table, *options)
     assert done.exit_code == 2
     assert match in done.stderr
+
+
+def test_numbers_have_no_groups(tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("size,kind,price\n" + "\n".join(f"{i % 7},{i % 2},{i * 0.37 % 1 + 0.5}" for i in range(40)) + "\n")
+    asked = ["replay", str(path), "--label", "price", "--groups", "kind", "--out", str(tmp_path)]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 2
+    assert "--groups does not go with labels as numbers" in done.stderr

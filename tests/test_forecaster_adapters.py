@@ -40,7 +40,7 @@ def taught(model, X, y):
 @pytest.mark.filterwarnings("ignore")  # the checks warn of what they do on purpose
 def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in str(check):
-        pytest.skip("it compares two orders of the examples: the first fix the scale, and the past sharpens the forecast")
+        pytest.skip("it compares two orders: the first examples fix the scale, and the past sharpens the forecast")
     check(estimator)
 
 

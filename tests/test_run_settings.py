@@ -63,7 +63,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "kafka://topic", *LIVE), 2, "--source must be kafka://HOST:PORT[,HOST:PORT]/TOPIC"),
         (("--source", "jsonl:", *LIVE), 2, "--source must name a file after jsonl:"),
         (("--source", "jsonl:x", *LIVE[:2]), 2, "--classes must be declared for a live source"),
-        (("--source", "jsonl:x", *LIVE[:6]), 2, "--gamma must be given where nothing says how many features"),
+        (("--source", "x.jsonl", *LIVE[:4]), 2, "--classes does not go with x.jsonl: for messages from it write"),
         (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
         (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
         (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),
@@ -100,3 +100,20 @@ def test_the_example_of_the_documentation(run):
     assert result.exit_code == 0, result.output
     unit = (docs / "vennstream.service").read_text()
     assert "venn run --config" in unit
+
+
+@pytest.mark.parametrize(("scale", "said"), [((), True), (("--no-scale",), False)])
+def test_adaptive_sets_beside_the_default_see_the_columns_as_the_forecaster_does(run, scale, said):
+    live = ("--source", "jsonl:x", "--classes", "a,b", "--journal", "run.db", "--check")
+    Path("x").touch()
+    result = run(*live, "--adaptive", *scale)
+    assert result.exit_code == 0, result.output
+    assert ("gamma, C, scaled by the first 30 examples" in result.stdout) is said
+    assert "RBF(gamma='auto')" in result.stdout  # nothing says how many features there are
+
+
+def test_a_defensive_forecaster_asks_for_no_kernel(run):
+    Path("x").touch()
+    live = ("--source", "jsonl:x", "--classes", "a,b", "--journal", "run.db", "--check", "--predictors", "defensive")
+    assert run(*live).exit_code == 0
+    assert "--gamma chooses nothing of a defensive forecaster" in run(*live, "--gamma", "1").stderr

@@ -58,8 +58,8 @@ class ForecasterClassifier(FromProbabilities, LearnsInTurn):
     as in a pipeline, treats them and the new one differently. And if `fit` takes the classes from y, a new class may
     come, which is in no set and has no interval; `partial_fit` can declare all labels beforehand.
 
-    The order of the rows matters a little: the first of them fix the scale, and the forecast is sharpened by its past. So
-    of scikit-learn's checks those of weights, which compare two orders, do not hold.
+    The order of the rows matters a little: the first of them fix the scale, and the forecast is sharpened by its past.
+    So of scikit-learn's checks those of weights, which compare two orders, do not hold.
 
     Rows in an order that has to do with their labels, such as all of one class first, are no exchangeable stream: the
     verdict will say "changed", and rightly so. Shuffle such rows.

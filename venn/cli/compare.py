@@ -168,5 +168,7 @@ def table(rows: Iterable[Mapping[str, Any]], shuffles: int) -> str:
         }
         for name, group in groups.items()
     }
+    unit = " Log loss in nats." if any("log_loss" in found for found in means.values()) else ""
+    note = f"Means over all steps, then over the shuffles.{unit}"
     title = "in the order of shuffle 0" if shuffles == 1 else f"means over {shuffles} shuffles"
-    return terminal.table(means, title, "Means over all steps, then over the shuffles. Log loss in nats.")
+    return terminal.table(means, title, note)

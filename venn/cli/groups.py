@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 import click
 
 from venn.cli.errors import did_you_mean
+from venn.cli.predictors import FORECASTER
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
 from venn.predictors.groups import by_group
+
+NAME_OTHERS = "name predictors that have groups, such as --predictors conformal,abers"
 
 
 def positions_of(column: str, features: Sequence[str]) -> tuple[int, ...]:
@@ -31,11 +34,15 @@ def positions_of(column: str, features: Sequence[str]) -> tuple[int, ...]:
 def within_groups(panel: Panel, column: str, features: Sequence[str], say: Callable[[str], None]) -> Panel:
     """Return a panel of the same predictors within the groups of equal values in a column."""
     positions = positions_of(column, features)
+    if not panel.classes:
+        raise click.UsageError("--groups does not go with labels as numbers")
     if isinstance(panel, Forecaster):
-        raise click.UsageError("--groups is for predictors of a kind: name them with --predictors, such as conformal")
-    try:
-        grouped = Panel(**{name: by_group(one, positions) for name, one in panel.items()})
-    except TypeError as error:
-        raise click.UsageError(f"--groups: {error}") from None
+        raise click.UsageError(f"--groups does not go with {FORECASTER}: {NAME_OTHERS}")
+    grouped = {}
+    for name, one in panel.items():
+        try:
+            grouped[name] = by_group(one, positions)
+        except TypeError:
+            raise click.UsageError(f"--groups does not go with {name}: {NAME_OTHERS}") from None
     say(f"within groups by {column}: each example is compared with those of its group only")
-    return grouped
+    return Panel(**grouped)

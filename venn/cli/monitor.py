@@ -19,13 +19,12 @@ from venn.cli.output import finite
 from venn.cli.predictors import WATCHED
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
-from venn.cli.words import conclusion, verdict_on, watched
+from venn.cli.words import conclusion, watched
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
-from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.online.replaying import advance, length
-from venn.show.snapshots import overall, verdicts
+from venn.show.snapshots import overall
 from venn.show.terminal import DRAWING, shows_progress
 
 if TYPE_CHECKING:
@@ -103,7 +102,6 @@ def monitor(
     """
     asked = {name: options.pop(name) for name in GUARD}
     chosen = Learning.typed(options)
-    panel: Panel | None = None
     settings: dict[str, Any] = {"level": level, "run_length": run_length, "window": window}
 
     def say(text: str) -> None:
@@ -160,8 +158,7 @@ def monitor(
             except ImportError as error:
                 click.echo(f"no figures: {error}", err=True)
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
-        own = verdict_on(panel, verdicts(snapshots)) if panel is not None else overall(snapshots)
-        for line in conclusion(own):
+        for line in conclusion(overall(snapshots)):
             say(line)
     if status:
         click.get_current_context().exit(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -70,12 +71,14 @@ def open_place(config: Config) -> Place:
         raise click.UsageError(f"{where} must be {FORMS}, got the scheme {scheme!r}{did_you_mean(scheme, SCHEMES)}")
     for key in config.given("source"):
         if key not in BY_KIND[kind] and getattr(given, key) not in (None, False):
-            raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}")
+            meant = _scheme_meant(given.url) if kind == "data" and key in (*MADE, "end", "id") else ""
+            raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}{meant}")
     if kind == "data":
         return _data(config, given.url)
     if given.classes is None:
         raise click.UsageError(
-            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes"
+            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; labels "
+            "that are numbers come from a CSV file by its bare name, or into venn.Online"
         )
     if kind in ("jsonl", "csv") and not (rest if colon else given.url):
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
@@ -104,6 +107,12 @@ def open_place(config: Config) -> Place:
 def _name(url: str, kind: str) -> str:
     """Return a name of the source that may be shown: without a password."""
     return url if kind in ("data", "jsonl", "csv") else f"a source of the kind {kind}"
+
+
+def _scheme_meant(path: str) -> str:
+    """Return what to write for a file of messages that was given by its bare name; nothing for other names."""
+    ending = Path(path).suffix.removeprefix(".")
+    return f": for messages from it write --source {ending}:{path}" if ending in ("jsonl", "csv") else ""
 
 
 def _data(config: Config, data: str) -> Place:

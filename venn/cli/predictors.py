@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -112,12 +112,26 @@ def default_predictors(data: str | None) -> tuple[str, ...]:
     return (FORECASTER, *PUBLISHED) if data in SETTINGS["hinge"] else (FORECASTER,)
 
 
-def refuse_choices(given: Sequence[str]) -> None:
-    """Refuse options that choose a machine where a forecaster stands alone."""
+def choose_nothing(names: Sequence[str]) -> bool:
+    """Whether none of the predictors stands on a machine whose kernel and C are chosen.
+
+    Examples
+    --------
+    >>> choose_nothing(["forecaster", "defensive"]), choose_nothing(["forecaster", "abers"])
+    (True, False)
+    """
+    return not any(PREDICTORS[name][0] in MACHINES for name in names)
+
+
+def refuse_choices(given: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse options that choose a machine where predictors stand alone that have nothing to choose."""
     if given:
+        default = ", the default" if list(names) == [FORECASTER] else ""
+        told = {FORECASTER: f"a {FORECASTER}", DEFENSIVE: f"a {DEFENSIVE} {FORECASTER}"}
+        alone = " or ".join(told[name] for name in names)
         raise click.UsageError(
-            f"{given[0]} chooses nothing of a {FORECASTER}, the default: leave it out, or name predictors that it is "
-            "for, such as --predictors abers"
+            f"{given[0]} chooses nothing of {alone}{default}: leave it out, or name predictors that it is for, such as "
+            "--predictors abers"
         )
 
 
@@ -144,7 +158,7 @@ def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], s
             raise click.UsageError(f"{where(key)} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
 
 
-def make_kernel(name: str, gamma: float, degree: int | None, coef0: float | None) -> Kernel:
+def make_kernel(name: str, gamma: float | Literal["auto"], degree: int | None, coef0: float | None) -> Kernel:
     """Return the kernel of this name; None stands for its usual parameters."""
     if name == "linear":
         return Linear()
@@ -211,7 +225,7 @@ def panel_of(
 
     if DEFENSIVE in predictors:
         if window is not None or scale:
-            raise click.UsageError(f"{DEFENSIVE} goes without {'--scale' if window is None else '--window'}")
+            raise click.UsageError(f"{'--scale' if window is None else '--window'} does not go with {DEFENSIVE}")
         say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks")
 
     def one(name: str) -> Predictor:

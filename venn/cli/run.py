@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import click
@@ -31,6 +31,7 @@ from venn.cli.predictors import (
     SETTINGS,
     WINDOWED,
     check_kernel,
+    choose_nothing,
     default_predictors,
     make_kernel,
     panel_of,
@@ -166,14 +167,17 @@ def made(config: Config) -> Plan:
     notes: list[str] = []
     if place.classes:
         choices: dict[str, tuple[Kernel, float, str]] = {}
-        if list(names) == [FORECASTER]:
+        if choose_nothing(names):
             given = [key for key in config.given("machine") if key in ("kernel", *OF_KERNELS, "C")]
-            refuse_choices([config.where("machine", key) for key in given])
+            refuse_choices([config.where("machine", key) for key in given], names)
         else:
             choices = chosen(config, place)
         restarts = restarting if watch.restart_on_alarm else None
+        scale = config.machine.scale
+        if scale is None and place.live and FORECASTER in names and config.predictor.adaptive:
+            scale = True  # as the forecaster beside them does: nobody has chosen their machine, nor its columns
         panel = panel_of(
-            names, choices, place.classes, notes.append, window, restarts, config.machine.scale, watch.level,
+            names, choices, place.classes, notes.append, window, restarts, scale, watch.level,
             standardised=not place.live and config.machine.scale is None,
         )  # fmt: skip
     else:
@@ -205,14 +209,9 @@ def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]
             for kind, pair in known.items()
             if pair is not None
         }
-    gamma = machine.gamma
+    gamma: float | Literal["auto"] | None = machine.gamma
     if gamma is None and machine.kernel != "linear":
-        if place.width is None:
-            raise click.UsageError(
-                f"{config.where('machine', 'gamma')} must be given where nothing says how many features there are: "
-                "give it, or --features"
-            )
-        gamma = 1 / place.width
+        gamma = "auto" if place.width is None else 1 / place.width  # the same; the first object says how many
     kernel = make_kernel(machine.kernel, gamma or 1.0, machine.degree, machine.coef0)
     return {kind: (kernel, machine.C or DEFAULT_C, note) for kind in MACHINES}
 

@@ -363,7 +363,8 @@ class Service:
             if "accuracy" in curves:
                 accuracies.append(f"{name} {curves['accuracy']:.4f}")
         if accuracies:
-            parts.append(f"accuracy {' '.join(accuracies)}")
+            what = "accuracy" if self.online.panel.classes else "inside the interval at 0.05"
+            parts.append(f"{what} {' '.join(accuracies)}")
         parts.append(f"alarms {sum(self._alarms.values())}")
         return parts + [f"{what} {count:,} times" for what, count in self._voice.counts.items()]
 

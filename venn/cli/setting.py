@@ -17,13 +17,13 @@ from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
     DEFAULT_C,
-    FORECASTER,
     KERNELS,
     MACHINES,
     OF_KERNELS,
     PREDICTORS,
     SETTINGS,
     check_kernel,
+    choose_nothing,
     default_predictors,
     make_kernel,
     panel_of,
@@ -179,10 +179,10 @@ class Learning:
             return self._of_numbers(stream, predictors, say), None
         choices: dict[str, tuple[Kernel, float, str]] = {}
         tuning: Tuning | None = None
-        if predictors == [FORECASTER]:
+        if choose_nothing(predictors):
             typed = {"kernel": None if self.kernel == KERNELS[0] else self.kernel, "tune": self.tuned_on}
             typed |= {key: getattr(self, key) for key in ("gamma", "degree", "coef0", "C")}
-            refuse_choices([f"--{key}" for key, value in typed.items() if value is not None])
+            refuse_choices([f"--{key}" for key, value in typed.items() if value is not None], predictors)
         else:
             choices, tuning = _choose(data, stream, self, say)
         whole = self.scale is None

@@ -200,7 +200,7 @@ def lines(snapshots: Mapping[str, Snapshot], telling: Telling | None = None) -> 
 def _words(snapshot: Snapshot, telling: Telling) -> list[str]:
     curves = snapshot.get("curves", {})
     words = [verdict.sentence for verdict in verdicts({"": snapshot}).values()]
-    if "accuracy" in curves:
+    if "accuracy" in curves and layout.WIDTH not in curves:  # of numbers it would be 1 - the errors that follow
         lower, upper = curves.get("lower"), curves.get("upper")
         claim = "" if lower is None else f", claimed {lower:.3f}"
         if lower != upper:
