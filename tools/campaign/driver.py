@@ -40,6 +40,7 @@ ATTACKS = {
     "read": ("reading", "trial", 120),
     "late": ("labels", "trial", 300),
     "p-values": ("evidence", "trial", 120),
+    "any sequence": ("sequences", "trial", 120),
 }
 MEMORY = 8 << 30  # bytes of address space that a worker may have
 KEPT = 5  # seeds that are remembered of failures of one kind

@@ -168,12 +168,14 @@ class Adaptive(HasLabels, Predictor):
         A parameter is not as described. By `predict_one`: the predictor does not predict sets, or groups are not
         truth values, of the same number for every object.
 
-    Notes ----- Why it holds. Thresholds are never clipped. One that is 1 or more makes its set empty, which is an
-    error, so it falls; the lowest level's, below 0, makes the set full, so it rises. The k-th level's set is compared
-    with the largest threshold up to k, so that sets are nested; while that is another one, both levels err together,
-    and the k-th threshold gains on the one below. So the k-th stays within [-k s (1 + d) + e_k s (1 + d), 1 + e_k s (1
-    + d)]. Its moves add up, divided by the sizes of steps, to N e_k less the errors; by summation in parts that is at
-    most the width of this interval divided by the last step's size.
+    Notes
+    -----
+    Why it holds. Thresholds are never clipped. One that is 1 or more makes its set empty, which is an error, so it
+    falls; the lowest level's, below 0, makes the set full, so it rises. The k-th level's set is compared with the
+    largest threshold up to k, so that sets are nested; while that is another one, both levels err together, and the
+    k-th threshold gains on the one below. So the k-th stays between -k s (1 + d) + e_k s (1 + d) and
+    1 + e_k s (1 + d). Its moves add up, divided by the sizes of steps, to N e_k less the errors; by summation in parts
+    that is at most the width of this interval divided by the last step's size.
 
     With groups the threshold is theta . g, where g holds the m truth values, and each theta moves with the errors of
     its group: after N labels the errors of a group differ from level times its size by exactly the change of its theta,
