@@ -15,8 +15,8 @@ from .calibeating import Calibeating as Calibeating
 from .calibeating import calibeating as calibeating
 from .conformal import Conformal as Conformal
 from .cross import CrossVenn as CrossVenn
-from .defensive import Inequality as Inequality
 from .defensive import Defensive as Defensive
+from .defensive import Inequality as Inequality
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
 from .distribution import GaussianProcess as GaussianProcess
