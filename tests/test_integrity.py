@@ -346,6 +346,14 @@ def test_the_first_page_is_made_again(path):
     assert rows_of(path.with_name("rescued.db")) == before
 
 
+def test_a_description_that_is_no_json_is_said_in_words_of_the_file(path):
+    change(path, "UPDATE run SET value = '[' WHERE key = 'names'")
+    for command in ("verify", "report", "monitor"):
+        said = CliRunner().invoke(cli.main, [command, str(path)])
+        assert said.exit_code == 1
+        assert "run.db cannot be opened as a journal: the description of its run is damaged" in said.output
+
+
 def test_what_cannot_be_saved(path):
     change(path, "UPDATE run SET value = '[]' WHERE key = 'names'")
     with pytest.raises(JournalError, match=r"nothing of .*run\.db can be saved: the description of the run"):

@@ -16,13 +16,17 @@ from itertools import pairwise
 from math import isnan, nan
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from page_cases import CLASSES, HOSTILE, write, write_state
 
 from venn import cli
 from venn.labels import Classes
+from venn.machines import RBF, KernelRidge
+from venn.online import Online
 from venn.online.watch import Watch
+from venn.predictors import ConformalIntervals
 from venn.show.page import columns, feed, first, words
 from venn.show.page.feed import Feed, Run
 
@@ -234,6 +238,25 @@ def test_ranges_leave_out_the_start_and_what_is_not_known():
     assert columns.span([1], [[nan]], (0.0, 1.0)) == (0.0, 1.0)
     assert columns.span([], [], (0.0, 1.0)) == (0.0, 1.0)
     assert columns.span([5], [[1.0]], (0.0, 1.0)) == pytest.approx((0.995, 1.0))
+
+
+def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    online = Online(ConformalIntervals(KernelRidge(RBF(0.5), 2.0)), journal=tmp_path / "run.db")
+    with online:
+        for number in range(30):
+            online.ask(rng.normal(size=2), id=number)
+            online.answer(number, 83.0)
+    with Watch(tmp_path / "run.db") as watch:
+        run = Run(watch)
+    (name,) = run.names
+    assert columns.right(run) == "inside at 0.05"
+    assert "abs. error" in words.numbers(run, name)
+    assert "accuracy" not in words.numbers(run, name) + words.summary(run)
+    assert "<th>lower</th>" not in words.summary(run)
+    assert "<td>83</td>" in words.outcomes(run, name)
+    assert "<td>83</td>" in words.latest(run, name)
+    assert "<td>83</td>" in first.outcomes(run)
 
 
 def test_words_escape_what_a_run_says(tmp_path):

@@ -99,8 +99,10 @@ def read_header(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise JournalError(f"{path} must be a journal, got another SQLite file")
         header = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM run")}
-    except (sqlite3.Error, TypeError, ValueError) as error:
+    except sqlite3.Error as error:
         raise JournalError(f"{path} cannot be opened as a journal: {error}") from error
+    except (TypeError, ValueError) as error:  # of JSON; its words say nothing about the file
+        raise JournalError(f"{path} cannot be opened as a journal: the description of its run is damaged") from error
     if header.get("format") != FORMAT:
         raise JournalError(f"{path} must be a journal of format {FORMAT!r}, got {header.get('format')!r}")
     if header.get("version") != VERSION:

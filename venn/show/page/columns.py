@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
+from venn.labels import Real
+from venn.monitors.kind import LEVEL
 from venn.monitors.kinds import FORECAST, KINDS
 from venn.show.page.feed import Run
 
@@ -35,6 +37,11 @@ def levels(snapshot: Snapshot | None) -> list[str]:
     """Return the significance levels of prediction sets, as named by the curves; none for probabilities."""
     curves = {} if snapshot is None else snapshot["told"]["curves"]
     return sorted((key.removeprefix(ERROR) for key in curves if key.startswith(ERROR)), key=float)
+
+
+def right(run: Run) -> str:
+    """Return what it is to be right, as axes say it: of numbers, the label lies inside the interval."""
+    return f"inside at {LEVEL}" if isinstance(run.space, Real) else "accuracy"
 
 
 def spread(snapshot: Snapshot | None) -> tuple[str, str]:

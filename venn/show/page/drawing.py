@@ -50,7 +50,7 @@ class Predictor:
         levels, detectors = columns.levels(snapshot), columns.detectors(snapshot)
         colour = SERIES[run.names.index(name) % len(SERIES)]
         rung = ColumnDataSource({"step": [], "log10": [], "what": []})
-        accuracy = Accuracy(name, colour, rung, claims=not levels)
+        accuracy = Accuracy(name, colour, rung, claims=not levels, what=columns.right(run))
         calibration: Drawn = Sets(name, levels, columns.spread(snapshot)) if levels else Reliability(name, colour)
         self._drawn: list[Drawn] = [accuracy, calibration]
         self._rung, self._numbers = rung, phrase()
@@ -77,11 +77,11 @@ class Predictor:
 class Accuracy:
     """The accuracy within its claimed band, over all steps and in the window; alarms as vertical lines."""
 
-    def __init__(self, name: str, colour: str, rung: Any, claims: bool) -> None:
+    def __init__(self, name: str, colour: str, rung: Any, claims: bool, what: str) -> None:
         self._name = name
-        axes = self._axes = Axes("answers", "accuracy", ("step", "accuracy", "window", "lower", "upper"))
-        entries = [(colour, "line", "accuracy so far"), (GREY, "thin", "accuracy in the window")]
-        tooltips = [STEPS, ("accuracy", "@accuracy{0.0000}"), ("in the window", "@window{0.0000}")]
+        axes = self._axes = Axes("answers", what, ("step", "accuracy", "window", "lower", "upper"))
+        entries = [(colour, "line", f"{what} so far"), (GREY, "thin", f"{what} in the window")]
+        tooltips = [STEPS, (what, "@accuracy{0.0000}"), ("in the window", "@window{0.0000}")]
         if claims:
             axes.figure.varea("step", "lower", "upper", source=axes.source, fill_color=colour, fill_alpha=0.18)
             for end in ("lower", "upper"):
@@ -210,7 +210,8 @@ class Comparison:
     """The accuracies of all predictors in one figure."""
 
     def __init__(self, run: Run) -> None:
-        axes = self._axes = Axes("answers", "accuracy", ("step", *(str(place) for place in range(len(run.names)))))
+        keys = ("step", *(str(place) for place in range(len(run.names))))
+        axes = self._axes = Axes("answers", columns.right(run), keys)
         entries = []
         for place, name in enumerate(run.names):
             colour = SERIES[place % len(SERIES)]

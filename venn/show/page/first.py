@@ -36,7 +36,7 @@ MEANINGS = {
 SHAPES = {
     CHANGED: '<path d="M12 2 23 22H1Z"/><path class="cut" d="M12 9v6M12 17.5v2"/>',
     DOUBTFUL: '<path d="M12 1 23 12 12 23 1 12Z"/>'
-    '<path class="cut" d="M9 9.5a3 3 0 1 1 4.2 2.8c-.8.4-1.2.9-1.2 1.9M12 16v2"/>',
+    '<path class="cut" d="M12 6v7M12 16v1"/>',  # in small, a question mark would look like a letter that is missing
     EARLY: '<circle cx="12" cy="12" r="11"/><path class="cut" d="M12 6v6l4 3"/>',
     CLAIMED: '<circle cx="12" cy="12" r="11"/><path class="cut" d="m6.5 12.5 4 4 7-8"/>',
     SILENT: '<path d="M4 3h5v18H4zM15 3h5v18h-5z"/>',
@@ -234,8 +234,9 @@ def outcomes(run: Run) -> str:
     waits = f"; labels {_range(min(late), max(late))} answers late" if late else ""
     cells = "".join(f'<i class="{"right" if right else "wrong"}"></i>' for _, right in judged)
     rows = [
-        (text(seen.id, 24), text(seen.predictions[name].label, 24), text(seen.y, 24), words.verdict_on(right))
+        (text(seen.id, 24), words.label(said, 24), words.label(seen.y, 24), words.verdict_on(right))
         for seen, right in judged[:SPELLED]
+        for said in (seen.predictions[name].label,)
     ]
     of = f"{text(name, 24)}: " if len(run.names) > 1 else ""
     return (

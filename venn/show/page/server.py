@@ -57,7 +57,8 @@ class Page:
         self._version = -1
         self._compared: Comparison | None = None
         self._predictor: Predictor | None = None
-        self._words = {name: phrase(name=name) for name in ("head", "facts", "alarms", "promise", "outcomes", "latest")}
+        self._words = {name: phrase(name=name) for name in ("alarms", "promise", "outcomes", "latest")}
+        self._words |= {name: phrase(name=name, margin=0) for name in ("head", "facts")}  # as wide as the cards below
         self._places = {
             name: column(phrase(), name=name, sizing_mode="stretch_width")
             for name in ("compared", "numbers", "accuracy", "evidence", "calibration")

@@ -48,6 +48,7 @@ GUARANTEES = {
     NOTHING: "<b>Nothing is guaranteed</b>: these are point forecasts, to be judged by their record.",
 }
 MIXED = "Its predictions do not all guarantee the same: no single statement holds for the curves."
+OF_NUMBERS = {"absolute_error": "abs. error", "crps": "CRPS", "width_0.05": "width at 0.05"}
 UNSEEN = "No prediction has met its label yet."
 LATE = (
     "Where labels come late this holds for each prediction as it was made; statements about sums over many steps hold "
@@ -74,6 +75,17 @@ def text(value: Any, longest: int = LONGEST) -> str:
     """
     plain = "".join(letter if letter.isprintable() else " " for letter in str(value))
     return escape(plain if len(plain) <= longest else plain[: longest - 1] + "…")
+
+
+def label(value: Any, longest: int = LONGEST) -> str:
+    """Return a label as HTML, a number with six digits.
+
+    Examples
+    --------
+    >>> label(127.5707935616374), label(83.0), label("<b>")
+    ('127.571', '83', '&lt;b&gt;')
+    """
+    return text(f"{value:.6g}" if isinstance(value, float) else value, longest)
 
 
 def share(value: Any) -> str:
@@ -163,7 +175,7 @@ def numbers(run: Run, name: str) -> str:
     if snapshot is None or not curves:
         return f"<p>{UNSEEN}</p>"
     window, told = snapshot["told"]["window"], snapshot["told"]
-    shown = {"accuracy": share(curves["accuracy"]), f"last {window['size']:,}": share(window["accuracy"])}
+    shown = {columns.right(run): share(curves["accuracy"]), f"last {window['size']:,}": share(window["accuracy"])}
     if "lower" in curves:
         lower, upper = share(curves["lower"]), share(curves["upper"])
         shown["claimed"] = lower if lower == upper else f"{lower} to {upper}"
@@ -172,6 +184,7 @@ def numbers(run: Run, name: str) -> str:
             shown["ECE"] = share(told["calibration"]["ece"])
     for level in columns.levels(snapshot):
         shown[f"errors at {level}"] = share(curves[columns.ERROR + level])
+    shown |= {title: f"{curves[key]:.4g}" for key, title in OF_NUMBERS.items() if key in curves}
     return tiles(shown)
 
 
@@ -236,9 +249,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def summary(run: Run) -> str:
     """Return one line for each predictor."""
-    keys = ("accuracy", "lower", "upper", "log_loss", "brier")
+    numbers = [key for key in OF_NUMBERS if any(key in one["told"]["curves"] for one in run.snapshots.values())]
+    keys = ("accuracy",) if numbers else ("accuracy", "lower", "upper", "log_loss", "brier")
     of = sorted({level for one in run.snapshots.values() for level in columns.levels(one)}, key=float)
-    header = ["predictor", *(key.replace("_", " ") for key in keys), "ECE", *(f"errors at {e}" for e in of), "alarms"]
+    headings = [columns.right(run), *(key.replace("_", " ") for key in keys[1:]), *(() if numbers else ("ECE",))]
+    headings += [*(OF_NUMBERS[key] for key in numbers), *(f"errors at {e}" for e in of)]
     rows = []
     for name in run.names:
         snapshot = run.snapshots.get(name)
@@ -247,11 +262,12 @@ def summary(run: Run) -> str:
         told = snapshot["told"]
         ece = told.get("calibration", {}).get("ece")
         rung = "–" if snapshot["monitor"] is None else f"{snapshot['monitor']['alarms']['count']:,}"
+        own = [f"{told['curves'][key]:.4g}" if key in told["curves"] else "–" for key in numbers]
         rows.append([
-            text(name), *(share(told["curves"].get(key)) for key in keys), share(ece),
+            text(name), *(share(told["curves"].get(key)) for key in keys), *(own if numbers else (share(ece),)),
             *(share(told["curves"].get(columns.ERROR + e)) for e in of), rung,
         ])  # fmt: skip
-    return table(header, rows)
+    return table(("predictor", *headings, "alarms"), rows)
 
 
 def verdict_on(right: bool) -> str:
@@ -262,9 +278,9 @@ def verdict_on(right: bool) -> str:
 def _said(prediction: Any) -> tuple[str, str, bool]:
     """Return the label of a prediction, its claim, and whether its best class is another."""
     kind = kind_of(prediction)
-    best = kind.best(prediction, lambda label: text(label, 24))
+    best = kind.best(prediction, lambda of: label(of, 24))
     beside = f' <span class="fine">best: {best}</span>' if best else ""
-    return text(prediction.label) + beside, kind.claim(prediction, lambda label: text(label, 24)), bool(best)
+    return label(prediction.label) + beside, kind.claim(prediction, lambda of: label(of, 24)), bool(best)
 
 
 def _when(seconds: float) -> str:
@@ -277,10 +293,10 @@ def outcomes(run: Run, name: str) -> str:
     rows, others = [], False
     for seen in run.outcomes[:LATEST]:
         prediction = seen.predictions[name]
-        label, claim, best = _said(prediction)
+        said, claim, best = _said(prediction)
         others = others or best
         right = kind_of(prediction).right(prediction, seen.y)
-        rows.append((_when(seen.time), text(seen.id), label, claim, text(seen.y), verdict_on(right), f"{seen.delay:,}"))
+        rows.append((_when(seen.time), text(seen.id), said, claim, label(seen.y), verdict_on(right), f"{seen.delay:,}"))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
     return table(header, rows) + note if rows else "<p>No label has come yet.</p>"
 
@@ -291,11 +307,11 @@ def latest(run: Run, name: str) -> str:
     rows, others = [], False
     for seen in run.latest:
         prediction, answered = seen.predictions[name], seen.status == "answered"
-        label, claim, best = _said(prediction)
+        said, claim, best = _said(prediction)
         others = others or best
         right = verdict_on(kind_of(prediction).right(prediction, seen.y)) if answered else ""
         state = f'<span class="{seen.status}">{seen.status}</span>'
-        rows.append((_when(seen.time), text(seen.id), label, claim, state, text(seen.y) if answered else "", right))
+        rows.append((_when(seen.time), text(seen.id), said, claim, state, label(seen.y) if answered else "", right))
     note = f"<p class='fine'>{BEST}</p>" if others else ""
     return table(header, rows) + note if rows else "<p>No question yet.</p>"
 
