@@ -226,7 +226,9 @@ def panel_of(
     if DEFENSIVE in predictors:
         if window is not None or scale:
             raise click.UsageError(f"{'--scale' if window is None else '--window'} does not go with {DEFENSIVE}")
-        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks")
+        say(
+            f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks{'' if standardised else '; columns taken as they are'}"
+        )
 
     def one(name: str) -> Predictor:
         if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not
