@@ -271,3 +271,9 @@ def test_a_hand_over_needs_two_of_a_kind():
     with pytest.raises(TypeError, match="late must be an inductive predictor"):
         HandOver(early, Averaged([venn.TransductiveVennAbers(machine)]))
     assert HandOver(early, late).over is False
+
+
+@pytest.mark.parametrize("classes", ["yes", 5])
+def test_classes_that_are_no_sequence_of_labels_are_named(classes):
+    with pytest.raises(TypeError, match="classes must be a sequence of"):
+        venn.Forecaster(classes)

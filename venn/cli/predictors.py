@@ -208,7 +208,7 @@ def panel_of(
                 f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
                 f"{','.join(WINDOWED)}"
             )
-        by = "standardised as a whole" if standardised else f"scaled by the first {FIRST}"
+        by = "standardised beforehand" if standardised else f"scaled by the first {FIRST}"
         by = "taken as they are" if scale is False else by
         say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {by}")
     for kind, (title, make) in MACHINES.items():
@@ -226,7 +226,8 @@ def panel_of(
     if DEFENSIVE in predictors:
         if window is not None or scale:
             raise click.UsageError(f"{'--scale' if window is None else '--window'} does not go with {DEFENSIVE}")
-        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks")
+        columns = "" if standardised else "; columns taken as they are"
+        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks{columns}")
 
     def one(name: str) -> Predictor:
         if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not

@@ -419,7 +419,7 @@ def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
 
 def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank | ScaledBank:
     """Return the bank of a forecaster, on a scale that it finds or on declared ranges, or on that of its objects."""
-    bank = Bank(MultiscaleRBF(linear=LINEAR), tuple(classes))
+    bank = Bank(MultiscaleRBF(linear=LINEAR), classes)
     if ranges is not None or first is None or integer("first", first, 0) > 0:
         return ScaledBank(bank, first, ranges)
     bank.expect_scaled()  # who takes objects as they are needs no warning
