@@ -110,6 +110,19 @@ def test_a_hand_over_inside_an_average_takes_place_too():
     assert np.array_equal(panel.predict_one(X[0])["mean"].proba, late.predict_one(X[0]).proba)
 
 
+def test_in_service_the_verdict_is_that_of_the_monitors_that_everybody_is_shown():
+    X, y = stream(30)
+    monitors = venn.monitors.together(["intervals", "sets"], CLASSES, level=0.02)
+    watched, alone = venn.Online(Forecaster(CLASSES), monitors), venn.Online(Forecaster(CLASSES))
+    for x, label in zip(X, y, strict=True):
+        for online in (watched, alone):
+            online.ask(x)
+            online.answer(online.asked, label)
+    shown = {name: monitor.verdict() for name, monitor in watched.monitors.items()}
+    assert watched.verdict() == venn.monitors.worst(shown)
+    assert alone.verdict() == alone.panel.verdict() == watched.panel.verdict() != watched.verdict()
+
+
 @pytest.mark.parametrize("n", [10, 40, 55])
 def test_saved_at_any_time_it_goes_on_to_the_last_bit(n, tmp_path):
     X, y = stream(100)

@@ -505,10 +505,10 @@ class Online:
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
-        That of the monitors; without any, one on the predictions as they were made, on which nothing bets. A
-        `Forecaster` has its own.
+        That of the monitors, as page, metrics and notifications have it; without any, a `Forecaster` has its own, and
+        of others it is one on the predictions as they were made, on which nothing bets.
         """
-        if isinstance(self.panel, Forecaster):
+        if isinstance(self.panel, Forecaster) and not self.monitors:
             return self.panel.verdict()
         watching = self.monitors or self.told
         found = {name: monitor.verdict() for name, monitor in watching.items()}
