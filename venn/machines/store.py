@@ -348,8 +348,8 @@ class ObjectStore:
             warnings.warn(
                 f"column {wide} has a standard deviation of {spreads[wide]:.3g} over the first {ENOUGH} objects, and "
                 f"column {narrow} one of {spreads[narrow]:.3g}: nothing scales, so distances hardly depend on the "
-                "latter. Put the machine into Scaled(machine), or give --scale on the command line; a Forecaster "
-                "scales by itself",
+                "latter. Scale the columns beforehand, or put the machine into Scaled(machine) (--scale on the command "
+                "line, where the predictor takes it); a Forecaster scales by itself",
                 ScaleWarning,
                 stacklevel=3,
             )
