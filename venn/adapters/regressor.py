@@ -162,6 +162,17 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._ask(X, lambda prediction: prediction.label)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination of the medians: 1 at best, 0 for a constant forecast.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        y : (n,) finite numbers
+        sample_weight : (n,) finite numbers, optional
+        """
+        return float(super().score(X, y, sample_weight))
+
     def predict_interval(self, X: Any, alpha: float | None = None) -> Floats:
         """Return (n, 2) ends of the intervals; infinite where there are fewer than 2 / alpha - 1 examples.
 
