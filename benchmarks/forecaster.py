@@ -1,6 +1,6 @@
 """Is the forecaster, with nothing chosen, better than the scalings of one machine? Log loss on public sets.
 
-    python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--sets car pima ...] [--out FILE]
+    python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--first 0] [--sets car pima ...] [--out FILE]
 
 Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine
 with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). One
@@ -34,14 +34,16 @@ SCALINGS = {
 LEAST = 1e-15
 
 
-def losses(data: str, seed: int, steps: int) -> dict[str, float]:
+def losses(data: str, seed: int, steps: int, first: int | None) -> dict[str, float]:
     """Return the mean log loss of each predictor on one shuffle of a set."""
     stream = streams.load(data, shuffle=seed)
     n = min(len(stream), steps)
     machine = venn.LeastSquaresSVM(venn.RBF("auto"), 1.0, stream.classes)
     deleted = venn.predictors.DeletedScores()
     beside = {name: venn.Scaler(machine, make(), deleted) for name, make in SCALINGS.items()}
-    model = venn.Forecaster(stream.classes, beside={"abers": venn.TransductiveVennAbers(machine), **beside})
+    model = venn.Forecaster(
+        stream.classes, first=first, beside={"abers": venn.TransductiveVennAbers(machine), **beside}
+    )
     lost: dict[str, list[float]] = {name: [] for name in model if name != "sets"}
     for i, (x, y) in enumerate(stream.take(n)):
         if i >= min(100, n // 3):
@@ -57,16 +59,22 @@ def main() -> None:
     parser.add_argument("--shuffles", type=int, default=10)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
+    parser.add_argument("--first", type=int, help="examples that fix the scale; 0 takes these sets as they are, scaled")
     parser.add_argument("--out", type=Path, default=Path("runs/forecaster.jsonl"))
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    known = {(one["data"], one["seed"]): one for one in done if one["steps"] == options.steps}
+    known = {
+        (one["data"], one["seed"]): one
+        for one in done
+        if (one["steps"], one["first"]) == (options.steps, options.first)
+    }
     begun, rows = time.perf_counter(), {}
     for seed in range(options.shuffles):
         for data in options.sets:
             if (data, seed) not in known:
-                one = {"data": data, "seed": seed, "steps": options.steps, "losses": losses(data, seed, options.steps)}
+                found = losses(data, seed, options.steps, options.first)
+                one = {"data": data, "seed": seed, "steps": options.steps, "first": options.first, "losses": found}
                 known[data, seed] = one
                 with options.out.open("a") as file:
                     file.write(json.dumps(one) + "\n")
