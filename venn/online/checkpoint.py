@@ -483,6 +483,7 @@ def checked_models(wanted: Any, models: Sequence[Any]) -> list[Any]:
     if found != [kind for kind, _ in wanted]:
         asked = ", ".join(text for _, text in wanted) or "none"
         raise ValueError(
-            f"models must be the {len(wanted)} that were not saved, in order: {asked}; got {given!r} (load(path, models=[...]) takes them)"
+            f"models must be the {len(wanted)} that were not saved, in order: {asked}; got {given!r} "
+            "(load(path, models=[...]) takes them)"
         )
     return given
