@@ -96,10 +96,7 @@ class Scaled(Around):
             raise TypeError(f"machine must be the machine itself, with what is around it outside, got {machine!r}")
         if machine.learned != 0:
             raise ValueError(f"machine must have learned nothing, got one of {machine.learned} examples, not scaled")
-        if ranges is not None and first is not None:
-            raise ValueError(f"first must not be given with ranges, which fix the scale, got {first!r}")
-        self.ranges = None if ranges is None else checked_ranges(ranges)
-        self.first = None if ranges is not None else integer("first", FIRST if first is None else first, 2)
+        self.first, self.ranges = first_or_ranges(first, ranges)
         self.center: Floats | None = None
         self.scale: Floats | None = None
         self._rows: list[Any] = []  # the first objects, until they fix the scale
@@ -337,6 +334,15 @@ def scales(machine: Any) -> bool:
             return True
         machine = machine.machine
     return False
+
+
+def first_or_ranges(first: Any, ranges: Any) -> tuple[int | None, tuple[tuple[float, float], ...] | None]:
+    """Return by how many first examples the scale is fixed, or by which ranges; the other is None."""
+    if ranges is None:
+        return integer("first", FIRST if first is None else first, 2), None
+    if first is not None:
+        raise ValueError(f"first must not be given with ranges, which fix the scale, got {first!r}")
+    return None, checked_ranges(ranges)
 
 
 def checked_ranges(ranges: Any) -> tuple[tuple[float, float], ...]:

@@ -12,9 +12,8 @@ from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import clean_object, code_of
 from venn.machines.frozen import clean_rows
 from venn.machines.machine import Bag, Tuned
-from venn.machines.scaled import FIRST, Scale, checked_ranges, fixed_by, held_scale, of_ranges, stacked
+from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_scale, of_ranges, stacked
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
-from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, checked_keys, held_codes, held_finite, held_rows, saved
 
@@ -99,10 +98,7 @@ class ScaledBank(Saved):
         self.bank = checked_bank(bank)
         if bank.learned:
             raise ValueError(f"bank must have learned nothing, got one of {bank.learned} examples, not scaled")
-        if ranges is not None and first is not None:
-            raise ValueError(f"first must not be given with ranges, which fix the scale, got {first!r}")
-        self.ranges = None if ranges is None else checked_ranges(ranges)
-        self.first = None if ranges is not None else integer("first", FIRST if first is None else first, 2)
+        self.first, self.ranges = first_or_ranges(first, ranges)
         self.scale: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
         self._rows: list[Any] = []  # the first objects and their labels, until the scale is fixed
         self._labels: list[Label] = []

@@ -39,7 +39,33 @@ LINEAR = 0.06  # share of a linear kernel beside four widths
 SHARE = 0.5  # of the examples at a training: they train, the rest calibrates
 
 
-class Outlook(dict[str, Any]):
+class Said(dict[str, Any]):
+    """Base of what a `Forecaster` says: predictions of its predictors by name, of one object or of many."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """Labels in class order."""
+        labels: tuple[Label, ...] = self[FORECAST].classes
+        return labels
+
+    @property
+    def proba(self) -> Floats:
+        """(c,) or (n, c) probabilities in class order."""
+        proba: Floats = self[FORECAST].proba
+        return proba
+
+    @property
+    def intervals(self) -> Floats:
+        """(c, 2) or (n, c, 2) lower and upper probability of each class."""
+        return np.moveaxis(self[INTERVALS].bounds, 0, -1)
+
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is proved of each part."""
+        return {name: one.guaranteed for name, one in self.items()}
+
+
+class Outlook(Said):
     """What a `Forecaster` says of one object: each of its predictors' predictions by name, and all of them in one.
 
     Attributes
@@ -58,23 +84,6 @@ class Outlook(dict[str, Any]):
     """
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        labels: tuple[Label, ...] = self[FORECAST].classes
-        return labels
-
-    @property
-    def proba(self) -> Floats:
-        """(c,) probabilities in class order."""
-        proba: Floats = self[FORECAST].proba
-        return proba
-
-    @property
-    def intervals(self) -> Floats:
-        """(c, 2) lower and upper probability of each class."""
-        return np.moveaxis(self[INTERVALS].bounds, 0, -1)
-
-    @property
     def label(self) -> Label:
         """The most probable class."""
         label: Label = self[FORECAST].label
@@ -90,18 +99,13 @@ class Outlook(dict[str, Any]):
         labels: tuple[Label, ...] = self[SETS].set(epsilon)
         return labels
 
-    @property
-    def guaranteed(self) -> dict[str, str]:
-        """What is proved of each part."""
-        return {name: one.guaranteed for name, one in self.items()}
-
     def __repr__(self) -> str:
         each = zip(self.classes, self.proba.tolist(), self.intervals.tolist(), strict=True)
         shown = ", ".join(f"{label!r}: {p:.3f} in [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         return f"Outlook({shown})"
 
 
-class Outlooks(dict[str, Any]):
+class Outlooks(Said):
     """What a `Forecaster` says of many objects: blocks of its predictors' predictions by name, and all in arrays.
 
     Attributes
@@ -131,23 +135,6 @@ class Outlooks(dict[str, Any]):
     """
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        labels: tuple[Label, ...] = self[FORECAST].classes
-        return labels
-
-    @property
-    def proba(self) -> Floats:
-        """(n, c) probabilities in class order."""
-        proba: Floats = self[FORECAST].proba
-        return proba
-
-    @property
-    def intervals(self) -> Floats:
-        """(n, c, 2) lower and upper probability of each class."""
-        return np.moveaxis(self[INTERVALS].bounds, 0, -1)
-
-    @property
     def p_values(self) -> Floats:
         """(n, c) p-values of each class."""
         p_values: Floats = self[SETS].p_values
@@ -172,11 +159,6 @@ class Outlooks(dict[str, Any]):
     def one(self, i: int) -> Outlook:
         """Return the outlook for object i."""
         return Outlook({name: block[i] for name, block in self.items()})
-
-    @property
-    def guaranteed(self) -> dict[str, str]:
-        """What is proved of each part."""
-        return {name: block.guaranteed for name, block in self.items()}
 
     def __repr__(self) -> str:
         return f"Outlooks({len(self[FORECAST])} objects, classes {list(self.classes)!r})"
