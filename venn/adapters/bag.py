@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.checks import (
+    HoldsPredictor,
     declared_classes,
     example_weights,
     label_codes,
@@ -34,7 +35,7 @@ def _objects(X: Any) -> Iterable[Any]:
     return (X[i : i + 1] for i in range(X.shape[0])) if issparse(X) else X
 
 
-class LearnsInTurn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers around one predictor that learns one example after the other.
 
     A subclass has `_made`, which makes the predictor.
@@ -50,17 +51,6 @@ class LearnsInTurn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _labels(self, y: Any, classes: Any) -> Any:
         """Return the labels in sorted order: the declared ones or, without these, those of the examples."""
         return declared_classes(y if classes is None else classes)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "predictor_"):
-            # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
-            self.predictor_ = deepcopy(self.predictor_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, and learn these examples one after the other.

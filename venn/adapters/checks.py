@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from datetime import date, timedelta
 from numbers import Number
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils import validation
 from sklearn.utils.validation import check_array
 
 from venn._compiled.hulls import LIMIT
+from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
 
 DATES = (date, timedelta, np.datetime64, np.timedelta64)  # pandas' own are subclasses, and so is its NaT
@@ -148,6 +150,50 @@ def odds_of_each(p: Floats) -> Floats:
     least = np.finfo(np.float64).tiny
     odds: Floats = np.log(np.maximum(p, least)) - np.log(np.maximum(before + after, least))
     return odds
+
+
+class HoldsPredictor:
+    """Base of estimators that hold a predictor: they take sparse objects, and go from process to process."""
+
+    predictor_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if hasattr(self, "predictor_"):
+            # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
+            self.predictor_ = deepcopy(self.predictor_)
+
+
+class FromPValues:
+    """Base of classifiers with `predict_p`: sets of the classes that cannot be excluded."""
+
+    alpha: float
+
+    def predict_p(self, X: Any) -> Floats:
+        """Return (n, c) p-values of the classes."""
+        raise NotImplementedError
+
+    def predict_set(self, X: Any, alpha: float | None = None) -> Any:
+        """Return (n, c) bool: whether each class is in the set of each object.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix of finite numbers
+        alpha : float in [0, 1], optional
+            Used instead of the classifier's own.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `alpha` or X is not as described.
+        """
+        level = share("alpha", self.alpha if alpha is None else alpha)
+        return self.predict_p(X) > level
 
 
 class FromProbabilities:

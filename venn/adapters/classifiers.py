@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.adapters.bag import KeepsTheBag
-from venn.adapters.checks import FromProbabilities, settled
+from venn.adapters.checks import FromProbabilities, FromPValues, settled
 from venn.machines.kernels import Kernel
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
@@ -144,7 +144,7 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
         return self.classes_[best]
 
 
-class ConformalClassifier(KeepsTheBag):
+class ConformalClassifier(FromPValues, KeepsTheBag):
     """Transductive conformal predictor over an exact support vector machine, for scikit-learn.
 
     Each new object joins the training examples with every label in turn; the p-value of a label is the share of
@@ -252,23 +252,6 @@ class ConformalClassifier(KeepsTheBag):
         """
         values: Floats = self._ask(X, lambda prediction: prediction.p_values)
         return values
-
-    def predict_set(self, X: Any, alpha: float | None = None) -> Any:
-        """Return (n, c) bool: whether each class is in the set of each object.
-
-        Parameters
-        ----------
-        X : (n, d) array, data frame or sparse matrix of finite numbers
-        alpha : float in [0, 1], optional
-            Used instead of the classifier's own.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `alpha` or X is not as described.
-        """
-        level = share("alpha", self.alpha if alpha is None else alpha)
-        return self.predict_p(X) > level
 
     def decision_function(self, X: Any) -> Floats:
         """Return the p-values as scores: for two classes (n,), the second minus the first, else (n, c).

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from venn.adapters.bag import LearnsInTurn
-from venn.adapters.checks import FromProbabilities, declared_classes, settled
+from venn.adapters.checks import FromProbabilities, FromPValues, declared_classes, settled
 from venn.adapters.turns import turn
 from venn.monitors.verdict import Verdict
 from venn.online.forecaster import Forecaster, Outlooks
@@ -15,7 +15,7 @@ from venn.parameters import share
 from venn.prediction import Floats, Label
 
 
-class ForecasterClassifier(FromProbabilities, LearnsInTurn):
+class ForecasterClassifier(FromProbabilities, FromPValues, LearnsInTurn):
     """The `Forecaster` for scikit-learn: probabilities, intervals, sets and a verdict, with nothing to choose.
 
     The examples are learned one after the other, in the order of the rows, by `fit` or by `partial_fit` in as many
@@ -137,23 +137,6 @@ class ForecasterClassifier(FromProbabilities, LearnsInTurn):
         X : (n, d) array, data frame or sparse matrix of finite numbers
         """
         return self._outlooks(X).p_values
-
-    def predict_set(self, X: Any, alpha: float | None = None) -> Any:
-        """Return (n, c) bool: whether each class is in the set of each object.
-
-        Parameters
-        ----------
-        X : (n, d) array, data frame or sparse matrix of finite numbers
-        alpha : float in [0, 1], optional
-            Used instead of the classifier's own.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `alpha` or X is not as described.
-        """
-        level = share("alpha", self.alpha if alpha is None else alpha)
-        return self.predict_p(X) > level
 
     def verdict(self) -> Verdict:
         """Return whether the model does what it claims, as seen while it learned: see `Forecaster.verdict`."""

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import example_weights, refuse_fractions, twin, validate_data
+from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, twin, validate_data
 from venn.adapters.turns import turn
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF, fitted_to
@@ -20,7 +20,7 @@ from venn.prediction import Floats, significance
 from venn.predictors.distribution import ConformalDistribution
 
 
-class ConformalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Kernel ridge regression with calibrated predictive distributions, for scikit-learn.
 
     Each new object joins the training examples; the rank of its studentised residual, as a function of its label, is a
@@ -78,17 +78,6 @@ class ConformalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.C = C
         self.alpha = alpha
         self.seed = seed
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "predictor_"):
-            # joblib passes large arrays as read-only maps of a file, but a machine writes into its buffers.
-            self.predictor_ = deepcopy(self.predictor_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, and learn these examples one after the other.
