@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from venn.labels import LabelSpace, space_of
 from venn.machines.machine import Bag, Machine, Tuned, checked_machine
@@ -67,6 +67,10 @@ class Around(Saved):
         """Deleted scores of the examples held."""
         bag: Bag = self.machine.deleted_bag
         return bag
+
+    def fresh(self) -> Self:
+        """Return the same around a machine with the same parameters that has learned nothing."""
+        return type(self)(**(self.parameters | {"machine": self.machine.fresh()}))
 
     def forget(self) -> None:
         """Drop the answer that the machine remembers."""

@@ -148,12 +148,6 @@ class Bank(KeptMachine, Storing):
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
 
-    def fresh(self) -> Bank:
-        """Return a bank with the same parameters that has learned nothing."""
-        bank = Bank(self.kernel, self.classes, self.penalties)
-        bank.tuning = self.tuning
-        return bank
-
     def __repr__(self) -> str:
         kernel = list(self.kernel) if isinstance(self.kernel, tuple) else self.kernel
         return f"Bank({kernel!r}, classes={list(self.classes)!r}, penalties={self.penalties!r})"

@@ -11,6 +11,7 @@ from venn._compiled.distances import distance_table, distances_to, look_around, 
 from venn.machines.machine import grown
 from venn.machines.objects import Fill, ObjectMachine
 from venn.machines.objects_kept import KeptDistances
+from venn.parameters import integer
 from venn.prediction import Floats, Label
 from venn.saved import saved
 
@@ -72,10 +73,8 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
     _absent = -1e9
 
     def __init__(self, k: int, classes: Sequence[Label]) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        self.k = integer("k", k, 1)
         super().__init__(classes)
-        self.k = int(k)
         c = len(self.classes)
         self._distances = np.zeros(0)
         self._nearest = np.zeros((c, 0, self.k))
@@ -84,10 +83,6 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
 
     def __repr__(self) -> str:
         return f"NeighbourDistances({self.k}, classes={list(self.classes)!r})"
-
-    def fresh(self) -> NeighbourDistances:
-        """Return a machine with the same parameters that has learned nothing."""
-        return NeighbourDistances(self.k, self.classes)
 
     def _new_features(self, features: int) -> None:
         pass  # lists hold distances only

@@ -62,8 +62,7 @@ class HingeMachine(HingeState):
 
     def fresh(self) -> Self:
         """Return a machine with the same parameters that has learned nothing."""
-        machine = type(self)(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
-        machine.tuning = self.tuning
+        machine = super().fresh()
         if self._spans.kept:
             machine.expect_deleted()
         return machine

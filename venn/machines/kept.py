@@ -53,6 +53,10 @@ class KeptMachine(BaseMachine, Saved):
         machine.tuning = tuning
         return machine
 
+    def fresh(self) -> Self:
+        """Return a machine with the same parameters that has learned nothing."""
+        return self.made_of(self.parameters)
+
     def _kept_arrays(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         return kept_arrays(self, self.parts, sizes)
 

@@ -113,12 +113,6 @@ class LeastSquaresSVM(KeptMachine, Storing):
         self._weights = np.zeros(0)  # of each example, without that of its class
         self._make_tables()
 
-    def fresh(self) -> LeastSquaresSVM:
-        """Return a machine with the same parameters that has learned nothing."""
-        machine = LeastSquaresSVM(self.kernel, self.C, self.classes, self.class_weights)
-        machine.tuning = self.tuning
-        return machine
-
     def __repr__(self) -> str:
         weights = shown_class_weights(self.class_weights)
         return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"

@@ -99,12 +99,6 @@ class KernelLogisticRegression(LogisticState):
     #: Deleted scores are computed by one Newton step: see `deleted_bag`.
     deletes_exactly = False
 
-    def fresh(self) -> KernelLogisticRegression:
-        """Return a machine with the same parameters that has learned nothing."""
-        machine = KernelLogisticRegression(self.kernel, self.C, self.classes, self.class_weights, threads=self.threads)
-        machine.tuning = self.tuning
-        return machine
-
     def __repr__(self) -> str:
         rest = shown_class_weights(self.class_weights) + (f", threads={self.threads}" if self.threads > 1 else "")
         return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"

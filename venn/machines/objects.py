@@ -26,7 +26,7 @@ from venn.machines.base import BaseHypotheses, BaseMachine
 from venn.machines.checks import checked_place, clean_object, code_of
 from venn.machines.machine import Bag, ScoreTable, Tables, grown
 from venn.machines.objects_kept import KeptCentroid, KeptNeighbours
-from venn.parameters import class_codes
+from venn.parameters import class_codes, integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
 
@@ -343,19 +343,13 @@ class NearestNeighbours(KeptNeighbours, ObjectMachine):
     _largest = 1e150  # squares stay finite
 
     def __init__(self, k: int, classes: Sequence[Label]) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        self.k = integer("k", k, 1)
         super().__init__(classes)
-        self.k = int(k)
         self._distances = np.zeros(0)
         self._new_levels(0)
 
     def __repr__(self) -> str:
         return f"NearestNeighbours({self.k}, classes={list(self.classes)!r})"
-
-    def fresh(self) -> NearestNeighbours:
-        """Return a machine with the same parameters that has learned nothing."""
-        return NearestNeighbours(self.k, self.classes)
 
     def _new_levels(self, room: int) -> None:
         # k others and itself, each at a different distance, and one more while it enters.
@@ -455,10 +449,6 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
 
     def __repr__(self) -> str:
         return f"NearestCentroid(classes={list(self.classes)!r})"
-
-    def fresh(self) -> NearestCentroid:
-        """Return a machine with the same parameters that has learned nothing."""
-        return NearestCentroid(self.classes)
 
     def _new_features(self, features: int) -> None:
         c = len(self.classes)

@@ -102,10 +102,6 @@ class SlidingWindow(Around):
         super().restore(state)
         self.forgotten = held_int("forgotten", state["forgotten"])
 
-    def fresh(self) -> SlidingWindow:
-        """Return a window of the same size on a machine with the same parameters that has learned nothing."""
-        return SlidingWindow(self.machine.fresh(), self.size)
-
     def __repr__(self) -> str:
         return f"SlidingWindow({self.machine!r}, size={self.size})"
 

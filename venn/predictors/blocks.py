@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +32,52 @@ from venn.prediction import (
 
 
 class _Block:
-    """Base of all blocks: the classes, and the predicted class of each object."""
+    """Base of all blocks: an array with a row for each object, the classes, and what a prediction says of each row.
 
-    classes: tuple[Label, ...]
+    Parameters
+    ----------
+    rows : (n, ...) array
+        Kept without a copy, and read-only from now on.
+    classes : sequence of c labels
+    """
+
+    one: ClassVar[type]  # what makes a prediction of a row and the classes
+
+    def __init__(self, rows: NDArray[Any], classes: Sequence[Label]) -> None:
+        self.rows = rows.view()
+        self.rows.setflags(write=False)
+        self.classes = tuple(classes)
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> Any:
+        """Return the prediction for object i."""
+        return self.one(self.rows[i], self.classes)
+
+    def _of(self, rows: NDArray[Any]) -> Self:
+        """Return a block like this one of other rows."""
+        return type(self)(rows, self.classes)
+
+    @classmethod
+    def join(cls, blocks: Sequence[Self]) -> Self:
+        """Return one block of the rows of all, in order; at least one block, all like the first."""
+        return cls._of(blocks[0], np.concatenate([block.rows for block in blocks]))
+
+    def taken(self, order: Integers) -> Self:
+        """Return the predictions in another order."""
+        return self._of(self.rows[order])
 
     @cached_property
     def index(self) -> Integers:
-        """(n,) positions of the predicted classes."""
-        raise NotImplementedError
+        """(n,) positions of the predicted classes: the largest values; ties go to the first class."""
+        index: Integers = self._largest.argmax(axis=1)
+        return index
+
+    @property
+    def _largest(self) -> Floats:
+        """(n, c) values by which the predicted classes are the largest."""
+        return self.rows
 
     @property
     def labels(self) -> list[Label]:
@@ -60,6 +95,10 @@ class _Bounded(_Block):
     def proba(self) -> Floats:
         """(n, c) point forecasts."""
         raise NotImplementedError
+
+    @property
+    def _largest(self) -> Floats:
+        return self.proba
 
     @property
     def best(self) -> list[Label]:
@@ -156,22 +195,21 @@ class ManyMultiprobabilities(_Bounded):
         guaranteed: str | None = None,
         ratios: Floats | None = None,
     ) -> None:
+        super().__init__(counts, classes)
+        self.counts = self.rows
         self.ratios = ratios
-        self.counts = counts.view()
-        self.counts.setflags(write=False)
-        self.classes = tuple(classes)
         self.rule = rule
         self.category_classes = category_classes
         self.guaranteed: str = getattr(rule, "guaranteed", REALISED_ROW) if guaranteed is None else guaranteed
 
-    @staticmethod
-    def join(blocks: Sequence[ManyMultiprobabilities]) -> ManyMultiprobabilities:
+    @classmethod
+    def join(cls, blocks: Sequence[Self]) -> Self:
         """Return one block of the rows of all, in order; at least one block, all by the same rule."""
         first = blocks[0]
         if len(blocks) == 1:
             return first
         known = [block.category_classes for block in blocks if block.category_classes is not None]
-        return ManyMultiprobabilities(
+        return cls(
             np.concatenate([block.counts for block in blocks]),
             first.classes,
             first.rule,
@@ -184,9 +222,6 @@ class ManyMultiprobabilities(_Bounded):
         """Return the predictions in another order."""
         known = None if self.category_classes is None else self.category_classes[order]
         return ManyMultiprobabilities(self.counts[order], self.classes, self.rule, known, self.guaranteed, self.ratios)
-
-    def __len__(self) -> int:
-        return len(self.counts)
 
     def __getitem__(self, i: int) -> Multiprobability:
         """Return the prediction for object i."""
@@ -288,27 +323,11 @@ class ManyClassIntervals(_Bounded):
     """
 
     guaranteed = EACH_CLASS
+    one: ClassVar[type] = ClassIntervals
 
     def __init__(self, pairs: Floats, classes: Sequence[Label]) -> None:
-        self.pairs = pairs.view()
-        self.pairs.setflags(write=False)
-        self.classes = tuple(classes)
-
-    @staticmethod
-    def join(blocks: Sequence[ManyClassIntervals]) -> ManyClassIntervals:
-        """Return one block of the rows of all, in order; at least one block."""
-        return ManyClassIntervals(np.concatenate([block.pairs for block in blocks]), blocks[0].classes)
-
-    def taken(self, order: Integers) -> ManyClassIntervals:
-        """Return the predictions in another order."""
-        return ManyClassIntervals(self.pairs[order], self.classes)
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def __getitem__(self, i: int) -> ClassIntervals:
-        """Return the prediction for object i."""
-        return ClassIntervals(self.pairs[i], self.classes)
+        super().__init__(pairs, classes)
+        self.pairs = self.rows
 
     @cached_property
     def proba(self) -> Floats:
@@ -317,12 +336,6 @@ class ManyClassIntervals(_Bounded):
         total = mean.sum(axis=1, keepdims=True)
         proba: Floats = np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
         return proba
-
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes; ties go to the first class."""
-        index: Integers = self.proba.argmax(axis=1)
-        return index
 
     @property
     def bounds(self) -> Floats:
@@ -347,24 +360,12 @@ class ManyGroupIntervals(ManyClassIntervals):
     """
 
     guaranteed = EACH_GROUP
+    one = GroupIntervals
 
     def __init__(self, values: Floats, classes: Sequence[Label]) -> None:
-        self.values = values.view()
-        self.values.setflags(write=False)
-        super().__init__(np.clip(values, 0.0, 1.0), classes)
-
-    @staticmethod
-    def join(blocks: Sequence[Any]) -> ManyGroupIntervals:
-        """Return one block of the rows of all, in order; at least one block."""
-        return ManyGroupIntervals(np.concatenate([block.values for block in blocks]), blocks[0].classes)
-
-    def taken(self, order: Integers) -> ManyGroupIntervals:
-        """Return the predictions in another order."""
-        return ManyGroupIntervals(self.values[order], self.classes)
-
-    def __getitem__(self, i: int) -> GroupIntervals:
-        """Return the prediction for object i."""
-        return GroupIntervals(self.values[i], self.classes)
+        super().__init__(values, classes)
+        self.values, self.pairs = self.rows, np.clip(values, 0.0, 1.0)
+        self.pairs.setflags(write=False)
 
 
 class ManyForecasts(_Bounded):
@@ -386,33 +387,11 @@ class ManyForecasts(_Bounded):
     """
 
     guaranteed = NOTHING
+    one = Forecast
 
     def __init__(self, proba: Floats, classes: Sequence[Label]) -> None:
-        self.proba = proba.view()
-        self.proba.setflags(write=False)
-        self.classes = tuple(classes)
-
-    @staticmethod
-    def join(blocks: Sequence[ManyForecasts]) -> ManyForecasts:
-        """Return one block of the rows of all, in order; at least one block."""
-        return ManyForecasts(np.concatenate([block.proba for block in blocks]), blocks[0].classes)
-
-    def taken(self, order: Integers) -> ManyForecasts:
-        """Return the predictions in another order."""
-        return ManyForecasts(self.proba[order], self.classes)
-
-    def __len__(self) -> int:
-        return len(self.proba)
-
-    def __getitem__(self, i: int) -> Forecast:
-        """Return the prediction for object i."""
-        return Forecast(self.proba[i], self.classes)
-
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes; ties go to the first class."""
-        index: Integers = self.proba.argmax(axis=1)
-        return index
+        super().__init__(proba, classes)
+        self.proba = self.rows
 
     @property
     def bounds(self) -> Floats:
@@ -442,25 +421,20 @@ class ManyPredictionSets(_Block):
     PredictionSet('b': confidence 0.750, credibility 0.500)
     """
 
+    one = PredictionSet
+
     def __init__(self, p_values: Floats, classes: Sequence[Label], smoothed: bool = True) -> None:
-        self.p_values = p_values.view()
-        self.p_values.setflags(write=False)
-        self.classes = tuple(classes)
+        super().__init__(p_values, classes)
+        self.p_values = self.rows
         self.smoothed = smoothed
         self.guaranteed = ERROR_RATE if smoothed else ERROR_BOUND
-
-    @staticmethod
-    def join(blocks: Sequence[ManyPredictionSets]) -> ManyPredictionSets:
-        """Return one block of the rows of all, in order; at least one block."""
-        p_values = np.concatenate([block.p_values for block in blocks])
-        return ManyPredictionSets(p_values, blocks[0].classes, blocks[0].smoothed)
-
-    def __len__(self) -> int:
-        return len(self.p_values)
 
     def __getitem__(self, i: int) -> PredictionSet:
         """Return the prediction for object i."""
         return PredictionSet(self.p_values[i], self.classes, self.smoothed)
+
+    def _of(self, rows: Floats) -> Self:
+        return type(self)(rows, self.classes, self.smoothed)
 
     def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
         """Return for each object the labels of p-value above `epsilon`, in class order.
@@ -478,12 +452,6 @@ class ManyPredictionSets(_Block):
         level = significance(epsilon)
         inside = (self.p_values > level).tolist()
         return [tuple(label for label, holds in zip(self.classes, row, strict=True) if holds) for row in inside]
-
-    @cached_property
-    def index(self) -> Integers:
-        """(n,) positions of the predicted classes; ties go to the first class."""
-        index: Integers = self.p_values.argmax(axis=1)
-        return index
 
     @property
     def credibility(self) -> Floats:

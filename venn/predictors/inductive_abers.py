@@ -327,4 +327,5 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
         ----------
         x : (d,) finite numbers
         """
-        return self.predict_block(x)[0]
+        prediction: Forecast = self.predict_block(x)[0]
+        return prediction

@@ -126,7 +126,8 @@ class Sharpened(HasLabels, Combined):
 
     def combined(self, predictions: Sequence[Any]) -> Forecast:
         """Return the sharper forecast made of the predictor's only prediction."""
-        return self.combined_many([list(predictions)])[0]
+        combined: Forecast = self.combined_many([list(predictions)])[0]
+        return combined
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
