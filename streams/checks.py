@@ -144,7 +144,7 @@ def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...
 
 
 def in_order(name: str, values: Any, of: str, other: Any) -> tuple[Any, ...]:
-    """Return what a sequence holds, or raise: types `other` hold something, too, and are no sequences of it."""
+    """Return the items of a sequence as a tuple, or raise; of the types `other`, which also have items, none is taken."""
     try:
         if isinstance(values, other):
             raise TypeError

@@ -90,7 +90,7 @@ class DataFile:
 
     @property
     def remedy(self) -> str:
-        """What a person can do who has no file: part of a message."""
+        """What to do without the file, as part of a message."""
         return (
             f"set the environment variable STREAMS_DATA to a folder with {self.name}, "
             "or STREAMS_URL to an address that serves it"

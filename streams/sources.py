@@ -280,7 +280,7 @@ def _refuse_booleans(rows: Sequence[Any]) -> None:
 
 
 def _numbers(labels: Sequence[Any]) -> Floats:
-    """Return labels that are numbers (n,), or say which one is none."""
+    """Return labels that are numbers (n,), or say which of them is not one."""
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, Real) or not is_finite(label):
             raise ValueError(f"y must hold finite numbers, as classes={NUMBERS!r} says, got {label!r} at row {i}")

@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_option_before_anything_i
 @pytest.mark.parametrize(("terminal", "options"), [(True, ()), (False, ()), (True, ("--no-progress",))])
 def test_in_a_terminal_it_says_that_it_draws(run, monkeypatch, command, terminal, options):
     monkeypatch.setattr("venn.online.record.Record.plot_all", lambda record, folder: [])
-    monkeypatch.setattr(f"venn.cli.{command}.shows_progress", lambda show: terminal if show is None else show)
+    monkeypatch.setattr("venn.cli.setting.shows_progress", lambda show: terminal if show is None else show)
     result = run(command, "car", "--steps", 3, "--predictors", "deleted", "--out", "here", *options)
     assert result.exit_code == 0, result.output
     assert ("drawing figures ...\n" in result.stderr) == (terminal and not options)
@@ -350,11 +350,11 @@ def test_default_predictors_by_data():
         (("replay", "fruit.csv", "--label", "kind", "--nominal", "colour"), 1, "kind"),
         (("replay", ".", "--label", "fruit"), 1, "is a folder"),
         (("replay", "car", "--label", "class"), 2, "car is a named data set"),
-        (("replay", "car", "--gamma", "0"), 2, "must be a finite number > 0, got '0'"),
-        (("replay", "car", "--gamma", "nan"), 2, "must be a finite number > 0, got 'nan'"),
-        (("replay", "car", "--gamma", "wide"), 2, "must be a finite number > 0, got 'wide'"),
-        (("replay", "car", "--C", "inf"), 2, "must be a finite number > 0, got 'inf'"),
-        (("replay", "car", "--kernel", "poly", "--coef0", "-1"), 2, "must be a finite number >= 0, got '-1'"),
+        (("replay", "car", "--gamma", "0"), 2, "must be a number > 0, got '0'"),
+        (("replay", "car", "--gamma", "nan"), 2, "must be a number > 0, got 'nan'"),
+        (("replay", "car", "--gamma", "wide"), 2, "must be a number > 0, got 'wide'"),
+        (("replay", "car", "--C", "inf"), 2, "must be a number > 0, got 'inf'"),
+        (("replay", "car", "--kernel", "poly", "--coef0", "-1"), 2, "must be a number >= 0, got '-1'"),
         (("replay", "car", "--kernel", "poly", "--degree", "0"), 2, "degree"),
         (("replay", "car", "--kernel", "sigmoid"), 2, "sigmoid"),
         (
@@ -371,7 +371,7 @@ def test_default_predictors_by_data():
         (("replay", "car", "--gamma", "1", "--C", "1", "--tune", "9"), 2, "--tune has nothing to choose"),
         (("replay", "car", "--predictors", "ven"), 2, "got 'ven' (did you mean venn?)"),
         (("replay", "car", "--predictors", ""), 2, "got ''"),
-        (("replay", "car", "--predictors", "venn,venn"), 2, "must have each name once"),
+        (("replay", "car", "--predictors", "venn,venn"), 2, "must be distinct names of"),
         (("replay", "car", "--out", "fruit.csv"), 2, "fruit.csv"),
         (("show",), 2, "No such command"),
     ],

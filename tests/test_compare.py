@@ -140,7 +140,7 @@ def test_a_replay_that_fails_is_told_and_the_others_are_printed(run, fruit, monk
         (["car", "car"], "DATA must name each data set once, got car car"),
         (["car", "--workers", 2, "--cluster", "tcp://127.0.0.1:1"], "--workers belongs to the cluster of this machine"),
         (["car", "--shuffles", 0], "0 is not in the range"),
-        (["car", "--predictors", "ven"], "must be of"),
+        (["car", "--predictors", "ven"], "must be distinct names of"),
         ([], "Missing argument 'DATA...'"),
     ],
     ids=[f"{i}" for i in range(6)],

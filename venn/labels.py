@@ -152,7 +152,7 @@ class Real(LabelSpace, Saved):
         return "Real()"
 
     def encode(self, y: Any) -> float:
-        """Return a number as a float, or raise ValueError if it is none, not finite, or too large."""
+        """Return a number as a float, or raise ValueError if it is not a number, not finite, or too large."""
         number = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.ndim == 0) else y
         # Written so that NaN fails.
         if not is_number(number) or not abs(number) <= LARGEST:
@@ -160,7 +160,7 @@ class Real(LabelSpace, Saved):
         return float(number) + 0.0  # -0.0 and 0.0 are one label
 
     def encode_many(self, labels: Sequence[Any]) -> Floats:
-        """Return (n,) numbers, or say which one is none."""
+        """Return (n,) numbers, or say which of them is not one."""
         return np.array([self.encode(label) for label in labels], np.float64)
 
     def decode(self, code: Any) -> float:

@@ -54,19 +54,19 @@ def class_codes(classes: Any, least: int = 2) -> dict[Hashable, int]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, of Python or numpy; True and False are none."""
+    """Whether a value is a real number, of Python or numpy; True and False do not count."""
     return isinstance(value, REAL) and not isinstance(value, TRUTH)
 
 
 def has_methods(value: Any, *names: str) -> bool:
-    """Whether a value is an object with these methods; no class, no string and no array, which has many."""
+    """Whether a value is an object with these methods. Classes, strings and arrays do not count."""
     return not isinstance(value, type | str | np.ndarray) and all(
         callable(getattr(value, name, None)) for name in names
     )
 
 
 def array_of(values: Any) -> NDArray[Any]:
-    """Return an array of the values, which is empty and of no numbers where rows differ in length."""
+    """Return the values as an array; where rows differ in length, an empty one of type object."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -74,7 +74,7 @@ def array_of(values: Any) -> NDArray[Any]:
 
 
 def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
-    """Return what a sequence holds, or say that the value is none."""
+    """Return the items of a sequence as a tuple, or say that the value is not a sequence."""
     try:
         given = iter(values)
     except TypeError:
@@ -83,7 +83,7 @@ def members(name: str, values: Any, of: str) -> tuple[Any, ...]:
 
 
 def by_name(name: str, value: Any, of: str) -> dict[str, Any]:
-    """Return what a mapping of names holds, nothing for None, or say that the value is none."""
+    """Return a mapping of names as a dict, empty for None, or say that the value is not a mapping."""
     if not isinstance(value, Mapping | None):
         raise TypeError(f"{name} must be a mapping of names to {of}, got {value!r}")
     return dict(value or {})

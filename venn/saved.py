@@ -75,7 +75,7 @@ class Saved:
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return an object that has learned nothing; whatever the constructor raises means that there is none."""
+        """Return an object that has learned nothing; an error of the constructor means that it cannot exist."""
         checked_keys("parameters", parameters, arguments_of(cls))
         return cls(**parameters)
 
@@ -108,7 +108,7 @@ def taken_apart(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def made_again(kind: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
-    """Return an object with these parameters and state, or raise ValueError if there is none."""
+    """Return an object with these parameters and state, or raise ValueError if none can have them."""
     thing: Any
     if issubclass(kind, Saved):
         thing = kind.made_of(parameters)

@@ -64,7 +64,7 @@ class Linear:
         return out[some]
 
     def packed(self, scorers: list[list[Any]]) -> list[Any]:
-        """Return the argument of `scores`, from scorers by C and resample."""
+        """Return scorers by C and resample in the form that `reader` takes, and release the training objects."""
         self.starts, self.signs = [], np.zeros(0)  # not needed any more
         self.design.forget()
         return [np.array(own) for own in scorers]
@@ -116,7 +116,7 @@ class Fitted:
         return scores
 
     def packed(self, scorers: list[list[Any]]) -> list[Any]:
-        """Return the argument of `scores`, from scorers by C and resample."""
+        """Return scorers by C and resample in the form that `reader` takes, and release the training objects."""
         self.X, self.y = np.zeros((0, 0)), np.zeros(0)  # not needed any more
         return scorers
 

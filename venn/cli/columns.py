@@ -95,7 +95,7 @@ class Columns:
         return cls(**read, numbers=options["numbers"])
 
     def where(self, key: str) -> str:
-        """Return how the reader knows a key."""
+        """Return the name that a user knows a key by."""
         return self.places.get(key, f"--{key}")
 
     def given(self) -> list[str]:

@@ -360,7 +360,7 @@ class Config:
     origin: Mapping[tuple[str, str], str]
 
     def where(self, table: str, key: str) -> str:
-        """Return how the reader knows a key: its option, or its place in the file."""
+        """Return the name that a user knows a key by: its option, or its place in the file."""
         return self.origin.get((table, key)) or f"--{option_of(key_field(table, key))}"
 
     def given(self, table: str) -> list[str]:
@@ -393,6 +393,27 @@ def option_of(one: Field[Any]) -> str:
 def options() -> list[tuple[str, Field[Any]]]:
     """Return tables and keys that have an option, in order."""
     return [(table, one) for table, kind in TABLES.items() for one in fields(kind) if option_of(one)]
+
+
+class Typed(click.ParamType):
+    """The type of an option whose text shows a value of a kind."""
+
+    name = "text"
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; a default is one already."""
+        return of_option(self.kind, param.opts[0] if param else "", value) if isinstance(value, str) else value
+
+
+def shared_option(table: str, key: str, **changes: Any) -> Callable[..., Any]:
+    """Return a key's option for a command without a configuration; `changes` are of its texts, or of its default."""
+    one = key_field(table, key)
+    kind: Kind = one.metadata["kind"]
+    given = {"type": Typed(kind), "metavar": kind.metavar, "default": one.default, "help": one.metadata["help"]}
+    return click.option(f"--{option_of(one)}", option_of(one).replace("-", "_"), **given | changes)
 
 
 def parameter(table: str, one: Field[Any]) -> str:

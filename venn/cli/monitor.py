@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from venn.cli.config import POSITIVE, Typed, shared_option
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import WATCHED
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
-from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
+from venn.cli.setting import Learning, chosen_predictors, learning, read_by, seed
 from venn.cli.words import conclusion, watched
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
 from venn.online.record import Record
 from venn.online.replaying import advance, length
 from venn.show.snapshots import overall
-from venn.show.terminal import DRAWING, shows_progress
 
 if TYPE_CHECKING:
     from venn.show.live import Live
@@ -35,12 +35,6 @@ NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
 OF_JOURNALS = ("data", "as_json", "serve", "at", "host", *GUARD)
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
-
-
-def _level(context: click.Context, option: click.Parameter, value: float) -> float:
-    if not 0 < value < 1:
-        raise click.BadParameter(f"must lie between 0 and 1, both excluded, got {value:g}")
-    return value
 
 
 @click.command()
@@ -54,15 +48,11 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="Seed of the order; none keeps the order of the data, in which it may change.  [default: none]",
 )
 @read_by(WATCHED)
-@click.option("--speed", type=positive, metavar="NUMBER", help="Examples a second.  [default: as fast as possible]")
 @click.option(
-    "--level", type=float, default=0.01, callback=_level, metavar="NUMBER",
-    help="Chance that any of the predictors ever has a false alarm: each has its share.  [default: 0.01]",
-)  # fmt: skip
-@click.option(
-    "--run-length", type=click.FloatRange(min=1, min_open=True), default=100_000, metavar="NUMBER",
-    help="Mean number of examples to a false alarm of the detectors for repeated changes.  [default: 100000]",
-)  # fmt: skip
+    "--speed", type=Typed(POSITIVE), metavar="NUMBER", help="Examples a second.  [default: as fast as possible]"
+)
+@shared_option("monitor", "level")
+@shared_option("monitor", "run_length")
 @click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
@@ -150,13 +140,7 @@ def monitor(
             with writing("--out", out):
                 record.save(out / "record.npz")
                 (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
-            written = [out / "record.npz", out / "snapshots.json"]
-            if shows_progress(chosen.progress):
-                click.echo(DRAWING, err=True)
-            try:
-                written += record.plot_all(out)
-            except ImportError as error:
-                click.echo(f"no figures: {error}", err=True)
+            written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out)]
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
         for line in conclusion(overall(snapshots)):
             say(line)

@@ -11,17 +11,15 @@ from typing import Any
 
 import click
 
+from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
-from venn.machines.scaled import Scaled
-from venn.machines.window import SlidingWindow
 from venn.online.panel import Panel
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor
 from venn.schedules import PrefixRestart
 
-LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its machine
 PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
     "distribution": ConformalDistribution,
     "intervals": ConformalIntervals,
@@ -30,7 +28,6 @@ PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
     ),
 }
 FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
-DEFAULT_C = 10.0
 MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
 MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
 
@@ -105,13 +102,7 @@ def panel_of_numbers(
         Whether the first examples fix the scale of the columns.
     """
     solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
-    machine: Any = KernelRidge(solver, penalty)
+    machine, scaled, windowed = with_around(KernelRidge(solver, penalty), scale, window)
     note = "" if kernel is not None and C is not None else ", by default"
-    if scale:
-        machine = Scaled(machine)
-        note += f", scaled by the first {machine.first} examples"
-    if window is not None:
-        machine = SlidingWindow(machine, window)
-        note += f", the latest {window} examples"
-    say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}")
+    say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
     return Panel(**{name: PREDICTORS[name](machine) for name in predictors})

@@ -124,7 +124,7 @@ def choose_nothing(names: Sequence[str]) -> bool:
 
 
 def refuse_choices(given: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse options that choose a machine where predictors stand alone that have nothing to choose."""
+    """Refuse options that choose a machine where no predictor has anything to choose."""
     if given:
         default = ", the default" if list(names) == [FORECASTER] else ""
         told = {FORECASTER: f"a {FORECASTER}", DEFENSIVE: f"a {DEFENSIVE} {FORECASTER}"}
@@ -156,6 +156,40 @@ def check_kernel(kernel: str, given: Mapping[str, Any], where: Callable[[str], s
     for key, kernels in OF_KERNELS.items():
         if given[key] is not None and kernel not in kernels:
             raise click.UsageError(f"{where(key)} belongs to the kernel {' or '.join(kernels)}, not to {kernel}")
+
+
+def known_choices(
+    data: str | None, gamma: float | None, C: float | None
+) -> dict[str, tuple[Kernel, float, str]] | None:
+    """Return kernel, C and a note for each kind of machine where they are known for a data set, else None."""
+    if not all(data in known for known in SETTINGS.values()):
+        return None
+    known = {kind: SETTINGS[kind][data or ""] for kind in MACHINES}
+    note = by_default(gamma=gamma, C=C)
+    return {kind: (RBF(gamma or width), C or penalty, note) for kind, (width, penalty) in known.items()}
+
+
+def by_default(**parameters: float | None) -> str:
+    """Return a note on which parameters were not given.
+
+    Examples
+    --------
+    >>> by_default(gamma=None, C=3.0), by_default(C=3.0)
+    (', by default: gamma', '')
+    """
+    free = [name for name, value in parameters.items() if value is None]
+    return f", by default: {', '.join(free)}" if free else ""
+
+
+def with_around(machine: Any, scale: bool | None, window: int | None) -> tuple[Any, str, str]:
+    """Return a machine with what is to stand around it, and notes on its scale and its window."""
+    scaled = windowed = ""
+    if scale:
+        machine = Scaled(machine)
+        scaled = f", scaled by the first {machine.first} examples"
+    if window is not None:
+        machine, windowed = SlidingWindow(machine, window), f", the latest {window} examples"
+    return machine, scaled, windowed
 
 
 def make_kernel(name: str, gamma: float | Literal["auto"], degree: int | None, coef0: float | None) -> Kernel:
@@ -215,13 +249,8 @@ def panel_of(
         readers = [name for name in predictors if PREDICTORS[name][0] == kind]
         if readers:
             solver, penalty, note = choices[kind]
-            machine: Any = make(solver, penalty, classes)
-            if scale:
-                machine = Scaled(machine)
-                note += f", scaled by the first {machine.first} examples"
-            machines[kind] = machine if window is None else SlidingWindow(machine, window)
-            latest = "" if window is None else f", the latest {window} examples"
-            say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{latest}")
+            machines[kind], scaled, windowed = with_around(make(solver, penalty, classes), scale, window)
+            say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
 
     if DEFENSIVE in predictors:
         if window is not None or scale:

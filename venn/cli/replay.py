@@ -23,7 +23,6 @@ from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
-from venn.show.terminal import DRAWING, shows_progress
 
 CURVES = "curves.png"
 
@@ -98,15 +97,9 @@ def replay(
             record = run(until, panel, progress=chosen.progress, steps=chosen.steps)
             record.shuffle = shuffle
             folder = Path("runs", stream.name) if out is None else out
-            written = [folder / "record.npz"]
             with writing("--out", folder):
                 record.save(folder / "record.npz")
-        if shows_progress(chosen.progress):
-            click.echo(DRAWING, err=True)
-        try:
-            written += record.plot_all(folder)
-        except ImportError as error:
-            click.echo(f"no figures: {error}", err=True)
+        written = [folder / "record.npz", *chosen.drawn(record, folder)]
 
     verdicts = verdicts_of(record)
     if as_json:

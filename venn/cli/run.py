@@ -28,11 +28,12 @@ from venn.cli.predictors import (
     MACHINES,
     OF_KERNELS,
     PREDICTORS,
-    SETTINGS,
     WINDOWED,
+    by_default,
     check_kernel,
     choose_nothing,
     default_predictors,
+    known_choices,
     make_kernel,
     panel_of,
     refuse_choices,
@@ -42,7 +43,7 @@ from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
 from venn.cli.words import conclusion, watched
 from venn.labels import Real
-from venn.machines.kernels import RBF, Kernel
+from venn.machines.kernels import Kernel
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
 from venn.online.journal import Journal
@@ -199,16 +200,10 @@ def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]
     machine = config.machine
     parameters = {key: getattr(machine, key) for key in OF_KERNELS}
     check_kernel(machine.kernel, parameters, lambda key: config.where("machine", key))
-    free = ("C",) if machine.kernel == "linear" else ("gamma", "C")
-    default = [key for key in free if getattr(machine, key) is None]
-    note = f", by default: {', '.join(default)}" if default else ""
-    known = {kind: SETTINGS[kind].get(place.data) for kind in MACHINES}
-    if machine.kernel == "rbf" and all(known.values()):
-        return {
-            kind: (RBF(machine.gamma or pair[0]), machine.C or pair[1], note)
-            for kind, pair in known.items()
-            if pair is not None
-        }
+    known = known_choices(place.data, machine.gamma, machine.C)
+    if machine.kernel == "rbf" and known is not None:
+        return known
+    note = by_default(**{key: getattr(machine, key) for key in ("gamma", "C")[machine.kernel == "linear" :]})
     gamma: float | Literal["auto"] | None = machine.gamma
     if gamma is None and machine.kernel != "linear":
         gamma = "auto" if place.width is None else 1 / place.width  # the same; the first object says how many

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import click
 import streams
 from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
+from venn.cli.config import shared_option
 from venn.cli.errors import did_you_mean
 from venn.cli.predictors import (
     DEFAULT_C,
@@ -21,10 +21,10 @@ from venn.cli.predictors import (
     MACHINES,
     OF_KERNELS,
     PREDICTORS,
-    SETTINGS,
     check_kernel,
     choose_nothing,
     default_predictors,
+    known_choices,
     make_kernel,
     panel_of,
     refuse_choices,
@@ -32,25 +32,12 @@ from venn.cli.predictors import (
 from venn.machines.kernels import RBF, Kernel
 from venn.machines.tuning import PENALTIES, Tuning, tune
 from venn.online.panel import Panel
-from venn.show.terminal import Progress
+from venn.online.record import Record
+from venn.show.terminal import DRAWING, Progress, shows_progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
-
-
-def positive(text: str, zero: bool = False) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise click.BadParameter(f"must be a finite number {'>=' if zero else '>'} 0, got {text!r}")
-    return number
-
-
-def not_negative(text: str) -> float:
-    return positive(text, zero=True)
 
 
 def seed(text: str) -> int | None:
@@ -61,41 +48,24 @@ def seed(text: str) -> int | None:
     return int(text)
 
 
-def names(text: str) -> list[str]:
-    found = [name.strip() for name in text.split(",")]
-    known = [*PREDICTORS, *numbers.PREDICTORS]
-    for name in found:
-        if name not in known:
-            close = did_you_mean(name, known)
-            raise click.BadParameter(f"must be of {', '.join(known)}, got {name!r}{close}")
-    if len(set(found)) < len(found):
-        raise click.BadParameter(f"must have each name once, got {text!r}")
-    return found
-
-
 def read_by(shown: str) -> Callable[[Command], Command]:
     """Return the option that names predictors; `shown` is the default that its help shows."""
     of_numbers = f"where labels are numbers, of {', '.join(numbers.PREDICTORS)}"
     text = f"Separated by commas, of {', '.join(PREDICTORS)}; {of_numbers}.  [default: {shown}]"
-    return click.option("--predictors", type=names, default=None, metavar="NAMES", help=text)
+    return shared_option("predictor", "names", help=text)
 
 
 LEARNING = (
-    click.option("--kernel", type=click.Choice(KERNELS), default="rbf", help="[default: rbf]"),
-    click.option(
-        "--gamma",
-        type=positive,
-        metavar="NUMBER",
+    shared_option("machine", "kernel"),
+    shared_option(
+        "machine",
+        "gamma",
         help="For the rbf and poly kernels.  [default: rbf: by --tune, known on car and wine_red; poly: 1 / features]",
     ),
-    click.option("--degree", type=click.IntRange(min=1), metavar="INTEGER", help="For the poly kernel.  [default: 3]"),
-    click.option("--coef0", type=not_negative, metavar="NUMBER", help="For the poly kernel.  [default: 1]"),
-    click.option(
-        "--C",
-        "C",
-        type=positive,
-        metavar="NUMBER",
-        help="Penalty of the machines.  [default: chosen by --tune; known for rbf on car, wine_red]",
+    shared_option("machine", "degree"),
+    shared_option("machine", "coef0"),
+    shared_option(
+        "machine", "C", help="Penalty of the machines.  [default: chosen by --tune; known for rbf on car, wine_red]"
     ),
     click.option(
         "--tune",
@@ -171,6 +141,22 @@ class Learning:
         """Return the stream that DATA names."""
         return open_stream(data, self.columns, shuffle, whole=self.scale is None)
 
+    def fixed(self, stream: streams.Stream) -> Kernel | None:
+        """Return the kernel if it is given."""
+        if self.gamma is None and self.kernel == "rbf":
+            return None
+        return make_kernel(self.kernel, self.gamma or 1 / len(stream.features), self.degree, self.coef0)
+
+    def drawn(self, record: Record, folder: Path) -> list[Path]:
+        """Draw the figures of a record into a folder; return them, or say what they need."""
+        if shows_progress(self.progress):
+            click.echo(DRAWING, err=True)
+        try:
+            return record.plot_all(folder)
+        except ImportError as error:
+            click.echo(f"no figures: {error}", err=True)
+            return []
+
     def panel(
         self, data: str, stream: streams.Stream, predictors: list[str], say: Callable[[str], None], level: float = 0.01
     ) -> tuple[Panel, Tuning | None]:
@@ -193,10 +179,7 @@ class Learning:
         """Return a panel of predictors of numbers."""
         if self.tuned_on:
             raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-        fixed = None
-        if self.gamma is not None or self.kernel != "rbf":
-            fixed = make_kernel(self.kernel, self.gamma or 1 / len(stream.features), self.degree, self.coef0)
-        return numbers.panel_of_numbers(predictors, fixed, self.C, say, scale=bool(self.scale))
+        return numbers.panel_of_numbers(predictors, self.fixed(stream), self.C, say, scale=bool(self.scale))
 
 
 def open_stream(data: str, columns: Columns, shuffle: int | None, whole: bool = True) -> streams.Stream:
@@ -248,14 +231,10 @@ def _choose(
 ) -> tuple[dict[str, tuple[Kernel, float, str]], Tuning | None]:
     """Return kernel, C and a note for each kind of machine; and the tuning, if examples went into one."""
     kernel, gamma, C, tuned_on = options.kernel, options.gamma, options.C, options.tuned_on
-    if kernel == "rbf" and tuned_on is None and all(data in known for known in SETTINGS.values()):
-        chosen = [name for name, value in (("gamma", gamma), ("C", C)) if value is None]
-        note = f", by default: {', '.join(chosen)}" if chosen else ""
-        known = {kind: SETTINGS[kind][data] for kind in MACHINES}
-        return {k: (RBF(gamma or known[k][0]), C or known[k][1], note) for k in MACHINES}, None
-    fixed = None
-    if gamma is not None or kernel != "rbf":
-        fixed = make_kernel(kernel, gamma or 1 / len(stream.features), options.degree, options.coef0)
+    known = known_choices(data, gamma, C)
+    if kernel == "rbf" and tuned_on is None and known is not None:
+        return known, None
+    fixed = options.fixed(stream)
     if fixed is not None and C is not None:
         if tuned_on:
             raise click.UsageError("--tune has nothing to choose: the kernel and C are given")

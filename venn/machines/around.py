@@ -11,7 +11,7 @@ from venn.saved import Saved
 
 
 class Around(Saved):
-    """Base of machines around a machine: what they read of it as it is.
+    """Base of machines that stand around another one and pass most of it on unchanged.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Around(Saved):
         return bag
 
     def fresh(self) -> Self:
-        """Return the same around a machine with the same parameters that has learned nothing."""
+        """Return a machine with the same parameters, also inside, that has learned nothing."""
         return type(self)(**(self.parameters | {"machine": self.machine.fresh()}))
 
     def forget(self) -> None:

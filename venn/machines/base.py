@@ -127,7 +127,7 @@ class InBag(BaseHypotheses):
 
 
 def in_bag(answer: BaseHypotheses, aside: int) -> BaseHypotheses:
-    """Return the answer without its first examples, as many as only teach."""
+    """Return the answer without its first `aside` examples, which only teach."""
     return InBag(answer, aside) if aside else answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -198,9 +198,7 @@ class FrozenScorer(Saved):
         self.classes = tuple(codes)
         self._columns: Integers = np.array([codes[label] for label in own])
         self._estimator = copy.deepcopy(estimator)
-        names = getattr(estimator, "feature_names_in_", None)
-        self.feature_names: tuple[str, ...] | None = None if names is None else tuple(np.asarray(names).tolist())
-        self.features: int | None = getattr(estimator, "n_features_in_", None)
+        self.features, self.feature_names = columns_of(estimator)
         self._linear = self._linear_map()
         self._told = None if row_by_row is None else flag("row_by_row", row_by_row)
         self.row_by_row: bool = _row_by_row(self._estimator) if self._told is None else self._told
@@ -272,7 +270,7 @@ class FrozenScorer(Saved):
         return self._score(rows)
 
     def expect(self, objects: Sequence[Any]) -> None:
-        """Score objects that have arrived in one call, for when their turn comes; that changes no score.
+        """Score objects that have arrived in one call, before their turns come; no score changes by that.
 
         Nothing happens where a row might have other last bits in a block than alone, and for linear classifiers, whose
         rows cost as little alone. What is wrong with an object is said when its turn comes. The scores of the objects
@@ -354,14 +352,24 @@ class FrozenScorer(Saved):
             return self._values(block)
 
     def _values(self, block: ObjectRows) -> Floats:
-        ask = getattr(self._estimator, self._method)
-        rows = block.tocsr() if isinstance(block, SparseRows) else block
-        if self.feature_names is None:
-            return np.asarray(ask(rows), np.float64)
-        with warnings.catch_warnings():
-            # The names have been compared: rows are in the order of the table that it was fitted to.
-            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-            return np.asarray(ask(rows), np.float64)
+        return answer_of(getattr(self._estimator, self._method), block, self.feature_names is not None)
+
+
+def columns_of(estimator: Any) -> tuple[int | None, tuple[str, ...] | None]:
+    """Return the number of features that an estimator was fitted to, and their names, None for what it does not say."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return getattr(estimator, "n_features_in_", None), None if names is None else tuple(np.asarray(names).tolist())
+
+
+def answer_of(ask: Callable[[Any], Any], rows: ObjectRows, named: bool) -> Floats:
+    """Return what a method of an estimator answers about clean rows; `named` if it was fitted to a table."""
+    given = rows.tocsr() if isinstance(rows, SparseRows) else rows
+    if not named:
+        return np.asarray(ask(given), np.float64)
+    with warnings.catch_warnings():
+        # The names have been compared: rows are in the order of the table that it was fitted to.
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return np.asarray(ask(given), np.float64)
 
 
 def _unwrapped(estimator: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import ObjectRows, clean_row, clean_rows
-from venn.machines.sparse import SparseRows
+from venn.machines.frozen import ObjectRows, answer_of, clean_row, clean_rows, columns_of
 from venn.parameters import has_methods
 from venn.prediction import Floats
 from venn.saved import Saved, saved
@@ -62,9 +61,7 @@ class FrozenRegressor(Saved):
                 if hasattr(one, "classes_"):
                     raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
         self._estimator, self._spread = copy.deepcopy(estimator), copy.deepcopy(spread)
-        names = getattr(estimator, "feature_names_in_", None)
-        self.feature_names: tuple[str, ...] | None = None if names is None else tuple(np.asarray(names).tolist())
-        self.features: int | None = getattr(estimator, "n_features_in_", None)
+        self.features, self.feature_names = columns_of(estimator)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -102,15 +99,7 @@ class FrozenRegressor(Saved):
     def _asked(self, estimator: Any, rows: ObjectRows, what: str) -> Floats:
         if not len(rows):
             return np.zeros(0)
-        given: Any = rows.tocsr() if isinstance(rows, SparseRows) else rows
-        if hasattr(estimator, "feature_names_in_"):
-            import warnings
-
-            with warnings.catch_warnings():  # the names have been compared
-                warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-                values = np.asarray(estimator.predict(given), np.float64)
-        else:
-            values = np.asarray(estimator.predict(given), np.float64)
+        values = answer_of(estimator.predict, rows, hasattr(estimator, "feature_names_in_"))
         if values.size != len(rows):
             raise ValueError(f"{what} must be {len(rows)} numbers, one for each row, got shape {values.shape}")
         values = values.reshape(-1)

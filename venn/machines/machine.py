@@ -105,6 +105,11 @@ class Machine(Protocol):
 
     One that can forget also has `unlearn_one(i=0)`, which forgets the i-th learned example in order of arrival, 0 the
     oldest; later ones move up. The machine is then the one that has learned all others. A refused `i` leaves no trace.
+
+    Some machines have more, which is read where it is there: `probabilities = True` if scores are probabilities;
+    `space` if labels are not classes (`venn.labels.Real`); `expect_scaled()`, which `Scaled` calls so that nobody is
+    warned of columns of different sizes; and `expect_training()`, which an inductive predictor calls, whose training
+    examples are in no bag.
     """
 
     @property
@@ -155,7 +160,7 @@ class Machine(Protocol):
         """Drop the answer that is remembered; those who hold it can no longer read it."""
 
     def expect_deleted(self) -> None:
-        """Prepare for readers of deleted scores at every step; a predictor that is one calls this when it is made.
+        """Prepare for reading deleted scores at every step; a predictor that does so calls this when it is made.
 
         A machine may then keep, as it learns, what makes them cheap. That may change their last bits.
         """

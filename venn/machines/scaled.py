@@ -137,10 +137,8 @@ class Scaled(Around):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        trains, rows = held_bool("trains", state["trains"]), state["rows"]
-        seen = 0 if rows is None else len(rows) if isinstance(rows, SparseRows) else held_rows("rows", rows)
-        if rows is not None and not isinstance(rows, SparseRows):
-            held_finite("rows", rows, (seen, rows.shape[-1]))
+        trains, rows = held_bool("trains", state["trains"]), held_objects(state["rows"])
+        seen, started = len(rows), state["rows"] is not None
         space = space_of(self.machine)
         codes = held_array("codes", state["codes"], (seen if trains else 0,), space.kept)
         if not space.holds(codes):
@@ -153,10 +151,10 @@ class Scaled(Around):
             if seen:
                 raise ValueError(f"scale must be fixed by examples that are gone, got {seen} that are there")
             self.center, self.scale = held_scale(center, scale)
-        elif center is not None or not seen < self.first or self.machine.learned or (rows is not None) != (seen > 0):
+        elif center is not None or not seen < self.first or self.machine.learned or started != (seen > 0):
             raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
         self._trains = trains
-        self._rows = [] if rows is None else [rows[i] for i in range(seen)]
+        self._rows = rows
         self._labels = [space.decode(code) for code in codes]
 
     # ------------------------------------------------------------------ reading
@@ -262,16 +260,7 @@ class Scaled(Around):
 
     def _clean(self, x: Any) -> Any:
         """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
-        features, sparse = None, is_sparse(x)
-        if self.scale is not None:
-            features, sparse = len(self.scale), self.center is None
-        elif self._rows:
-            features, sparse = self._rows[0].shape[-1], isinstance(self._rows[0], SparseRows)
-        if is_sparse(x):
-            row = clean_sparse("x", x, features)
-            return row if sparse else row.toarray()[0]
-        dense = clean_object(x, features)
-        return rows_of(dense[None]) if sparse else dense
+        return in_form(x, None if self.scale is None else Scale(self.center, self.scale), self._rows)
 
     def _scaled(self, row: Any) -> Any:
         """Return a clean object as the machine inside meets it: as long as the scale is not known, all are equal."""
@@ -308,8 +297,31 @@ def of_ranges(ranges: tuple[tuple[float, float], ...]) -> Scale:
     return Scale(low / 2 + high / 2, (high / 2 - low / 2) / HALF)
 
 
+def in_form(x: Any, scale: Scale | None, rows: list[Any]) -> Any:
+    """Return `x` in the form of earlier objects, of a scale or these rows, dense or sparse; or say what is wrong."""
+    features, sparse = None, is_sparse(x)
+    if scale is not None:
+        features, sparse = len(scale.spread), scale.center is None
+    elif rows:
+        features, sparse = rows[0].shape[-1], isinstance(rows[0], SparseRows)
+    if is_sparse(x):
+        row = clean_sparse("x", x, features)
+        return row if sparse else row.toarray()[0]
+    dense = clean_object(x, features)
+    return rows_of(dense[None]) if sparse else dense
+
+
+def held_objects(rows: Any) -> list[Any]:
+    """Return the objects of a state, which `stacked` has put together; none for None."""
+    if rows is None:
+        return []
+    if not isinstance(rows, SparseRows):
+        held_finite("rows", rows, (held_rows("rows", rows), rows.shape[-1]))
+    return [rows[i] for i in range(len(rows))]
+
+
 def held_scale(center: Any, spread: Any) -> Scale:
-    """Return a copy of the scale of a state, or raise a ValueError if it is none."""
+    """Return a copy of the scale of a state, or raise a ValueError if it is not one."""
     held_finite("scale", spread, (held_rows("scale", spread),))
     if not (spread > 0).all():
         raise ValueError(f"scale must be > 0, got {spread.min()}")

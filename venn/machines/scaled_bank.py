@@ -9,13 +9,12 @@ import numpy as np
 
 from venn.machines.bank import Bank, BankHypotheses, Member, checked_bank
 from venn.machines.base import BaseHypotheses, in_bag
-from venn.machines.checks import clean_object, code_of
+from venn.machines.checks import code_of
 from venn.machines.frozen import clean_rows
 from venn.machines.machine import Bag, Tuned
-from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_scale, of_ranges, stacked
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
+from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_objects, held_scale, in_form, of_ranges, stacked
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, checked_keys, held_codes, held_finite, held_rows, saved
+from venn.saved import Saved, checked_keys, held_codes, saved
 
 FARTHEST = 10.0  # deviations from the centre
 
@@ -141,10 +140,8 @@ class ScaledBank(Saved):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
         super().restore(state)
-        rows, center, spread = state["rows"], state["center"], state["spread"]
-        seen = 0 if rows is None else len(rows) if isinstance(rows, SparseRows) else held_rows("rows", rows)
-        if rows is not None and not isinstance(rows, SparseRows):
-            held_finite("rows", rows, (seen, rows.shape[-1]))
+        rows, center, spread = held_objects(state["rows"]), state["center"], state["spread"]
+        seen, started = len(rows), state["rows"] is not None
         codes = held_codes("codes", state["codes"], (seen,), 0, len(self.classes))
         if self.first is None:
             if seen or spread is not None or center is not None:
@@ -153,9 +150,9 @@ class ScaledBank(Saved):
             self.scale = held_scale(center, spread)
             if seen or self.bank.n < self.first:
                 raise ValueError(f"rows must be none once {self.first} examples have fixed the scale, got {seen}")
-        elif center is not None or not seen < self.first or self.bank.n or (rows is not None) != (seen > 0):
+        elif center is not None or not seen < self.first or self.bank.n or started != (seen > 0):
             raise ValueError(f"rows must be fewer than {self.first}, with nothing learned, got {seen}")
-        self._rows = [] if rows is None else [rows[i] for i in range(seen)]
+        self._rows = rows
         self._labels = [self.classes[code] for code in codes]
 
     # ------------------------------------------------------------------ reading
@@ -361,13 +358,4 @@ class ScaledBank(Saved):
 
     def _clean(self, x: Any) -> Any:
         """Return `x` in the form of the first object, dense or sparse, or say what is wrong with it."""
-        features, sparse = None, is_sparse(x)
-        if self.scale is not None:
-            features, sparse = len(self.scale.spread), self.scale.center is None
-        elif self._rows:
-            features, sparse = self._rows[0].shape[-1], isinstance(self._rows[0], SparseRows)
-        if is_sparse(x):
-            row = clean_sparse("x", x, features)
-            return row if sparse else row.toarray()[0]
-        dense = clean_object(x, features)
-        return rows_of(dense[None]) if sparse else dense
+        return in_form(x, self.scale, self._rows)

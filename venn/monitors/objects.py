@@ -30,11 +30,11 @@ class Ranking(Protocol):
 
     @property
     def risk(self) -> float:
-        """Probability that its p-values are no good at all, to be taken from the level."""
+        """Probability that its p-values are not valid at all, which counts against the level."""
 
     @property
     def theorem(self) -> str:
-        """For which objects they are good, in words before what then holds."""
+        """For which objects its p-values are valid, in words that go before the theorem."""
 
     @property
     def martingale(self) -> Martingale:
@@ -52,7 +52,7 @@ class Ranking(Protocol):
 
 
 class Crowd:
-    """Objects, and for each the distances to its nearest others; strange is who has far neighbours."""
+    """Objects, and for each the distances to its nearest others: an object with far neighbours is strange."""
 
     def __init__(self, neighbours: int) -> None:
         self.k = neighbours

@@ -1,4 +1,4 @@
-"""Nonconformity measures on probabilities: how much of its mass a scorer gives to other labels, or before this one."""
+"""Nonconformity measures on probabilities: what a scorer gives to other labels, or to those ranked before this one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACE = 1 << 60  # of the random numbers of measures: no stream is so long that 
 
 
 def probabilities_of(scores: Floats, temperature: float) -> Floats:
-    """Return (n, c) probabilities: a row of scores that is a distribution as it is, any other by softmax.
+    """Return (n, c) probabilities: a row of scores that is a distribution unchanged, any other by softmax.
 
     Each row by itself, so that all examples are treated alike.
 

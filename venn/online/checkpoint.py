@@ -109,7 +109,7 @@ class Snapshot:
         return sum(array.nbytes for array in self._arrays.values())
 
     def copy(self) -> None:
-        """Copy the arrays, which are those of the thing until then, in the order in which they would be written."""
+        """Copy the arrays in the order in which they would be written; until then they are the thing's own."""
         self._arrays = {
             name: array.copy("F" if array.flags.fnc else "C")  # fnc: by columns and not by rows
             for name, array in self._arrays.items()

@@ -182,7 +182,7 @@ class GaussianProcess(_OnLines):
     Raises
     ------
     TypeError
-        The machine is none of numbers.
+        The machine is not one of numbers, such as `KernelRidge`.
 
     References
     ----------

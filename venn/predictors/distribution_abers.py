@@ -174,7 +174,7 @@ class VennAbersRegressor(Inductive[Any]):
     Raises
     ------
     TypeError, ValueError
-        The machine is none of numbers, has learned, or the schedule does not suit it.
+        The machine is not one of numbers, has learned, or the schedule does not suit it.
 
     References
     ----------

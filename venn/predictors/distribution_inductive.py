@@ -201,7 +201,7 @@ class InductiveDistribution(Inductive[Any]):
     Raises
     ------
     TypeError, ValueError
-        The machine is none of numbers, has learned, or the schedule does not suit it.
+        The machine is not one of numbers, has learned, or the schedule does not suit it.
 
     References
     ----------

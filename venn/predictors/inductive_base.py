@@ -51,7 +51,7 @@ class Reader(Protocol[Many]):
 
 
 def learned_by(machine: Any) -> int:
-    """Return how many examples a machine ever learned; one of your own that only scores may count them by n alone."""
+    """Return how many examples a machine ever learned: `learned`, or `n` where a user's own machine has only that."""
     learned: int = machine.learned if hasattr(machine, "learned") else machine.n
     return learned
 
@@ -447,7 +447,7 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
 
 
 def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return objects and labels: those given, or those of a stream that is given for both."""
+    """Return objects and labels: those given, or those of a stream given in place of both."""
     codes, classes = getattr(X, "y", None), getattr(X, "classes", None)
     if y is not None:
         return X, y

@@ -148,7 +148,7 @@ class Ranking(Mergeable):
 
 
 class WeightedRanking(Ranking):
-    """The same for examples weighed by class: each is compared with the examples of every class in turn.
+    """Reader of calibration scores weighed by class: an object is ranked among the examples of every class in turn.
 
     With c classes a prediction costs c times as much.
     """
@@ -189,7 +189,7 @@ class WeightedRanking(Ranking):
 
 
 class ByObject(Ranking):
-    """The same for examples weighed by their objects: the last column of what is read is the weight.
+    """Reader of calibration scores weighed by object: the last column of what is read is the weight.
 
     A prediction costs O(m) after an example was added, O(log m) otherwise.
     """

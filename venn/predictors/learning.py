@@ -31,7 +31,7 @@ class Predictor(Saved):
         raise NotImplementedError
 
     def expect(self, objects: Sequence[Any]) -> None:
-        """Take notice of objects that have arrived: their turns come, if nothing prevents it. No answer depends on it.
+        """Prepare for objects that have arrived, before their turns come; no answer depends on it.
 
         A predictor with a given scorer scores them in one call. Nothing is refused here: what is wrong with an object
         is said in its turn.
@@ -116,7 +116,7 @@ class Combined(Predictor):
 
 
 def elementary(predictors: Iterable[Any], *, asked: bool = False) -> list[Any]:
-    """Return the distinct predictors that are no combinations, those and the parts of those that are, in order.
+    """Return the distinct predictors that combine no others, in order: combinations are replaced by their parts.
 
     All parts learn; those `asked` are the ones that predict now.
     """
@@ -152,7 +152,7 @@ def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> N
 
 
 def expect_all(predictors: Iterable[Any], objects: Sequence[Any]) -> None:
-    """Let each predictor take notice of objects that have arrived; a user's own may have no method for that."""
+    """Let each predictor prepare for objects that have arrived; a user's own may have no method for that."""
     for predictor in predictors:
         if has_methods(predictor, "expect"):
             predictor.expect(objects)

@@ -97,7 +97,7 @@ class Reading(NamedTuple):
     current: set[str]  #: keys that have since received everything before it
 
     def known(self, message: Any, number: int, last: Any) -> bool:
-        """Whether a key knows a message, given where its journal says the `last` one that it received stood."""
+        """Whether a key has received a message, by the position of the `last` one in its journal."""
         if last is None or last[1] <= self.start:
             return False
         if message.position == last[0] or number < last[1]:

@@ -33,7 +33,7 @@ HEADERS = {
 
 
 class Refusal(NamedTuple):
-    """What a request is answered that may not come in."""
+    """The answer to a request that may not come in."""
 
     status: int
     line: str  #: plain text
@@ -146,7 +146,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _own(host: str) -> list[str]:
-    """Return how an address is written as a name; one that stands for all addresses is none."""
+    """Return an address as the name of a server; one that stands for all addresses has no name."""
     try:
         found = ip_address(host)
     except ValueError:

@@ -190,7 +190,7 @@ def registry(opened: Callable[[], Watched]) -> CollectorRegistry:
 
 
 class Requests(WSGIRequestHandler):
-    """Reads requests, writes no log, and waits for nobody for ever."""
+    """Reads requests; writes no log, and waits for no client longer than some seconds."""
 
     timeout = 30.0  # seconds
 

@@ -34,7 +34,7 @@ Message = dict[str, Any]
 
 
 def message(run: str, predictor: str, alarm: Alarm, verdict: Verdict, time: float) -> Message:
-    """Return what is sent of an alarm, as JSON.
+    """Return the JSON that is sent of an alarm.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How long a loop will still take whose steps get dearer."""
+"""The remaining time of a loop whose steps get dearer."""
 
 from __future__ import annotations
 

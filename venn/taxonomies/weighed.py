@@ -42,7 +42,7 @@ def weighed_labels(taxonomy: Any, hypotheses: Hypotheses, shift: CovariateShift)
 
 
 def of_table(taxonomy: ByScores, table: ScoreTable, shift: CovariateShift) -> tuple[Floats, Integers]:
-    """Return the same by one table of scores."""
+    """Return the weights and categories by one table of scores."""
     c = len(table.negative)
     weights = weights_of(table, shift)
     labels, categories = np.zeros((c, c)), np.empty(c, np.int64)
