@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import pytest
 
+import streams
 import venn
 from venn.cli import main
 
@@ -280,3 +281,27 @@ def test_each_step_of_the_walk_is_where_the_page_says(file, function):
     for kind in owner:
         tree = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind)
     assert name in {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+def test_an_example_walks_as_the_page_says():
+    """All steps but those inside compiled code, or for machines whose path fails."""
+    stream, called = streams.gaussians(12, classes=2), set()
+    machine = venn.OneVsAllSVM(venn.RBF(0.5), C=10, classes=stream.classes)
+    panel = venn.Panel(venn=venn.TransductiveVenn(machine, venn.Argmax()), conformal=venn.Conformal(machine))
+    record, monitor = venn.Record(stream.classes, tuple(panel)), venn.Monitor(stream.classes)
+
+    def note(frame, event, argument):
+        called.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for x, y in stream:
+            said = panel.predict_one(x)
+            panel.learn_one(x, y)
+            monitor.update(said["venn"], y)
+            record.update(said, y)
+    finally:
+        sys.setprofile(before)
+    missed = [function for file, function in walked() if (str(ROOT / file), function) not in called]
+    assert set(missed) <= {"follow", "exchanged", "move_one"}

@@ -505,7 +505,7 @@ def fill_distances(
     negative: Floats,
     positive: Floats,
 ) -> None:
-    """Set the scores (c, m + 1) of all columns, supposing the last one not of class k (negative), or of it (positive)."""
+    """Set the scores (c, m + 1) of all columns, with the last one not of class k (negative), or of it (positive)."""
     x = np.ascontiguousarray(columns[:, m])
     for k, size in enumerate(sizes):
         sums, errors = all_sums[k].copy(), all_errors[k].copy()
