@@ -322,3 +322,14 @@ def test_bad_groups_are_refused_before_anything_is_learned():
             model.predict_one([0.0, 1.0])
     assert isinstance(by_group(venn.InductiveVenn(squares()), 0), InductiveByGroup)
     assert isinstance(by_group(venn.Conformal(squares()), 0).machine, Within)
+
+
+def test_a_machine_within_groups_says_of_itself_what_the_machine_says():
+    machine = squares()
+    within = Within(machine, 0)
+    for i in range(6):
+        within.learn_one([float(i % 2), float(i)], i % 3)
+    assert (within.n, within.learned, within.classes) == (machine.n, 6, machine.classes)
+    assert (within.residual, within.tuning, within.deletes_exactly) == (machine.residual, None, True)
+    assert within.fresh().n == 0
+    np.testing.assert_array_equal(within.deleted_bag.scores, machine.deleted_bag.scores)

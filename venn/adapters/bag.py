@@ -19,8 +19,8 @@ from venn.adapters.checks import (
     label_codes,
     refuse_fractions,
     refuse_mixtures,
-    twin,
     validate_data,
+    whole,
 )
 from venn.adapters.turns import turn
 from venn.machines.kernels import RBF, Kernel, fitted_to
@@ -111,12 +111,10 @@ class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ign
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
         with turn(self):
-            fitted: Self = twin(self)  # a refused call leaves no trace
-            fitted._take_in(X, y, sample_weight, anew, classes)
-            self.__dict__ = fitted.__dict__
-        return self
+            return self._take_in(X, y, sample_weight, anew, classes)
 
-    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> None:
+    @whole
+    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, classes: Any) -> Self:
         """Learn in place, except that more than one example puts another object in place of `predictor_`."""
         refuse_mixtures("y", y)  # before numpy makes strings of numbers
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew)
@@ -137,6 +135,7 @@ class LearnsInTurn(HoldsPredictor, ClassifierMixin, BaseEstimator):  # type: ign
         for x, label, w in zip(_objects(X), labels, times.tolist(), strict=True):
             for _ in range(w):
                 self.predictor_.learn_one(x, label)
+        return self
 
     def _start(self, X: Any, y: Any, classes: Any) -> None:
         """Make the predictor for the declared classes or, without these, for the classes of the examples."""

@@ -26,6 +26,7 @@ from venn.adapters.checks import (
     refuse_mixtures,
     settled,
     twin,
+    whole,
 )
 from venn.adapters.cross_fitting import Abers, CoupledAbers, Fold, disjoint_splits, rows_of
 from venn.adapters.turns import turn
@@ -293,24 +294,23 @@ class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin
         self._answers.add(_safe_indexing(X, present), codes, weights[present])
         return self
 
+    @whole
     def _become(self, X: Any, y: Any, classes: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
         if self.multi_class not in ("ovr", "ovo"):
             raise ValueError(f'multi_class must be "ovr" or "ovo", got {self.multi_class!r}')
-        fitted = twin(self)  # a refused call leaves no trace
         X, y, weights = self._examples(X, y, sample_weight)
         given = [] if classes is None else [classes]
         if isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit"):
-            folds = fitted._frozen(X, y, weights, given)  # noqa: SLF001 -- a copy of this very object
+            folds = self._frozen(X, y, weights, given)
         else:
-            folds = fitted._trained(X, y, weights, given, sample_weight is not None, fit_params)  # noqa: SLF001 -- a copy of this very object
-        c = len(fitted.classes_)
-        fitted._answers = (CoupledAbers if self.multi_class == "ovo" and c > 2 else Abers)(self.merge, folds, c)  # noqa: SLF001 -- a copy of this very object
+            folds = self._trained(X, y, weights, given, sample_weight is not None, fit_params)
+        c = len(self.classes_)
+        self._answers = (CoupledAbers if self.multi_class == "ovo" and c > 2 else Abers)(self.merge, folds, c)
         for name, of in ("n_features_in_", "features"), ("feature_names_in_", "feature_names"):
             found = getattr(folds[0].scorer, of)
-            fitted.__dict__.pop(name, None)
+            self.__dict__.pop(name, None)
             if found is not None:
-                setattr(fitted, name, np.array(found, object) if name == "feature_names_in_" else found)
-        self.__dict__ = fitted.__dict__
+                setattr(self, name, np.array(found, object) if name == "feature_names_in_" else found)
         return self
 
     def _examples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:

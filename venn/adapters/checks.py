@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import date, timedelta
+from functools import wraps
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,6 +18,7 @@ from venn._compiled.hulls import LIMIT
 from venn.parameters import share
 from venn.prediction import TIE, Floats, Label
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 DATES = (date, timedelta, np.datetime64, np.timedelta64)  # pandas' own are subclasses, and so is its NaT
 
 
@@ -120,6 +123,19 @@ def twin(estimator: Any) -> Any:
     other = object.__new__(type(estimator))
     other.__dict__ = dict(estimator.__dict__)
     return other
+
+
+def whole(fit: Fit) -> Fit:
+    """Decorate a method that fits: it fits a copy, which then replaces the object. A refused call leaves no trace."""
+
+    @wraps(fit)
+    def fitting(estimator: Any, *arguments: Any, **named: Any) -> Any:
+        other = twin(estimator)
+        fit(other, *arguments, **named)
+        estimator.__dict__ = other.__dict__
+        return estimator
+
+    return cast(Fit, fitting)
 
 
 def settled(p: Floats) -> Floats:

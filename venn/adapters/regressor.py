@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, twin, validate_data
+from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractions, validate_data, whole
 from venn.adapters.turns import turn
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF, fitted_to
@@ -114,12 +114,10 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> Self:
         with turn(self):
-            fitted: Self = twin(self)  # a refused call leaves no trace
-            fitted._take_in(X, y, sample_weight, anew)
-            self.__dict__ = fitted.__dict__
-        return self
+            return self._take_in(X, y, sample_weight, anew)
 
-    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> None:
+    @whole
+    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> Self:
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew, y_numeric=True
         )  # fmt: skip
@@ -134,6 +132,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         for i in np.repeat(np.arange(len(y)), weights.astype(np.int64)).tolist():
             predictor.learn_one(X[i : i + 1] if issparse(X) else X[i], float(y[i]))
         self.predictor_ = predictor
+        return self
 
     def _ask(self, X: Any, read: Any) -> Floats:
         check_is_fitted(self, "predictor_")

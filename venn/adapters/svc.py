@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import example_weights, refuse_fractions, validate_data
+from venn.adapters.checks import example_weights, refuse_fractions, validate_data, whole
 from venn.adapters.cross_fitting import (
     Abers,
     Answers,
@@ -169,6 +168,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ProbabilitySVC:
         """Train and calibrate.
 
@@ -193,12 +193,6 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         NotConverged
             From a map that says so.
         """
-        fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y, sample_weight)  # noqa: SLF001 -- a copy of this very object
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         a_map = _is_map(self.method)
         self._svc()._validate_params()  # noqa: SLF001 -- scikit-learn's own check of its parameters
         sparse = False if self.kernel == "precomputed" else "csr"
@@ -233,6 +227,7 @@ class ProbabilitySVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._answers = Abers(None if self.method is None else self.method.merge, folds, c)
         self.classes_ = classes
         self.n_iter_ = max(scorer.iterations for scorer in scorers)
+        return self
 
     def _svc(self) -> Any:
         return SVC(

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import validate_data
+from venn.adapters.checks import validate_data, whole
 from venn.batch.resamples import Draw, Fitted, Linear, resampled
 from venn.parameters import integer, positive, share
 from venn.prediction import Floats, Integers
@@ -129,6 +129,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = self.random_state is None
         return tags
 
+    @whole
     def fit(self, X: Any, y: Any) -> BootstrapSVC:
         """Train on resamples.
 
@@ -151,32 +152,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         RuntimeError
             All fits of `base` failed; the last error is the cause.
         """
-        fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y)  # noqa: SLF001 -- a copy of this very object
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _checked(self) -> tuple[list[float], int, float, int, float | None]:
-        try:
-            Cs = [positive("Cs", C) for C in self.Cs]
-        except TypeError as error:
-            raise TypeError(f"Cs must be a sequence of finite numbers > 0, got {self.Cs!r}") from error
-        if not Cs:
-            raise ValueError(f"Cs must hold at least one number, got {self.Cs!r}")
-        wanted = None if self.sensitivity is None else share("sensitivity", self.sensitivity)
-        if self.base is not None and (
-            isinstance(self.base, type)
-            or not all(callable(getattr(self.base, name, None)) for name in ("fit", "decision_function", "get_params"))
-            or "C" not in self.base.get_params()
-        ):
-            raise TypeError(
-                "base must be an estimator with fit, decision_function and a parameter C, such as ConstrainedSVC(), "
-                f"got {self.base!r}"
-            )
-        epsilon = positive("epsilon", self.epsilon, zero=True)
-        return Cs, integer("resamples", self.resamples, 1), epsilon, integer("jobs", self.jobs, 1), wanted
-
-    def _fit(self, X: Any, y: Any) -> None:
         Cs, resamples, epsilon, jobs, wanted = self._checked()
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
@@ -234,6 +209,27 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             medians = self._left_out(scorers, codes, draws, [found[r] for r in chosen], [where[r] for r in chosen])
             self.threshold_ = least_threshold(medians, wanted)
         self._scorers, self._packed = scorers, scorers.packed([found[r] for r in chosen])
+        return self
+
+    def _checked(self) -> tuple[list[float], int, float, int, float | None]:
+        try:
+            Cs = [positive("Cs", C) for C in self.Cs]
+        except TypeError as error:
+            raise TypeError(f"Cs must be a sequence of finite numbers > 0, got {self.Cs!r}") from error
+        if not Cs:
+            raise ValueError(f"Cs must hold at least one number, got {self.Cs!r}")
+        wanted = None if self.sensitivity is None else share("sensitivity", self.sensitivity)
+        if self.base is not None and (
+            isinstance(self.base, type)
+            or not all(callable(getattr(self.base, name, None)) for name in ("fit", "decision_function", "get_params"))
+            or "C" not in self.base.get_params()
+        ):
+            raise TypeError(
+                "base must be an estimator with fit, decision_function and a parameter C, such as ConstrainedSVC(), "
+                f"got {self.base!r}"
+            )
+        epsilon = positive("epsilon", self.epsilon, zero=True)
+        return Cs, integer("resamples", self.resamples, 1), epsilon, integer("jobs", self.jobs, 1), wanted
 
     def _left_out(
         self, scorers: Any, codes: Integers, draws: list[Draw], found: list[list[Any]], where: list[list[int]]

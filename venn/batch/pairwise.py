@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from venn._compiled.pairs import rbf_values
-from venn.adapters.checks import example_weights, validate_data
+from venn.adapters.checks import example_weights, validate_data, whole
 from venn.machines.one_vs_one import LEAST, pair_signs, votes_and_margins
 from venn.parameters import positive
 from venn.prediction import Floats, Integers
@@ -147,6 +146,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ fitting
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> PairwiseSVC:
         """Choose the parameters of each pair, and train it.
 
@@ -169,12 +169,6 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         TypeError, ValueError
             A parameter or argument is not as described. What was fitted before stays.
         """
-        fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y, sample_weight, validation)  # noqa: SLF001 -- a copy of this very object
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
         Cs = candidates("C", self.C)
         gammas = () if isinstance(self.gamma, str) and self.gamma == "scale" else candidates("gamma", self.gamma)
         tol = positive("tol", self.tol)
@@ -214,6 +208,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         self._take(X, signs, self._parallel(solved, list(combinations(range(c), 2))))
         self.classes_ = classes
+        return self
 
     def _class_weights(self, c: int) -> dict[tuple[int, int], tuple[float, float]]:
         """Return the weights of both classes of each pair."""

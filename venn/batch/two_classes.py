@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from venn.adapters.checks import example_weights, validate_data
+from venn.adapters.checks import example_weights, validate_data, whole
 from venn.prediction import Floats, Label
 
 
@@ -57,6 +56,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return coefficients and bias, and set further attributes of the fit."""
         raise NotImplementedError
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TwoClassLinear:
         """Train.
 
@@ -78,12 +78,6 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         NotConverged
             The solver does not reach its tolerance.
         """
-        fitted = copy(self)  # a refused fit leaves no trace
-        fitted._fit(X, y, sample_weight)  # noqa: SLF001 -- a copy of this very object
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
@@ -106,6 +100,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         coef, bias = self._train(Signed(X[present], signs, weights[present]))
         side = 1.0 if names.index(self.positive_) == 1 else -1.0  # scikit-learn's scores are for classes_[1]
         self.coef_, self.intercept_ = side * coef[None], np.array([side * bias])
+        return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return (n,) scores of n objects, larger for `classes_[1]`.

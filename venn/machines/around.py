@@ -10,17 +10,10 @@ from venn.prediction import Label
 from venn.saved import Saved
 
 
-class Around(Saved):
-    """Base of machines that stand around another one and pass most of it on unchanged.
+class PassesOn(Saved):
+    """Base of what holds a machine and passes on what is read of it."""
 
-    Parameters
-    ----------
-    machine : Machine
-        Trained by this object from now on, and by nobody else.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine: Any = checked_machine(machine)
+    machine: Any
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -72,13 +65,26 @@ class Around(Saved):
         """Return a machine with the same parameters, also inside, that has learned nothing."""
         return type(self)(**(self.parameters | {"machine": self.machine.fresh()}))
 
-    def forget(self) -> None:
-        """Drop the answer that the machine remembers."""
-        self.machine.forget()
-
     def expect_deleted(self) -> None:
         """Prepare the machine for readers of deleted scores at every step."""
         self.machine.expect_deleted()
+
+
+class Around(PassesOn):
+    """Base of machines that stand around another one and pass most of it on unchanged.
+
+    Parameters
+    ----------
+    machine : Machine
+        Trained by this object from now on, and by nobody else.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine: Any = checked_machine(machine)
+
+    def forget(self) -> None:
+        """Drop the answer that the machine remembers."""
+        self.machine.forget()
 
 
 def given(weight: float | None) -> tuple[float, ...]:

@@ -12,8 +12,9 @@ from venn.machines.base import BaseHypotheses, in_bag
 from venn.machines.checks import checked_place, code_of
 from venn.machines.frozen import clean_rows
 from venn.machines.kept import KeptMachine, Part, check_arrays, checked_objects, checked_sizes, kept_arrays, put_arrays
+from venn.machines.kept_ridge import changed_by_last
 from venn.machines.kernels import Kernel, checked_kernel
-from venn.machines.least_squares import SMALLEST, changed_by_last
+from venn.machines.least_squares import SMALLEST
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, grown
 from venn.machines.ridge import RidgeSystem

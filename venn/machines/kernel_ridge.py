@@ -9,23 +9,24 @@ import numpy as np
 
 from venn.labels import LARGEST, Real
 from venn.machines.checks import checked_place, checked_weight
-from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.kept import Part
+from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernel_ridge_lines import Lines
 from venn.machines.kernels import Kernel, checked_kernel
-from venn.machines.least_squares import SMALLEST, changed_by_last
-from venn.machines.machine import Bag, grown
+from venn.machines.least_squares import SMALLEST
+from venn.machines.machine import Bag
 from venn.machines.ridge import Linear, RidgeSystem
-from venn.machines.store import NONE, ObjectStore, Storing
+from venn.machines.store import ObjectStore
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import held_float, held_int, saved
+from venn.saved import held_float, saved
 
 LEAST = -1000  # exponent of the unit while all labels are equal
 SPARE = 20  # binary digits that a forgotten label may have cost before the rest is computed with another unit
 
 
 @saved
-class KernelRidge(KeptMachine, Storing):
+class KernelRidge(KeptRidge):
     """Kernel ridge regression with a bias, exact online: the machine under predictive distributions of numbers.
 
     It minimises 1/2 |w|^2 + C/2 sum_i (y_i - f(x_i))^2 with f(x) = <w, phi(x)> + b: Gaussian process regression with
@@ -92,12 +93,6 @@ class KernelRidge(KeptMachine, Storing):
         self._labels, self._weights = np.zeros((2, 0))
         self._origin, self._exponent = 0.0, LEAST
 
-    def fresh(self) -> KernelRidge:
-        """Return a machine with the same parameters that has learned nothing."""
-        machine = KernelRidge(self.kernel, self.C)
-        machine.tuning = self.tuning
-        return machine
-
     def __repr__(self) -> str:
         return f"KernelRidge({self.kernel!r}, C={self.C!r})"
 
@@ -162,7 +157,7 @@ class KernelRidge(KeptMachine, Storing):
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g}, got {weight!r}")
         self.forget()
         n = self.n
-        self._system.make_room(n + 1)
+        self._make_room(n + 1)
         (bordered,) = self._system.border(x, [1 / (self.C * weight)])
         nothing = np.zeros(0)
         linear = self._system.linear(bordered) if n else Linear(0.0, math.inf, nothing, nothing, nothing)
@@ -206,8 +201,6 @@ class KernelRidge(KeptMachine, Storing):
             answer = self.hypotheses(x, weight)
             self.forget()
         system.append(answer.bordered, np.array([(label - self._origin) / self._unit]))
-        if system.room > len(self._labels):
-            self._labels, self._weights = grown(self._labels, system.room), grown(self._weights, system.room)
         self._labels[n], self._weights[n] = label, weight
         self.n = n + 1
 
@@ -268,62 +261,18 @@ class KernelRidge(KeptMachine, Storing):
 
     # -------------------------------------------------------------------- state
 
-    parts = (
-        Part("_labels", ("n",)),
-        Part("_weights", ("n",)),
-        Part("_system.targets", (1, "n")),
-        Part("_system.ridge", ("n",)),
-        Part("_system.solution.factor", ("n_factor",)),
-        Part("_system.solution.sums", ("n",)),
-        Part("_system.solution.diagonal", ("n",)),
-        Part("_system.solution.solutions", (1, "n")),
-        Part("_system.solution.bases", (1,)),
-    )
+    own = (Part("_labels", ("n",)), Part("_system.targets", ("t", "n")))
 
-    @staticmethod
-    def _lengths(n: int) -> dict[str, int]:
-        return {"n": n, "n_factor": n * (n + 1) // 2}
+    def _own_state(self) -> dict[str, Any]:
+        return {"origin": self._origin, "exponent": self._exponent}
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """The packed factor, and what follows from it up to the last bits."""
-        return self._kept_arrays(self._lengths(self.n)) | {
-            "_columns": self._store.held(self.n) if self.n else NONE,
-            "n": self.n,
-            "features": self._features,
-            "origin": self._origin,
-            "exponent": self._exponent,
-            "probe": self._system.probe,
-            "certified": self._system.solution.certified,
-            "total": float(self._system.solution.total),
-            "before": None if self._system.before is None else list(self._system.before),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
-        super().restore(state)
-        n = held_int("n", state["n"])
-        d, _, _ = checked_sizes(state, "n")
-        self._check_arrays(state, self._lengths(n))
-        checked_objects(state["_columns"], d, n)
-        system, solution = self._system, self._system.solution
-        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
-        total = held_float("total", state["total"])
-        if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
-            raise ValueError("weights must be > 0")
+    def _take_own(self, state: dict[str, Any]) -> None:
         if not self.space.holds(state["_labels"]):
             raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(state['_labels']).max():g}")
         self._origin = self.space.encode(held_float("origin", state["origin"]))
         if type(state["exponent"]) is not int or not LEAST <= state["exponent"] <= -LEAST:
             raise ValueError(f"exponent must be an integer from {LEAST} to {-LEAST}, got {state['exponent']!r}")
         self._exponent = state["exponent"]
-        if n:
-            self._store.hold(state["_columns"])
-            system.make_room(n)
-            self._labels, self._weights = np.zeros((2, system.room))
-        self._put_arrays(state)
-        self.n = system.n = n
-        solution.total, system.before = total, changed_by_last(state["before"], n - 1, 1)
 
 
 def _exponent_of(difference: float) -> int:

@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
-from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.kept import Part
+from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
-from venn.machines.machine import Bag, grown
-from venn.machines.ridge import Kept, RidgeSystem
-from venn.machines.store import NONE, ObjectStore, Storing
+from venn.machines.machine import Bag
+from venn.machines.ridge import RidgeSystem
+from venn.machines.store import ObjectStore
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import held_finite, held_float, held_int, saved
+from venn.saved import saved
 
 SMALLEST = 1e-300  # least C weight of an example: the equations contain its inverse
 
 
 @saved
-class LeastSquaresSVM(KeptMachine, Storing):
+class LeastSquaresSVM(KeptRidge):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
@@ -109,8 +110,7 @@ class LeastSquaresSVM(KeptMachine, Storing):
         self.n = 0
         self._store = ObjectStore(self.kernel)
         self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
-        self._labels = np.zeros(0, np.int64)
-        self._weights = np.zeros(0)  # of each example, without that of its class
+        self._labels, self._weights = np.zeros(0, np.int64), np.zeros(0)
         self._make_tables()
 
     def __repr__(self) -> str:
@@ -121,11 +121,8 @@ class LeastSquaresSVM(KeptMachine, Storing):
         self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))
 
     def _make_room(self, n: int) -> None:
-        """Make room for `n` examples; capacities double."""
-        self._system.make_room(n)
-        room = self._system.room
-        if room > len(self._labels):
-            self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
+        super()._make_room(n)
+        if self._system.room > self._tables.shape[-1]:
             self._make_tables()
 
     # ------------------------------------------------------------------ reading
@@ -197,53 +194,12 @@ class LeastSquaresSVM(KeptMachine, Storing):
         answer = self._asked = LeastSquaresHypotheses(key, self._system.new_scores(), float(weight), supposed)
         return answer
 
-    parts = (
-        Part("_labels", ("n",), "c", np.int64),
-        Part("_weights", ("n",)),
-        Part("_system.ridge", ("n",)),
-        Part("_system.solution.factor", ("n_factor",)),
-        Part("_system.solution.sums", ("n",)),
-        Part("_system.solution.diagonal", ("n",)),
-        Part("_system.solution.solutions", ("c", "n")),
-        Part("_system.solution.bases", ("c",)),
-    )
-
-    @staticmethod
-    def _lengths(n: int, c: int) -> dict[str, int]:
-        return {"n": n, "c": c, "n_factor": n * (n + 1) // 2}
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The packed factor, and what follows from it up to the last bits."""
-        return self._kept_arrays(self._lengths(self.n, len(self.classes))) | {
-            "_columns": self._store.held(self.n) if self.n else NONE,
-            "n": self.n,
-            "features": self._features,
-            "probe": self._system.probe,
-            "certified": self._system.solution.certified,
-            "total": float(self._system.solution.total),
-            "before": None if self._system.before is None else list(self._system.before),
-        }
+    own = (Part("_labels", ("n",), "t", np.int64),)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
         super().restore(state)
-        n = held_int("n", state["n"])
-        d, _, _ = checked_sizes(state, "n")
-        self._check_arrays(state, self._lengths(n, len(self.classes)))
-        checked_objects(state["_columns"], d, n)
-        system, solution = self._system, self._system.solution
-        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
-        total = held_float("total", state["total"])
-        if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
-            raise ValueError("weights must be > 0")
-        if n:
-            self._store.hold(state["_columns"])
-            self._make_room(n)
-        self._put_arrays(state)
-        system.targets[:, :n] = self._targets(state["_labels"])
-        self.n = system.n = n
-        solution.total, system.before = total, changed_by_last(state["before"], n - 1, len(self.classes))
+        self._system.targets[:, : self.n] = self._targets(self._labels[: self.n])
 
     def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
         """Learn one example: the solution found for its label becomes the machine.
@@ -347,16 +303,3 @@ class LeastSquaresSVM(KeptMachine, Storing):
         self.class_weights = weights
         self._values, self._group = np.unique(weights, return_inverse=True)
         self._make_tables()
-
-
-def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
-    """Return what the last learned example has changed: forgetting that example restores it."""
-    if before is None:
-        return None
-    if n < 0 or not isinstance(before, list) or len(before) != 5:
-        raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
-    shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
-    sums, diagonal, solutions, bases = (
-        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
-    )
-    return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))

@@ -6,9 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from venn.machines.around import PassesOn
 from venn.machines.base import BaseHypotheses
 from venn.machines.frozen import ObjectRows
-from venn.machines.machine import Bag, Hypotheses, Tables, checked_machine
+from venn.machines.machine import Hypotheses, Tables, checked_machine
 from venn.machines.views import View, taught
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
@@ -78,7 +79,7 @@ def by_group(predictor: Any, by: By) -> Any:
 
 
 @saved
-class Within(View):
+class Within(PassesOn, View):
     """A view of a machine for predictors within groups: examples of other groups than the new one's do not count.
 
     The machine learns all examples. In the tables that predictors read, examples of other groups have weight 0. In a
@@ -118,37 +119,6 @@ class Within(View):
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_asked": None}
-
-    @property
-    def deletes_exactly(self) -> bool:
-        """Whether deleted scores are those of machines solved without the example."""
-        return bool(self.machine.deletes_exactly)
-
-    @property
-    def residual(self) -> float:
-        """Worst violation of the machine's optimality conditions."""
-        residual: float = self.machine.residual
-        return residual
-
-    @property
-    def bag(self) -> Bag:
-        """Training scores of all examples, whatever their group."""
-        bag: Bag = self.machine.bag
-        return bag
-
-    @property
-    def deleted_bag(self) -> Bag:
-        """Deleted scores of all examples, whatever their group."""
-        bag: Bag = self.machine.deleted_bag
-        return bag
-
-    def fresh(self) -> Self:
-        """Return the same view of a machine with the same parameters that has learned nothing."""
-        return type(self)(self.machine.fresh(), self.by)
-
-    def expect_deleted(self) -> None:
-        """Prepare the machine for readers of deleted scores."""
-        self.machine.expect_deleted()
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine, which knows all groups."""

@@ -1,0 +1,104 @@
+"""What is kept of machines on one ridge system: objects, labels, weights, the factor and its solutions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from venn.machines.kept import KeptMachine, Part, checked_objects, checked_sizes
+from venn.machines.machine import grown
+from venn.machines.ridge import Kept, RidgeSystem
+from venn.machines.store import NONE, Storing
+from venn.saved import held_finite, held_float, held_int
+
+
+class KeptRidge(KeptMachine, Storing):
+    """Base of machines on one ridge system; a subclass says what else it keeps in `own` and `_own_state`."""
+
+    common = (
+        Part("_weights", ("n",)),
+        Part("_system.ridge", ("n",)),
+        Part("_system.solution.factor", ("n_factor",)),
+        Part("_system.solution.sums", ("n",)),
+        Part("_system.solution.diagonal", ("n",)),
+        Part("_system.solution.solutions", ("t", "n")),
+        Part("_system.solution.bases", ("t",)),
+    )
+    own: ClassVar[tuple[Part, ...]] = ()
+    _system: RidgeSystem
+    _labels: Any
+    _weights: Any  # of each example, without that of its class
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.parts = cls.own + cls.common
+
+    def _make_room(self, n: int) -> None:
+        """Make room for `n` examples; capacities double."""
+        self._system.make_room(n)
+        room = self._system.room
+        if room > len(self._labels):
+            self._labels, self._weights = grown(self._labels, room), grown(self._weights, room)
+
+    def _lengths(self, n: int) -> dict[str, int]:
+        return {"n": n, "t": len(self._system.targets), "n_factor": n * (n + 1) // 2}
+
+    def _own_state(self) -> dict[str, Any]:
+        """Return what the machine keeps besides arrays and what all keep."""
+        return {}
+
+    def _take_own(self, state: dict[str, Any]) -> None:
+        """Take over what `_own_state` gave, or raise; the arrays have been checked, and are not taken over yet."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The packed factor, and what follows from it up to the last bits."""
+        system, n = self._system, self.n
+        return (
+            self._kept_arrays(self._lengths(n))
+            | {
+                "_columns": self._store.held(n) if n else NONE,
+                "n": n,
+                "features": self._features,
+                "probe": system.probe,
+                "certified": system.solution.certified,
+                "total": float(system.solution.total),
+                "before": None if system.before is None else list(system.before),
+            }
+            | self._own_state()
+        )
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""
+        super().restore(state)
+        n = held_int("n", state["n"])
+        d, _, _ = checked_sizes(state, "n")
+        self._check_arrays(state, self._lengths(n))
+        checked_objects(state["_columns"], d, n)
+        system, solution = self._system, self._system.solution
+        system.probe, solution.certified = held_int("probe", state["probe"]), held_int("certified", state["certified"])
+        total, before = (
+            held_float("total", state["total"]),
+            changed_by_last(state["before"], n - 1, len(system.targets)),
+        )
+        if not ((state["_weights"] > 0).all() and (state["_system.ridge"] > 0).all()):
+            raise ValueError("weights must be > 0")
+        self._take_own(state)
+        if n:
+            self._store.hold(state["_columns"])
+            self._make_room(n)
+        self._put_arrays(state)
+        self.n = system.n = n
+        solution.total, system.before = total, before
+
+
+def changed_by_last(before: Any, n: int, c: int) -> Kept | None:
+    """Return what the last learned example has changed: forgetting that example restores it."""
+    if before is None:
+        return None
+    if n < 0 or not isinstance(before, list) or len(before) != 5:
+        raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
+    shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
+    sums, diagonal, solutions, bases = (
+        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+    )
+    return Kept(sums, diagonal, solutions, bases, held_float("before", before[4]))
