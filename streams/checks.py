@@ -144,7 +144,7 @@ def classes_found(labels: set[Label], rows: int, where: str) -> tuple[Label, ...
 
 
 def in_order(name: str, values: Any, of: str, other: Any) -> tuple[Any, ...]:
-    """Return the items of a sequence as a tuple, or raise; of the types `other`, which also have items, none is taken."""
+    """Return the items of a sequence as a tuple, or raise; also for the types `other`, which have items too."""
     try:
         if isinstance(values, other):
             raise TypeError

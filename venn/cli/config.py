@@ -395,7 +395,7 @@ def options() -> list[tuple[str, Field[Any]]]:
     return [(table, one) for table, kind in TABLES.items() for one in fields(kind) if option_of(one)]
 
 
-class Typed(click.ParamType):
+class Typed(click.ParamType):  # type: ignore[type-arg]
     """The type of an option whose text shows a value of a kind."""
 
     name = "text"

@@ -120,7 +120,8 @@ class KernelRidge(KeptRidge):
     @property
     def labels(self) -> Floats:
         """(n,) labels of the examples, in order of arrival."""
-        return self._labels[: self.n].copy()
+        labels: Floats = self._labels[: self.n].copy()
+        return labels
 
     def _in_labels(self, scores: Floats) -> Floats:
         return self._origin + self._unit * scores
