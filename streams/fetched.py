@@ -188,5 +188,4 @@ def _spelled(values: np.ndarray[Any, Any], spell: Callable[[Any], str]) -> list[
     """Return the texts of values, each distinct value spelled once."""
     distinct, places = np.unique(values, return_inverse=True)
     texts = np.array([spell(value) for value in distinct.tolist()], dtype=object)
-    spelled: list[str] = texts[places.reshape(-1)].tolist()
-    return spelled
+    return texts[places.reshape(-1)].tolist()

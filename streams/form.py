@@ -257,8 +257,7 @@ class Decoder:
                 number = kind.read(value, found)
             except ValueError as error:
                 raise ValueError(f"{self._which(j)} {error}") from None
-        row: list[float] = kind.encode("", np.array([number]), found)[1][0].tolist()
-        return row
+        return kind.encode("", np.array([number]), found)[1][0].tolist()
 
 
 def check_id(value: object) -> Identity:
@@ -329,8 +328,7 @@ def _plain(x: Any) -> dict[str, Any] | list[float]:
     row = np.asarray(x)
     if row.ndim != 1 or not len(row) or row.dtype.kind not in "iuf" or not np.isfinite(row).all():
         raise ValueError(f"x must be a sequence of finite numbers, or a mapping from feature to value, got {_short(x)}")
-    numbers_only: list[float] = row.astype(np.float64).tolist()
-    return numbers_only
+    return row.astype(np.float64).tolist()
 
 
 def _no_constant(text: str) -> float:

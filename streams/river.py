@@ -146,8 +146,7 @@ def _settled(feature: str, kind: Any, rows: list[Row]) -> Kind:
                 f"feature {feature!r} has no value to take a median of: give fill a number or declare Skip()"
             )
         return Numeric(kind.missing, float(np.median(known)))
-    settled: Kind = kind
-    return settled
+    return kind
 
 
 def _filled(row: Row, kinds: Mapping[str, Kind]) -> Row:

@@ -346,5 +346,4 @@ def _shares(proportions: Any, classes: tuple[Label, ...]) -> Floats:
     share = np.array([real_number("proportions", value) for value in values])
     if (share < 0).any() or not share.sum() > 0 or not isfinite(share.sum()):
         raise ValueError(f"proportions must be nonnegative with a positive sum, got {proportions!r}")
-    normed: Floats = share / share.sum()
-    return normed
+    return share / share.sum()

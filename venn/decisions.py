@@ -174,8 +174,7 @@ class MeanCost(Parameters):
         """Return the expected cost of each action."""
         if forecast is None:
             raise TypeError("prediction must have a point forecast for MeanCost(), got one of sets of labels")
-        mean: Floats = costs @ forecast
-        return mean
+        return costs @ forecast
 
 
 class Decision(NamedTuple):

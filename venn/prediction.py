@@ -74,8 +74,7 @@ def checked_rule(rule: Any) -> Rule:
     """Return `rule`, or say what is wrong with it."""
     if not has_methods(rule, "choose"):
         raise TypeError(f"rule must be a rule object, with a method 'choose', such as RowMean(), got {rule!r}")
-    known: Rule = rule
-    return known
+    return rule
 
 
 @saved

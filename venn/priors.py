@@ -157,8 +157,7 @@ class PriorShift(Parameters):
     @property
     def ratios(self) -> Floats:
         """(c,) operational / train: for predictors."""
-        ratios: Floats = np.array(self.operational) / np.array(self.train)
-        return ratios
+        return np.array(self.operational) / np.array(self.train)
 
     @property
     def weights(self) -> Floats:
@@ -273,8 +272,7 @@ def operational_priors(proba: Any, train: Sequence[float]) -> Floats:
     def gain(priors: Floats) -> Floats:
         # The factor by which a round of expectation and maximisation multiplies each prior. By concavity the maximum is
         # above by at most its largest entry minus 1.
-        rates: Floats = (1.0 / (likelihoods @ priors)) @ likelihoods / len(likelihoods)
-        return rates
+        return (1.0 / (likelihoods @ priors)) @ likelihoods / len(likelihoods)
 
     new: Floats = old / old.sum()
     for _ in range(ROUNDS):

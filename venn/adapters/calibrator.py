@@ -78,23 +78,20 @@ class Responses(FrozenScorer):
         if self._method == "predict_proba":
             return np.rint(odds_of_each(scores) / STEP) * STEP + 0.0
         digits, exponents = np.frexp(scores)
-        rounded: Floats = np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
-        return rounded
+        return np.ldexp(np.rint(digits / STEP) * STEP, exponents) + 0.0
 
     def differences(self, scores: Floats, i: int, j: int) -> Floats:
         """Return (n,) scores of class i against class j from (n, c) rounded ones; from probabilities log p_i / p_j."""
         if self._method == "predict_proba":
             logs = -np.logaddexp(0.0, -scores[:, [i, j]])  # of probabilities, from their log odds
-            ratios: Floats = np.rint((logs[:, 0] - logs[:, 1]) / STEP) * STEP + 0.0
-            return ratios
+            return np.rint((logs[:, 0] - logs[:, 1]) / STEP) * STEP + 0.0
         with np.errstate(over="ignore"):
             difference: Floats = scores[:, i] - scores[:, j]
         # The difference of two finite scores may overflow.
         return np.clip(difference, -LARGEST, LARGEST)
 
     def _asked(self, block: Any) -> Floats:
-        answers: Floats = block  # the estimator has been asked
-        return answers
+        return block  # the estimator has been asked
 
 
 class VennAbersCalibrator(FromProbabilities, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -151,8 +151,7 @@ def log_odds(p: Floats) -> Floats:
     """
     if p.shape[1] == 2:
         return np.log1p((p[:, 1] - p[:, 0]) / p[:, 0])
-    odds: Floats = np.log(p) - np.log1p(-p)
-    return odds
+    return np.log(p) - np.log1p(-p)
 
 
 def odds_of_each(p: Floats) -> Floats:
@@ -164,8 +163,7 @@ def odds_of_each(p: Floats) -> Floats:
     before = np.cumsum(np.hstack([none, p[:, :-1]]), axis=1)
     after = np.cumsum(np.hstack([none, p[:, :0:-1]]), axis=1)[:, ::-1]
     least = np.finfo(np.float64).tiny
-    odds: Floats = np.log(np.maximum(p, least)) - np.log(np.maximum(before + after, least))
-    return odds
+    return np.log(np.maximum(p, least)) - np.log(np.maximum(before + after, least))
 
 
 class HoldsPredictor:
@@ -228,8 +226,7 @@ class FromProbabilities:
         ----------
         X : as for `predict_proba`
         """
-        log: Floats = np.log(self.predict_proba(X))
-        return log
+        return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of `predict_proba`: it is the same forecast on another scale.

@@ -130,8 +130,7 @@ class VennClassifier(FromProbabilities, KeepsTheBag):
             rows = prediction.probabilities
             return np.stack([rows.min(axis=0), rows.max(axis=0)], axis=1)
 
-        intervals: Floats = self._ask(X, ends)
-        return intervals
+        return self._ask(X, ends)
 
     def predict(self, X: Any) -> Any:
         """Return (n,) labels, the class that the rule picks: by default that of largest `predict_proba`.
@@ -250,8 +249,7 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         ----------
         X : (n, d) array, data frame or sparse matrix of finite numbers
         """
-        values: Floats = self._ask(X, lambda prediction: prediction.p_values)
-        return values
+        return self._ask(X, lambda prediction: prediction.p_values)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the p-values as scores: for two classes (n,), the second minus the first, else (n, c).

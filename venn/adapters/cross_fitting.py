@@ -185,8 +185,7 @@ def _of_classes(p: Floats) -> Floats:
     if p.shape[1] == 1:
         return np.column_stack([1 - p, p])
     total = p.sum(axis=1, keepdims=True)
-    share: Floats = np.divide(p, total, out=np.full(p.shape, 1 / p.shape[1]), where=total > 0)
-    return share
+    return np.divide(p, total, out=np.full(p.shape, 1 / p.shape[1]), where=total > 0)
 
 
 class Mapped:
@@ -224,8 +223,7 @@ class _EveryFold:
 
     def scores(self, X: Any) -> Floats:
         """Return (n, c) scores, means over the folds."""
-        mean: Floats = np.mean([scorer(X) for scorer in self._scorers], axis=0)
-        return mean
+        return np.mean([scorer(X) for scorer in self._scorers], axis=0)
 
     @staticmethod
     def _counted(fold: Fold) -> tuple[Floats, Integers]:
@@ -357,11 +355,9 @@ class Categories(_EveryFold):
         """Return (n, c) probabilities: means of the rows of the multiprobabilities."""
         block = self._block(X)
         # Not the mean of the rows: equal counts may differ there in the last bit.
-        p: Floats = (block.counts + 1 / len(block.classes)) / (block.sizes + 1)[:, None]
-        return p
+        return (block.counts + 1 / len(block.classes)) / (block.sizes + 1)[:, None]
 
     def interval(self, X: Any) -> Floats:
         """Return (n, c, 2): [m_k, m_k + 1] / (m + 1) of mean counts m_k and their sum m."""
         block = self._block(X)
-        ends: Floats = np.stack([block.counts, block.counts + 1], axis=2) / (block.sizes + 1)[:, None, None]
-        return ends
+        return np.stack([block.counts, block.counts + 1], axis=2) / (block.sizes + 1)[:, None, None]

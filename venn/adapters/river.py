@@ -346,8 +346,7 @@ class RiverClassifier(Points, base.Classifier):  # type: ignore[misc]
 
 def _part(prediction: Prediction | Outlook, name: str) -> Prediction:
     """Return a prediction, or the part of this name of what a forecaster says."""
-    part: Prediction = prediction[name] if isinstance(prediction, Outlook) else prediction
-    return part
+    return prediction[name] if isinstance(prediction, Outlook) else prediction
 
 
 def in_order(names: Iterable[Hashable]) -> tuple[Hashable, ...]:

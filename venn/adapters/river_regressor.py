@@ -111,8 +111,7 @@ class RiverRegressor(Points, base.Regressor):  # type: ignore[misc]
         ----------
         x : dict from feature to finite number
         """
-        prediction: NumberPrediction = self._model.predict_one(self._point(x, self._names_for(x)))
-        return prediction
+        return self._model.predict_one(self._point(x, self._names_for(x)))
 
     def predict_interval_one(self, x: Mapping[Any, Any], epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`; it may be infinite.

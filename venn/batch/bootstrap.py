@@ -255,8 +255,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _objects(self, X: Any) -> Floats:
         check_is_fitted(self, "weights_")
-        checked: Floats = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return checked
+        return validate_data(self, X, dtype=np.float64, order="C", reset=False)
 
     def _scores(self, X: Floats) -> Iterator[tuple[slice, list[Floats]]]:
         """Yield parts of the objects, each with its (m, B) scores by each C that counts."""
@@ -342,15 +341,13 @@ def accuracy_weights(accuracies: Floats, epsilon: float) -> Floats:
     """
     kept = np.nan_to_num(accuracies, nan=-np.inf) >= np.nanmax(accuracies) - epsilon
     squares = np.where(kept, accuracies, 0.0) ** 2 if np.nanmax(accuracies) > 0 else kept.astype(np.float64)
-    weights: Floats = squares / squares.sum()
-    return weights
+    return squares / squares.sum()
 
 
 def shares(counted: Any) -> Floats:
     """Return (m, B) shares: in each row equal for the entries that are counted, and 0 for the others."""
     many = counted.sum(axis=1, keepdims=True)
-    found: Floats = counted / np.maximum(many, 1)
-    return found
+    return counted / np.maximum(many, 1)
 
 
 def lower_medians(scores: Floats, votes: Floats) -> Floats:

@@ -45,8 +45,7 @@ class LinearFit(NamedTuple):
 
     def scores(self, X: ArrayLike) -> Floats:
         """Return (m,) scores of (m, d) objects."""
-        scores: Floats = np.asarray(X, np.float64) @ self.coef + self.bias
-        return scores
+        return np.asarray(X, np.float64) @ self.coef + self.bias
 
     def __call__(self, X: ArrayLike) -> Floats:
         """Return (m,) scores of (m, d) objects."""

@@ -48,8 +48,7 @@ class Problem(NamedTuple):
 
     def margins(self, plane: Plane) -> Floats:
         """Return (n,) sign_i f(x_i)."""
-        f: Floats = self.signs * (self.objects @ plane.coef + plane.bias)
-        return f
+        return self.signs * (self.objects @ plane.coef + plane.bias)
 
     def objective(self, plane: Plane) -> float:
         """Return the objective of a hyperplane."""

@@ -313,8 +313,7 @@ class PairwiseSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = self.pair_decisions(X)
         if len(self.classes_) == 2:
             return -values[:, 0]
-        votes: Floats = votes_and_margins(self._signs, values.T).T
-        return votes
+        return votes_and_margins(self._signs, values.T).T
 
     def predict(self, X: Any) -> Any:
         """Return (n,) labels: the class of most votes; on a tie that of larger summed margins, then the first.

@@ -74,8 +74,7 @@ class Linear:
         inside = self.design.moved(X)
 
         def scores(own: Floats) -> Floats:
-            f: Floats = inside @ own[:, :-1].T + own[:, -1]
-            return f
+            return inside @ own[:, :-1].T + own[:, -1]
 
         return scores
 
@@ -112,8 +111,7 @@ class Fitted:
 
     def own_scores(self, scorer: Any, some: Integers) -> Floats:
         """Return scores of some of the training objects."""
-        scores: Floats = np.asarray(scorer.decision_function(self.X[some]), np.float64)
-        return scores
+        return np.asarray(scorer.decision_function(self.X[some]), np.float64)
 
     def packed(self, scorers: list[list[Any]]) -> list[Any]:
         """Return scorers by C and resample in the form that `reader` takes, and release the training objects."""

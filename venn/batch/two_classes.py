@@ -111,8 +111,7 @@ class TwoClassLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        f: Floats = X @ self.coef_[0] + self.intercept_[0]
-        return f
+        return X @ self.coef_[0] + self.intercept_[0]
 
     def predict(self, X: Any) -> Any:
         """Return (n,) labels: `classes_[1]` for scores above 0, `classes_[0]` below, the positive class at 0.

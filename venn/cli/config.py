@@ -85,8 +85,7 @@ def _fills(value: Any) -> dict[str, float | str]:
 
 
 def _fill(value: Any) -> float | str:
-    clean: float | str = convert(value, Literal["median"] | Finite)
-    return clean
+    return convert(value, Literal["median"] | Finite)
 
 
 def _command(value: Any) -> tuple[str, ...]:

@@ -18,8 +18,7 @@ class PassesOn(Saved):
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
-        classes: tuple[Label, ...] = self.machine.classes
-        return classes
+        return self.machine.classes
 
     @property
     def space(self) -> LabelSpace:
@@ -29,14 +28,12 @@ class PassesOn(Saved):
     @property
     def n(self) -> int:
         """Number of examples held."""
-        n: int = self.machine.n
-        return n
+        return self.machine.n
 
     @property
     def tuning(self) -> Tuned | None:
         """The result of `tune`, if it chose the machine's parameters."""
-        tuning: Tuned | None = self.machine.tuning
-        return tuning
+        return self.machine.tuning
 
     @property
     def deletes_exactly(self) -> bool:
@@ -46,20 +43,17 @@ class PassesOn(Saved):
     @property
     def residual(self) -> float:
         """Worst violation of the machine's optimality conditions over the examples held."""
-        residual: float = self.machine.residual
-        return residual
+        return self.machine.residual
 
     @property
     def bag(self) -> Bag:
         """Training scores of the examples held."""
-        bag: Bag = self.machine.bag
-        return bag
+        return self.machine.bag
 
     @property
     def deleted_bag(self) -> Bag:
         """Deleted scores of the examples held."""
-        bag: Bag = self.machine.deleted_bag
-        return bag
+        return self.machine.deleted_bag
 
     def fresh(self) -> Self:
         """Return a machine with the same parameters, also inside, that has learned nothing."""

@@ -60,8 +60,7 @@ class BaseHypotheses(ABC):
     @property
     def labels(self) -> Integers:
         """(n,) class codes of the examples, in order of arrival."""
-        labels: Integers = self.tables(False)[0][0].labels[self.order]
-        return labels
+        return self.tables(False)[0][0].labels[self.order]
 
     def scores(self, j: int) -> Floats:
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""

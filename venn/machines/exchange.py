@@ -70,8 +70,7 @@ class Problem(NamedTuple):
     @property
     def near(self) -> float:
         """How near to an end a coefficient counts as there."""
-        near: float = resolution(self.C, self.scale)
-        return near
+        return resolution(self.C, self.scale)
 
 
 class Solution(NamedTuple):

@@ -84,8 +84,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
         own = list(index)
         if tuple(own) != names and any(isinstance(name, str) for name in own):
             raise ValueError(f"x must have the features {list(names)!r} in this order, got {own!r}")
-    row: Floats = clean_object(x, features)[None]
-    return row
+    return clean_object(x, features)[None]
 
 
 @saved
@@ -243,8 +242,7 @@ class FrozenScorer(Saved):
         ValueError, TypeError
             x is not as described, has other names than the estimator's, or a score is not finite.
         """
-        row: Floats = self.score_rows(clean_row(x, self.features, self.feature_names))[0]
-        return row
+        return self.score_rows(clean_row(x, self.features, self.feature_names))[0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, c) scores of n objects.

@@ -80,8 +80,7 @@ class FrozenRegressor(Saved):
         ValueError, TypeError
             x is not a row of finite numbers, or what is predicted for it is not finite, or a spread not > 0.
         """
-        row: Floats = self.score_rows(clean_row(x, self.features, self.feature_names))[0]
-        return row
+        return self.score_rows(clean_row(x, self.features, self.feature_names))[0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, 1) forecasts, or (n, 2) forecasts and spreads, for n objects."""

@@ -109,8 +109,7 @@ class HingeMachine(HingeState):
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
         if self.n == 0:
             return 0.0
-        worst: float = worst_residual(self._count, self.C, self._objects, self._solved)
-        return worst
+        return worst_residual(self._count, self.C, self._objects, self._solved)
 
     @property
     def duals(self) -> Floats:
@@ -184,11 +183,10 @@ class HingeMachine(HingeState):
         many = changes_of_a_path(count)
 
         def step(new: bool, scratch: Scratch, first: int, last: int) -> tuple[float, int]:
-            found: tuple[float, int] = solve_step(
+            return solve_step(
                 p, new, count, scale, tolerance, self.C, supposed, objects, solved, branches, scratch, (first, last),
                 many,
             )  # fmt: skip
-            return found
 
         if self.threads == 1:
             return step(p == self._count, self._scratch, 0, machines)

@@ -175,8 +175,7 @@ class HingeHypotheses(BaseHypotheses):
     def _supposed(self, j: int, values: Floats) -> Floats:
         """Return the (machines, ...) values under hypothesis j, of (sides + 1, machines, ...) ones."""
         check_code(j, self.test_scores.size)
-        under: Floats = values[self.asked.side[:, j], np.arange(len(self.asked.signs))]
-        return under
+        return values[self.asked.side[:, j], np.arange(len(self.asked.signs))]
 
     def duals(self, j: int) -> Floats:
         """Return (n + 1, machines) signed coefficients under hypothesis j; equal objects share theirs by weight."""

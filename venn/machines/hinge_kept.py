@@ -40,10 +40,7 @@ class KeptHinge(KeptMachine):
             "n": self.n, "objects": self._count, "features": self._features, "scale": self._scale,
             "spans_kept": self._spans.kept,
         }  # fmt: skip
-        learned: dict[str, Any] = held | (
-            self._learned() if self.n else dict.fromkeys((*(part.path for part in self.parts), *OWN))
-        )
-        return learned
+        return held | (self._learned() if self.n else dict.fromkeys((*(part.path for part in self.parts), *OWN)))
 
     def _learned(self: Any) -> dict[str, Any]:
         sizes = {"m": self._count, "k": len(self.signs), "n": self.n}
@@ -55,7 +52,7 @@ class KeptHinge(KeptMachine):
             bordered = used + 1 if used else 0
             square[bordered:] = square[:, bordered:] = 0.0
         spans = self._spans
-        learned: dict[str, Any] = self._kept_arrays(sizes) | {
+        return self._kept_arrays(sizes) | {
             "_columns": self._store.held(self._count),
             "kernel": packed_rows(self._objects.kernel, self._count),
             "size": size,
@@ -67,7 +64,6 @@ class KeptHinge(KeptMachine):
             # Spans that are not kept are recomputed, to the last bit, from what a machine has learned.
             "spans": spans.known[:, : self._count] if spans.kept and spans.known.size else None,
         }
-        return learned
 
     def restore(self: Any, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""

@@ -193,8 +193,7 @@ class HingeState(KeptHinge, Storing):
         """
         masses = np.zeros((examples.size + 1, len(self.signs), 2))
         masses[1:] = self._joining[self._history[1, examples]] * self._weights[examples, None, None]
-        summed: Floats = masses.cumsum(axis=0)[-1]
-        return summed
+        return masses.cumsum(axis=0)[-1]
 
     def _strike(self, i: int, p: int, others: Integers) -> None:
         """Remove the i-th example from the records; `others` are those at its object p, in order of arrival."""

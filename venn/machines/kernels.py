@@ -53,8 +53,7 @@ def checked_kernel(kernel: Any) -> Kernel:
     """Return `kernel`, or say what is wrong with it."""
     if isinstance(kernel, type) or not callable(getattr(kernel, "row", None)):
         raise TypeError(f"kernel must be a kernel object such as RBF(0.1), got {kernel!r}")
-    known: Kernel = kernel
-    return known
+    return kernel
 
 
 def checked_gamma(gamma: Any) -> float | str:
@@ -228,8 +227,7 @@ class MultiscaleRBF(Parameters):
             raise ValueError(f"linear must be below 1, got {linear!r}")
 
     def _rates(self, d: int) -> Floats:
-        rates: Floats = np.array(self.widths) * rate_of(self.gamma, d)
-        return rates
+        return np.array(self.widths) * rate_of(self.gamma, d)
 
     def _add_linear(self, part: Floats, factor: float, out: Floats) -> None:
         """Mix `out[:n]`, the mean over the widths, with the linear part times a factor."""

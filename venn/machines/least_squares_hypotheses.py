@@ -72,5 +72,4 @@ class LeastSquaresHypotheses(BaseHypotheses):
         targets = np.where(np.append(self.labels, j)[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
         n = len(supposed.labels) - 1
         ridge = np.append(supposed.system.ridge[:n], supposed.bordered[supposed.group[j]].ridge)
-        duals: Floats = (targets - scores) / ridge[:, None]
-        return duals
+        return (targets - scores) / ridge[:, None]

@@ -161,8 +161,7 @@ class KernelLogisticRegression(LogisticState):
 
     def _masses_of_places(self) -> Floats:
         """Return the weight of one of each distinct example times that of its class."""
-        masses: Floats = self._weight * self.class_weights[self._places[1]]
-        return masses
+        return self._weight * self.class_weights[self._places[1]]
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machines as they are, without `x`."""
@@ -173,13 +172,11 @@ class KernelLogisticRegression(LogisticState):
             return remembered
         known = self._where.get(key)
         if known is not None:
-            scores: Floats = self._score[:, known].copy()
-            return scores
+            return self._score[:, known].copy()
         return self._score_row(self._store.row_with(self._count, x))
 
     def _score_row(self, row: Floats) -> Floats:
-        scores: Floats = np.array([dot(beta, row, self._count) for beta in self._beta]) + self._bias
-        return scores
+        return np.array([dot(beta, row, self._count) for beta in self._beta]) + self._bias
 
     # ----------------------------------------------------------------- learning
 

@@ -25,8 +25,7 @@ class LogisticProblem(NamedTuple):
 
     def pull(self, score: Floats) -> Floats:
         """Return the (m,) coefficients C (P - n p) implied by the scores: equal to them at the optimum."""
-        wanted: Floats = self.C * (self.positive * expit(-score) - (self.total - self.positive) * expit(score))
-        return wanted
+        return self.C * (self.positive * expit(-score) - (self.total - self.positive) * expit(score))
 
 
 class LogisticFit(NamedTuple):

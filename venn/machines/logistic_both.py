@@ -40,8 +40,7 @@ def worths(positive: Floats, mass: Floats, n: int) -> Floats:
     coefficients' sum moves the bias; this matters more where the examples of a sign have little weight.
     """
     of_class = positive.sum(axis=1)
-    worth: Floats = np.minimum(mass / n, np.minimum(of_class, mass - of_class))
-    return worth
+    return np.minimum(mass / n, np.minimum(of_class, mass - of_class))
 
 
 @dataclass

@@ -20,8 +20,7 @@ from venn.prediction import Floats, Integers
 
 def rounded_weights(C: float, total: Floats | float, levels: Integers) -> Floats:
     """Return the rounded weights, C n p (1 - p), of objects of mass n and the given levels."""
-    rounded: Floats = 0.25 * C * total * 2.0 ** (levels / GRAIN)
-    return rounded
+    return 0.25 * C * total * 2.0 ** (levels / GRAIN)
 
 
 def levels_of(score: Floats) -> Integers:
@@ -61,8 +60,7 @@ def dense_inverse(kernel: Floats, V: Floats) -> Floats:
         lower, _ = dpotri(cholesky(B, lower=True, check_finite=False), lower=1)
     except np.linalg.LinAlgError as error:
         raise NotConverged(f"kernel must be positive semidefinite, got values that are not: {error}") from error
-    full: Floats = np.outer(root, root) * (np.tril(lower) + np.tril(lower, -1).T)
-    return full
+    return np.outer(root, root) * (np.tril(lower) + np.tril(lower, -1).T)
 
 
 def without(values: Floats, p: int) -> Floats:

@@ -41,12 +41,11 @@ class KeptLogistic(KeptMachine):
     def state(self: Any) -> dict[str, Any]:
         """What was learned."""
         sizes = self._lengths(self._count, self.n, len(self.classes), self._weight.size)
-        learned: dict[str, Any] = self._kept_arrays(sizes) | {
+        return self._kept_arrays(sizes) | {
             "_columns": self._store.held(self._count) if self.n else NONE,
             "n": self.n, "objects": self._count, "features": self._features, "scale": self._scale,
             "changes": self._changes,
         }  # fmt: skip
-        return learned
 
     def restore(self: Any, state: dict[str, Any]) -> None:
         """Restore what was learned from a `state`, or raise a ValueError where it contradicts itself."""

@@ -179,8 +179,7 @@ def checked_machine(machine: Any) -> Machine:
     """Return `machine`, or say what is wrong with it."""
     if machine is None or isinstance(machine, type | str) or not callable(getattr(machine, "hypotheses", None)):
         raise TypeError(f"machine must be a machine object, with a method 'hypotheses', got {machine!r}")
-    known: Machine = machine
-    return known
+    return machine
 
 
 def only_table(tables: Tables) -> ScoreTable:

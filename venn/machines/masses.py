@@ -52,8 +52,7 @@ def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
     parts *= np.divide(new, old, out=np.zeros_like(new), where=old > 0)
     sums = parts.sum(axis=1, keepdims=True)
     parts *= sums.min() / np.maximum(sums, 1e-300)
-    moved: Floats = parts[0] - parts[1]
-    return moved
+    return parts[0] - parts[1]
 
 
 def copy_of(k: int, count: int, solved: Solved) -> Solved:
@@ -84,8 +83,7 @@ def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float
     """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
     if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
         return np.nan  # comparisons would not notice it
-    worst: float = worst_residual(count, C, objects, solved)
-    return worst
+    return worst_residual(count, C, objects, solved)
 
 
 def follow(

@@ -87,8 +87,7 @@ class Mixture(View):
     @property
     def residual(self) -> float:
         """Worst error of the equations of the bank's members."""
-        residual: float = self.bank.residual
-        return residual
+        return self.bank.residual
 
     @property
     def _now(self) -> Blend:
@@ -126,8 +125,7 @@ class Mixture(View):
         They need not sum to 1. Before the first example they are 1 / c each.
         """
         blend = self._now
-        forecasts: Floats = blend.mixed(blend.bank.member_scores(x)[:, :, None])[:, 0]
-        return forecasts
+        return blend.mixed(blend.bank.member_scores(x)[:, :, None])[:, 0]
 
     def score_many(self, X: Any) -> Floats:
         """Return the (n, c) forecasts for n objects: row by row those of `scores`, to the bit.
@@ -209,8 +207,7 @@ class MixtureHypotheses(BaseHypotheses):
         """(c,) forecasts for the object by the mixture that has not seen it."""
         self.check_current()
         members = np.array([member.test_scores for member in self.answer.members])
-        forecasts: Floats = self._blend.mixed(members[:, :, None])[:, 0]
-        return forecasts
+        return self._blend.mixed(members[:, :, None])[:, 0]
 
     @property
     def order(self) -> Integers:

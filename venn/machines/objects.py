@@ -159,8 +159,7 @@ class ObjectMachine(BaseMachine):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
-        scores: Floats = self.hypotheses(x).test_scores.copy()
-        return scores
+        return self.hypotheses(x).test_scores.copy()
 
     def check(self, x: Any, y: Label) -> None:
         """Raise what `learn_one(x, y)` would raise, and learn nothing."""
@@ -370,8 +369,7 @@ class NearestNeighbours(KeptNeighbours, ObjectMachine):
         m = self._count
         squared_distances(self._columns, m, np.ascontiguousarray(self._columns[:, m]), self._distances)
         look_around(self._levels, m, self._distances, self._labels, self._weights, self.k)
-        scores: Floats = self._levels.sums[m].astype(np.float64)
-        return scores
+        return self._levels.sums[m].astype(np.float64)
 
     def _fill(self, new: bool) -> Fill:
         distances = self._distances if new else np.full(self._count, np.inf)

@@ -129,8 +129,7 @@ class OneVsAllHypotheses(HingeHypotheses):
     """
 
     def _branches(self) -> Floats:
-        scores: Floats = self.asked.branches.score
-        return scores
+        return self.asked.branches.score
 
     def _pairs(self, scores: Floats) -> list[tuple[Floats, Floats, Integers]]:
         side = self.asked.side

@@ -31,8 +31,7 @@ def votes_and_margins(signs: NDArray[np.int8], scores: Floats) -> Floats:
     to = signs.T.astype(np.float64)
     votes = (to > 0).astype(np.float64) @ (scores > LEAST) + (to < 0).astype(np.float64) @ (scores < -LEAST)
     margins = to @ scores
-    both: Floats = votes + margins / (3 * (np.abs(margins) + 1))
-    return both
+    return votes + margins / (3 * (np.abs(margins) + 1))
 
 
 def decided(signs: NDArray[np.int8], scores: Floats, known: NDArray[np.bool_]) -> Floats:

@@ -203,10 +203,9 @@ class RidgeSystem:
     def _violation(self, i: int, solution: Solution, ridge: Floats) -> float:
         n, row, s = self.n, self._probe_row, solution
         self.store.row_of(i, n, row)
-        worst: float = compiled.row_violation(
+        return compiled.row_violation(
             i, n, row, ridge[i], self.targets, s.factor, s.sums, s.diagonal, s.solutions, s.bases, s.total
         )
-        return worst
 
     def _probed(self, solution: Solution) -> float:
         """Return the error of the example whose turn it is."""
@@ -215,18 +214,12 @@ class RidgeSystem:
     def training_scores(self) -> Floats:
         """Return the (t, n) scores of the examples."""
         s = self.solution
-        scores: Floats = compiled.training_scores(
-            self.n, self.targets, self.ridge, s.sums, s.solutions, s.bases, s.total
-        )
-        return scores
+        return compiled.training_scores(self.n, self.targets, self.ridge, s.sums, s.solutions, s.bases, s.total)
 
     def deleted_scores(self) -> Floats:
         """Return the (t, n) score of each example by the system without it; 0 where there is only one."""
         s = self.solution
-        scores: Floats = compiled.deleted_scores(
-            self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total
-        )
-        return scores
+        return compiled.deleted_scores(self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total)
 
     def scores_of(self, x: Content) -> Floats:
         """Return the (t,) scores of an object; 0 before the first example."""
@@ -235,8 +228,7 @@ class RidgeSystem:
     def _score(self, row: Floats, s: Solution) -> Floats:
         if self.n == 0:
             return np.zeros(len(self.targets))
-        scores: Floats = compiled.score_row(self.n, row, s.sums, s.solutions, s.bases, s.total)
-        return scores
+        return compiled.score_row(self.n, row, s.sums, s.solutions, s.bases, s.total)
 
     def scores_by(self, rows: Floats) -> Floats:
         """Return the (m, t) scores of m objects by their (m, >= n) kernel rows; each as `scores_of` gives it."""

@@ -183,8 +183,7 @@ class Scaled(Around):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
-        scores: Floats = self.machine.scores(self._scaled(self._clean(x)))
-        return scores
+        return self.machine.scores(self._scaled(self._clean(x)))
 
     def hypotheses(self, x: Any, weight: float | None = None) -> Hypotheses:
         """Answer for every hypothesis about `x`, scaled; solved once, remembered until a label is learned.
@@ -195,8 +194,7 @@ class Scaled(Around):
         weight : float > 0, optional
             Only for a machine with weights of examples.
         """
-        hypotheses: Hypotheses = self.machine.hypotheses(self._scaled(self._clean(x)), *given(weight))
-        return hypotheses
+        return self.machine.hypotheses(self._scaled(self._clean(x)), *given(weight))
 
     # ----------------------------------------------------------------- learning
 

@@ -79,8 +79,7 @@ class SparseRows(Saved):
     @property
     def lengths(self) -> Integers:
         """(n,) number of entries of each row."""
-        lengths: Integers = self.arrays.stops - self.arrays.starts
-        return lengths
+        return self.arrays.stops - self.arrays.starts
 
     def packed(self) -> SparseRows:
         """Return the same rows with their entries, and no others, one after the other."""
@@ -102,8 +101,7 @@ class SparseRows(Saved):
         # The number of bytes tells the number of entries of one row.
         ends = b"" if len(stops) == 1 else stops.astype(COUNT).tobytes()
         entries = indices.astype(INDEX).tobytes() + values.astype(VALUE).tobytes()
-        content: bytes = entries + ends + self.features.to_bytes(COUNT.itemsize, "little") + MARK
-        return content
+        return entries + ends + self.features.to_bytes(COUNT.itemsize, "little") + MARK
 
     def tocsr(self) -> Any:
         """Return the rows as a `scipy.sparse.csr_array` (n, d) of its own."""
@@ -161,8 +159,7 @@ def read_object(content: bytes) -> Floats | SparseRows:
     """Return the object, dense or sparse, with these bytes as content, or raise ValueError."""
     if len(content) % VALUE.itemsize:
         return read_row(content)
-    dense: Floats = np.frombuffer(content, VALUE)
-    return dense
+    return np.frombuffer(content, VALUE)
 
 
 def check_rows(rows: SparseRows) -> None:

@@ -218,8 +218,7 @@ class ObjectStore:
     @property
     def columns(self) -> Floats:
         """(d, >= n) features by column; empty where objects are sparse."""
-        columns: Floats = self._objects.columns
-        return columns
+        return self._objects.columns
 
     def clean(self, x: Any) -> Content:
         """Return `x` as it would be kept here, or say what is wrong with it."""
@@ -266,13 +265,11 @@ class ObjectStore:
 
     def key(self, place: int) -> bytes:
         """Return the content of an object as bytes."""
-        key: bytes = self._objects.at(place).tobytes()
-        return key
+        return self._objects.at(place).tobytes()
 
     def of(self, places: Integers) -> Floats:
         """Return the features by column of the objects at some places; empty where they are sparse."""
-        features: Floats = self._objects.of(places)
-        return features
+        return self._objects.of(places)
 
     def drop(self, place: int, last: int) -> None:
         """Remove the object at a place; the last one takes its place."""
@@ -290,8 +287,7 @@ class ObjectStore:
 
     def at(self, place: int) -> Content:
         """Return the object at a place."""
-        x: Content = self._objects.at(place)
-        return x
+        return self._objects.at(place)
 
     def row(self, n: int, x: Content, out: Floats) -> None:
         """Set `out[:n]` to the kernel of `x` with the first n objects."""
@@ -329,8 +325,7 @@ class ObjectStore:
 
     def held(self, n: int) -> Content:
         """Return the first n objects: dense ones by column, sparse ones as rows."""
-        held: Content = self._objects.held(n)
-        return held
+        return self._objects.held(n)
 
     def look(self, n: int) -> None:
         """Compare the spreads of the columns once, when there are enough objects; warn where they are far apart.

@@ -249,8 +249,7 @@ def leave_one_out(values: Floats, vectors: Floats, y: Integers, c: int, C: float
     solutions = ((targets @ vectors) * shrunk) @ vectors.T
     total = sums.sum()
     a = solutions - solutions.sum(axis=1, keepdims=True) / total * sums
-    scores: Floats = targets - a / (diagonal - sums**2 / total)
-    return scores
+    return targets - a / (diagonal - sums**2 / total)
 
 
 def quality(scores: Floats, y: Integers) -> tuple[float, float]:

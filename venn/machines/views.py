@@ -35,8 +35,7 @@ class View(Saved):
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
-        classes: tuple[Label, ...] = self.bank.classes
-        return classes
+        return self.bank.classes
 
     @property
     def _aside(self) -> int:
@@ -56,14 +55,12 @@ class View(Saved):
     @property
     def learned(self) -> int:
         """Number of examples that the bank has ever learned."""
-        learned: int = self.bank.learned
-        return learned
+        return self.bank.learned
 
     @property
     def tuning(self) -> Tuned | None:
         """The result of `tune`, if it chose the bank's parameters."""
-        tuning: Tuned | None = self.bank.tuning
-        return tuning
+        return self.bank.tuning
 
     def fresh(self) -> Self:
         """Return the same view of a bank with the same parameters that has learned nothing."""

@@ -115,8 +115,7 @@ class SlidingWindow(Around):
 
     def scores(self, x: Any) -> Floats:
         """Return the (c,) scores of `x` by the machine as it is, without `x`."""
-        scores: Floats = self.machine.scores(x)
-        return scores
+        return self.machine.scores(x)
 
     def hypotheses(self, x: Any, weight: float | None = None) -> Hypotheses:
         """Answer for every hypothesis about `x` in the window; solved once, remembered until a label is learned.
@@ -127,8 +126,7 @@ class SlidingWindow(Around):
         weight : float > 0, optional
             Only for a machine with weights of examples.
         """
-        hypotheses: Hypotheses = self.machine.hypotheses(x, *given(weight))
-        return hypotheses
+        return self.machine.hypotheses(x, *given(weight))
 
     # ----------------------------------------------------------------- learning
 

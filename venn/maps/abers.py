@@ -28,7 +28,7 @@ def _score(score: Any) -> float:
             raise ValueError(f"score must be a finite number, got {score!r}") from None
     if not isfinite(score):
         raise ValueError(f"score must be a finite number, got {score}")
-    return score  # type: ignore[no-any-return]
+    return score
 
 
 def _label(y: Any) -> int:
@@ -226,13 +226,11 @@ class VennAbers(Saved):
         (float, float)
             0 <= p0 < p1 <= 1.
         """
-        answer: tuple[float, float] = tree.query(self._nodes, self._leaves, _score(score))
-        return answer
+        return tree.query(self._nodes, self._leaves, _score(score))
 
     def query_many(self, scores: Any) -> Floats:
         """Return (n, 2): p0 and p1 at each of n finite scores, leaving no trace."""
-        answers: Floats = tree.query_all(self._nodes, self._leaves, finite_array("scores", scores))
-        return answers
+        return tree.query_all(self._nodes, self._leaves, finite_array("scores", scores))
 
 
 class Table:

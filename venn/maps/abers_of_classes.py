@@ -276,5 +276,4 @@ def _difference(matrix: Floats, i: int, j: int) -> Floats:
 
 
 def _normalised(p: Floats) -> Floats:
-    quotient: Floats = p / p.sum(axis=1, keepdims=True)
-    return quotient
+    return p / p.sum(axis=1, keepdims=True)

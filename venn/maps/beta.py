@@ -163,14 +163,12 @@ def _nodes(z: Floats, weights: Floats, among: Integers) -> Integers:
         middle = min(max(middle, first + 1), last - 1)
         heappush(cells, cell(first, middle))
         heappush(cells, cell(middle, last))
-    chosen: Integers = among[np.append(sorted(first for _, first, _ in cells), len(z) - 1)]
-    return chosen
+    return among[np.append(sorted(first for _, first, _ in cells), len(z) - 1)]
 
 
 def _log_density(shapes: Shapes, log_q: Floats, log_rest: Floats) -> Floats:
     """Return the logarithms of the density of the log-odds under a Beta law."""
-    density: Floats = shapes[0] * log_q + shapes[1] * log_rest - betaln(*shapes)
-    return density
+    return shapes[0] * log_q + shapes[1] * log_rest - betaln(*shapes)
 
 
 def _least(error: Callable[[float], float], low: float, high: float) -> float:

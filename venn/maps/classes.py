@@ -136,8 +136,7 @@ class FittedOneVsAll:
         f = class_scores(scores, c)
         p = np.column_stack([one(f[:, k]) for k, one in enumerate(self.maps)])
         total = p.sum(axis=1, keepdims=True)
-        share: Floats = np.divide(p, total, out=np.full(p.shape, 1 / c), where=total > 0)
-        return share
+        return np.divide(p, total, out=np.full(p.shape, 1 / c), where=total > 0)
 
 
 @saved

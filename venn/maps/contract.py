@@ -69,5 +69,4 @@ def checked_map(score_map: Any) -> ScoreMap:
     """Return the map, or say what is wrong with it."""
     if not has_methods(score_map, "fit"):
         raise TypeError(f"map must be an object with a method 'fit', such as Platt(), got {score_map!r}")
-    known: ScoreMap = score_map
-    return known
+    return score_map

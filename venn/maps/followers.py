@@ -87,8 +87,7 @@ class Refitting:
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) probabilities, each by the map of its class, or all by the one map."""
         if self._of_all:
-            p: Floats = self.fitted[0](test_scores[None])[0]
-            return p
+            return self.fitted[0](test_scores[None])[0]
         return np.array([one(test_scores[k : k + 1])[0] for k, one in enumerate(self.fitted)])
 
 
@@ -126,8 +125,7 @@ class FollowingPlatt(Following):
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) probabilities, each by the sigmoid of its class."""
-        p: Floats = apply_platt(self._maps, test_scores)
-        return p
+        return apply_platt(self._maps, test_scores)
 
 
 def binned(
@@ -161,8 +159,7 @@ class FollowingBins(Following):
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) rates, each of its class in the bin of its score."""
-        p: Floats = apply_bins(self._cuts, self._rates, test_scores)
-        return p
+        return apply_bins(self._cuts, self._rates, test_scores)
 
 
 class FollowingIsotonic(Following):
@@ -188,8 +185,7 @@ class FollowingIsotonic(Following):
 
     def __call__(self, test_scores: Floats) -> Floats:
         """Return (c,) values, each of the fit of its class."""
-        p: Floats = apply_isotonic(self._first, self._last, self._value, self._linear, test_scores[:, None])[:, 0]
-        return p
+        return apply_isotonic(self._first, self._last, self._value, self._linear, test_scores[:, None])[:, 0]
 
 
 def follower_of(score_map: ScoreMap, classes: Sequence[Label]) -> Follower:

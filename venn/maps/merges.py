@@ -86,8 +86,7 @@ class LogMerge(Parameters):
 def _share(one: Floats, other: Floats) -> Floats:
     """Return one / (one + other), 1/2 where both are 0."""
     total = one + other
-    share: Floats = np.divide(one, total, out=np.full(total.shape, 0.5), where=total > 0)
-    return share
+    return np.divide(one, total, out=np.full(total.shape, 0.5), where=total > 0)
 
 
 @saved
@@ -112,8 +111,7 @@ class BrierMerge(Parameters):
     def merge(self, p0: Any, p1: Any) -> Floats:
         """Return the merged probabilities, elementwise."""
         p0, p1 = _pair(p0, p1)
-        merged: Floats = np.asarray(p1 + (p0 * p0 - p1 * p1) / 2)
-        return merged
+        return np.asarray(p1 + (p0 * p0 - p1 * p1) / 2)
 
     def regret(self, p0: Any, p1: Any) -> Floats:
         """Return the excess of (p - y)^2 over that of the right one of p0 and p1."""
@@ -123,8 +121,7 @@ class BrierMerge(Parameters):
 
     def merge_folds(self, p0: Any, p1: Any) -> Floats:
         """Return (n,) probabilities merged over folds, from (folds, n) ones."""
-        mean: Floats = self.merge(p0, p1).mean(axis=0)
-        return mean
+        return self.merge(p0, p1).mean(axis=0)
 
 
 def checked_merge(merge: Any) -> Merge:
@@ -133,5 +130,4 @@ def checked_merge(merge: Any) -> Merge:
         return LogMerge()
     if not has_methods(merge, "merge"):
         raise TypeError(f"merge must be a merge object, such as LogMerge(), with a method 'merge', got {merge!r}")
-    known: Merge = merge
-    return known
+    return merge

@@ -48,16 +48,14 @@ def soft_targets(positive: float, negative: float) -> tuple[float, float]:
 def logistic(u: Floats) -> Floats:
     """Return 1 / (1 + e^-u) without overflow, with full relative precision near 0."""
     e = np.exp(-np.abs(u))
-    p: Floats = np.where(u >= 0, 1.0, e) / (1.0 + e)
-    return p
+    return np.where(u >= 0, 1.0, e) / (1.0 + e)
 
 
 def softmax(scores: Floats) -> Floats:
     """Return the softmax of each row, without overflow."""
     with np.errstate(over="ignore"):
         e = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p: Floats = e / e.sum(axis=1, keepdims=True)
-    return p
+    return e / e.sum(axis=1, keepdims=True)
 
 
 @saved
@@ -188,8 +186,7 @@ class FittedSigma01:
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
         f = finite_array("scores", scores)
-        p: Floats = np.where(f > 1, self.above, np.where(f < -1, self.below, 0.5 + f / 2))
-        return p
+        return np.where(f > 1, self.above, np.where(f < -1, self.below, 0.5 + f / 2))
 
 
 @saved
@@ -202,8 +199,7 @@ class FittedSigmaPP:
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        p: Floats = np.minimum(self.above, np.maximum(self.below, 0.5 + finite_array("scores", scores) / 2))
-        return p
+        return np.minimum(self.above, np.maximum(self.below, 0.5 + finite_array("scores", scores) / 2))
 
 
 @saved

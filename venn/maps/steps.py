@@ -68,8 +68,7 @@ class FittedBins(Fitted):
 
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
-        p: Floats = self.rates[self.cuts.searchsorted(finite_array("scores", scores), side="right")]
-        return p
+        return self.rates[self.cuts.searchsorted(finite_array("scores", scores), side="right")]
 
 
 @saved
@@ -137,8 +136,7 @@ class FittedIsotonic(Fitted):
     def __call__(self, scores: Any) -> Floats:
         """Return (n,) probabilities of label 1 at (n,) scores."""
         fit, f = (self.first[None], self.last[None], self.value[None]), finite_array("scores", scores)
-        p: Floats = apply_isotonic(*fit, self.interpolation == "linear", f[None])[0]
-        return p
+        return apply_isotonic(*fit, self.interpolation == "linear", f[None])[0]
 
 
 @saved

@@ -127,8 +127,7 @@ def _of_hinge_loss(answer: OneVsAllHypotheses) -> OwnMultipliers:
     new = answer.weight * float(distinct.class_weights[0])
 
     def share(sums: Floats, of_class: Floats, others: Floats) -> Floats:
-        each: Floats = np.clip(sums / C + others, 0.0, of_class) / np.where(of_class > 0, of_class, 1.0)
-        return each
+        return np.clip(sums / C + others, 0.0, of_class) / np.where(of_class > 0, of_class, 1.0)
 
     of_class = mass[codes, objects]
     others = total[objects] - of_class

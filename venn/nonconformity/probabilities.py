@@ -33,8 +33,7 @@ def probabilities_of(scores: Floats, temperature: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         soft = np.exp((scores - scores.max(axis=1, keepdims=True)) / temperature)
     soft /= soft.sum(axis=1, keepdims=True)
-    probabilities: Floats = np.where(given[:, None], scores, soft)
-    return probabilities
+    return np.where(given[:, None], scores, soft)
 
 
 @functools.lru_cache(maxsize=64)
@@ -233,8 +232,7 @@ class SAPS(OnProbabilities):
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) values by largest probability and rank."""
         beyond, u, largest = above.sum(axis=1), self._number(self.seed, steps), p.max(axis=1)
-        values: Floats = np.where(beyond == 0, u * largest, largest + (beyond - 1 + u) * self.weight)
-        return values
+        return np.where(beyond == 0, u * largest, largest + (beyond - 1 + u) * self.weight)
 
 
 @saved
@@ -265,5 +263,4 @@ class TopK(OnProbabilities):
 
     def _of_shares(self, p: Floats, own: Floats, above: Bools, steps: Floats) -> Floats:
         """Return the (n,) ranks."""
-        ranks: Floats = 1.0 + above.sum(axis=1)
-        return ranks
+        return 1.0 + above.sum(axis=1)

@@ -56,8 +56,7 @@ def checked_measure(measure: Any) -> Measure:
             "measure must be a nonconformity measure, with methods 'rank' and 'check_machine' and an attribute "
             f"'deleted', such as Margin(), got {measure!r}"
         )
-    known: Measure = measure
-    return known
+    return measure
 
 
 class ByScores(Parameters):
@@ -226,8 +225,7 @@ class Margin(BesideRivals):
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) largest scores of other classes less those of the own."""
         own, rival = own_and_rival(scores, codes)
-        values: Floats = rival - own
-        return values
+        return rival - own
 
     compiled_values = values
 

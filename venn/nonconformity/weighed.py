@@ -25,8 +25,7 @@ def weighed_ranks(
     def read(table: ScoreTable) -> tuple[Floats, ...]:
         return of_table(measure, table, shift, label_conditional)
 
-    found: tuple[Floats, ...] = under_each(hypotheses.tables(measure.deleted), read)
-    return found
+    return under_each(hypotheses.tables(measure.deleted), read)
 
 
 def of_table(

@@ -75,8 +75,7 @@ class Averaged(Combined):
     @property
     def n(self) -> int:
         """Number of examples learned, including those that a window has forgotten."""
-        n: int = self.predictors[0].n if self.machine is None else self.machine.learned
-        return n
+        return self.predictors[0].n if self.machine is None else self.machine.learned
 
     def combined(self, predictions: Sequence[Any]) -> Forecast:
         """Return the mean of predictions, one by each of the predictors."""
@@ -119,8 +118,7 @@ class Averaged(Combined):
 def probabilities_of(block: Any, c: int) -> Floats:
     """Return the (n, c) probabilities of a block, or of a list of predictions; or say what has none."""
     if hasattr(block, "proba"):
-        proba: Floats = block.proba
-        return proba
+        return block.proba
     for one in block if isinstance(block, list) else [block]:
         if not hasattr(one, "proba"):
             raise TypeError(f"predictors must give probabilities, got {one!r}")

@@ -145,8 +145,7 @@ class Balanced(HasLabels, Predictor):
         ----------
         x : (d,) finite numbers
         """
-        prediction: Prediction = self.predictor.predict_one(x)
-        return prediction
+        return self.predictor.predict_one(x)
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Pass objects that have arrived on to the predictor."""
@@ -280,5 +279,4 @@ class Balanced(HasLabels, Predictor):
 
 def _learned(predictor: Any) -> int:
     """Return how many examples a predictor has learned."""
-    learned: int = predictor.n if predictor.machine is None else predictor.machine.learned
-    return learned
+    return predictor.n if predictor.machine is None else predictor.machine.learned

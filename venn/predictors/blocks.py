@@ -71,8 +71,7 @@ class _Block:
     @cached_property
     def index(self) -> Integers:
         """(n,) positions of the predicted classes: the largest values; ties go to the first class."""
-        index: Integers = self._largest.argmax(axis=1)
-        return index
+        return self._largest.argmax(axis=1)
 
     @property
     def _largest(self) -> Floats:
@@ -116,14 +115,12 @@ class _Bounded(_Block):
     @property
     def lower(self) -> Floats:
         """(n,) smaller probabilities of the predicted classes."""
-        lower: Floats = self.bounds[0, np.arange(len(self)), self.index]
-        return lower
+        return self.bounds[0, np.arange(len(self)), self.index]
 
     @property
     def upper(self) -> Floats:
         """(n,) larger ones."""
-        upper: Floats = self.bounds[1, np.arange(len(self)), self.index]
-        return upper
+        return self.bounds[1, np.arange(len(self)), self.index]
 
     @property
     def width(self) -> Floats:
@@ -234,8 +231,7 @@ class ManyMultiprobabilities(_Bounded):
     @cached_property
     def sizes(self) -> NDArray[Any]:
         """(n,) number of calibration examples in each category."""
-        sizes: NDArray[Any] = self.counts.sum(axis=1)
-        return sizes
+        return self.counts.sum(axis=1)
 
     @cached_property
     def index(self) -> Integers:
@@ -255,16 +251,14 @@ class ManyMultiprobabilities(_Bounded):
         """(n,) smallest probabilities of the predicted classes over the hypotheses."""
         if self.ratios is not None:
             return self._weighted_bounds[0]
-        lower: Floats = self.counts[np.arange(len(self)), self.index] / (self.sizes + 1)
-        return lower
+        return self.counts[np.arange(len(self)), self.index] / (self.sizes + 1)
 
     @property
     def upper(self) -> Floats:
         """(n,) largest ones."""
         if self.ratios is not None:
             return self._weighted_bounds[1]
-        upper: Floats = (self.counts[np.arange(len(self)), self.index] + 1) / (self.sizes + 1)
-        return upper
+        return (self.counts[np.arange(len(self)), self.index] + 1) / (self.sizes + 1)
 
     @cached_property
     def _weighted_bounds(self) -> tuple[Floats, Floats]:
@@ -292,8 +286,7 @@ class ManyMultiprobabilities(_Bounded):
     @property
     def proba(self) -> Floats:
         """(n, c) means of the rows: the point forecasts."""
-        mean: Floats = self.probabilities.mean(axis=1)
-        return mean
+        return self.probabilities.mean(axis=1)
 
     @property
     def best(self) -> list[Label]:
@@ -334,8 +327,7 @@ class ManyClassIntervals(_Bounded):
         """(n, c) point forecasts: means of the pairs, divided by their sum; uniform where all are 0."""
         mean = self.pairs.mean(axis=2)
         total = mean.sum(axis=1, keepdims=True)
-        proba: Floats = np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
-        return proba
+        return np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes))
 
     @property
     def bounds(self) -> Floats:
@@ -456,8 +448,7 @@ class ManyPredictionSets(_Block):
     @property
     def credibility(self) -> Floats:
         """(n,) largest p-values."""
-        largest: Floats = self.p_values.max(axis=1)
-        return largest
+        return self.p_values.max(axis=1)
 
     @property
     def confidence(self) -> Floats:

@@ -30,8 +30,7 @@ class Fold(RandomAssignment):
 
     def calibrates(self, n: int, count: int, rng: np.random.Generator) -> Bools:
         """Draw for each example whether it belongs to this fold."""
-        drawn: Bools = np.floor(rng.random(count) * self.folds) == self.fold
-        return drawn
+        return np.floor(rng.random(count) * self.folds) == self.fold
 
 
 @saved

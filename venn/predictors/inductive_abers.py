@@ -327,5 +327,4 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
         ----------
         x : (d,) finite numbers
         """
-        prediction: Forecast = self.predict_block(x)[0]
-        return prediction
+        return self.predict_block(x)[0]

@@ -462,5 +462,4 @@ class InductiveConformal(Inductive[Any]):
         rows = self._row(x)
         ranks = self._predict(rows)
         p_values = self._p_values(ranks, self._tau(rows, self.n, False) if self.smoothed else 1.0)
-        said: PredictionSet = PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)
-        return said
+        return PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)

@@ -135,8 +135,7 @@ class OnMachine(Predictor):
     @property
     def classes(self) -> tuple[Label, ...]:
         """Labels in class order."""
-        labels: tuple[Label, ...] = self.machine.classes
-        return labels
+        return self.machine.classes
 
 
 def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> None:

@@ -41,8 +41,7 @@ def shares_of(scores: Floats, meaning: str) -> Floats:
     """Return scores as numbers in [0, 1]."""
     if meaning == PROBABILITIES:
         return scores
-    shares: Floats = expit(scores) if meaning == LOG_ODDS else np.clip((scores + 1.0) / 2.0, 0.0, 1.0)
-    return shares
+    return expit(scores) if meaning == LOG_ODDS else np.clip((scores + 1.0) / 2.0, 0.0, 1.0)
 
 
 class Functions:
@@ -297,8 +296,7 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         ----------
         x : (d,) finite numbers
         """
-        prediction: GroupIntervals = self.predict_block(x)[0]
-        return prediction
+        return self.predict_block(x)[0]
 
     def coefficients(self, x: Any) -> Floats:
         """Return what is fitted to the errors of the bag with `x` in it, to audit the identity; leaves no trace.

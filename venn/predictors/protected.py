@@ -66,13 +66,11 @@ class LogLoss(Parameters):
 
     def losses(self, log_rows: Floats, code: int) -> Floats:
         """Return the (s,) losses; infinite where the label had probability 0."""
-        losses: Floats = -log_rows[:, code]
-        return losses
+        return -log_rows[:, code]
 
     def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
         """Return the weighted mean (c,) of the forecasts."""
-        merged: Floats = mixture(log_weights, log_rows)
-        return merged
+        return mixture(log_weights, log_rows)
 
 
 @saved
@@ -99,13 +97,11 @@ class BrierLoss(Parameters):
 
     def losses(self, log_rows: Floats, code: int) -> Floats:
         """Return the (s,) losses."""
-        losses: Floats = brier_losses(np.exp(log_rows))[:, code]
-        return losses
+        return brier_losses(np.exp(log_rows))[:, code]
 
     def forecast(self, log_weights: Floats, log_rows: Floats) -> Floats:
         """Return the forecast (c,) by the rule above."""
-        merged: Floats = brier_forecast(log_weights, log_rows)
-        return merged
+        return brier_forecast(log_weights, log_rows)
 
 
 class Answer(NamedTuple):

@@ -166,8 +166,7 @@ class Restarting(HasLabels, Predictor):
         ----------
         x : (d,) finite numbers
         """
-        prediction: Prediction = self.predictor.predict_one(x)
-        return prediction
+        return self.predictor.predict_one(x)
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Pass objects that have arrived on to the predictor."""

@@ -200,8 +200,7 @@ class Scaler(Predictor):
 
     @property
     def _held(self) -> int | None:
-        held: int | None = getattr(self._feed, "held", None)
-        return held
+        return getattr(self._feed, "held", None)
 
     def _current(self) -> tuple[Follower, bool]:
         """Return the maps and whether they are fitted.

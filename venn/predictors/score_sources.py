@@ -82,8 +82,7 @@ def checked_source(source: Any) -> ScoreSource:
         return TrainingScores()
     if not has_methods(source, "feed"):
         raise TypeError(f"source must be an object with a method 'feed', such as TrainingScores(), got {source!r}")
-    known: ScoreSource = source
-    return known
+    return source
 
 
 # Of a machine's own bag ------------------------------------------------------------------------------------------
@@ -135,8 +134,7 @@ class MachineFeed:
 
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object by the machine, which has not learned it."""
-        scores: Floats = np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
-        return scores
+        return np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
 
     def note(self, x: Any, y: Label) -> Any:
         """Return nothing: the machine refuses by itself."""
@@ -295,8 +293,7 @@ class HeldOutFeed:
 
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object by the last trained machine."""
-        scores: Floats = self._inductive.predict_block(x)[0]
-        return scores
+        return self._inductive.predict_block(x)[0]
 
     def note(self, x: Any, y: Label) -> Any:
         """Return what the inner predictor notes."""

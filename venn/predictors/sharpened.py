@@ -21,8 +21,7 @@ TINY = 1e-300  # a label of probability 0 tells nothing about the exponents: all
 def powers(proba: Floats) -> Floats:
     """Return (3, n, c): the (n, c) probabilities to the power of each exponent, normalised."""
     raised = np.array([proba, proba * np.sqrt(proba), proba * proba])  # the same bits everywhere, unlike `power`
-    sharper: Floats = raised / raised.sum(axis=2, keepdims=True)
-    return sharper
+    return raised / raised.sum(axis=2, keepdims=True)
 
 
 @saved
@@ -93,8 +92,7 @@ class Sharpened(HasLabels, Combined):
     def weights(self) -> Floats:
         """(3,) weights of the powers, of sum 1."""
         likely = np.exp(self._losses.min() - self._losses)
-        weights: Floats = likely / likely.sum()
-        return weights
+        return likely / likely.sum()
 
     @property
     def machine(self) -> Any:
@@ -104,8 +102,7 @@ class Sharpened(HasLabels, Combined):
     @property
     def n(self) -> int:
         """Number of examples learned."""
-        n: int = self.predictor.n if self.machine is None else self.machine.learned
-        return n
+        return self.predictor.n if self.machine is None else self.machine.learned
 
     @property
     def predictors(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -126,8 +123,7 @@ class Sharpened(HasLabels, Combined):
 
     def combined(self, predictions: Sequence[Any]) -> Forecast:
         """Return the sharper forecast made of the predictor's only prediction."""
-        combined: Forecast = self.combined_many([list(predictions)])[0]
-        return combined
+        return self.combined_many([list(predictions)])[0]
 
     def predict_one(self, x: Any) -> Forecast:
         """Return the forecast for `x`; leaves no trace.
@@ -145,8 +141,7 @@ class Sharpened(HasLabels, Combined):
         except RuntimeError:  # a fit has failed, so that there is no forecast: the example may mend it
             return np.zeros(len(EXPONENTS))
         proba = probabilities_of([said], len(self.classes))
-        losses: Floats = -np.log(np.maximum(powers(proba)[:, 0, self.space.encode(y)], TINY))
-        return losses
+        return -np.log(np.maximum(powers(proba)[:, 0, self.space.encode(y)], TINY))
 
     def learn_losses(self, losses: Floats) -> None:
         """Add up the losses on an example that is being learned."""

@@ -144,8 +144,7 @@ def score(
     """
     _checked(predictor)
     empty = _card(predictor, bins, clip)
-    card: Scorecard | SetScorecard = _reduced(predictor, X, y, _Scored(bins, clip).leave, empty, client, progress)
-    return card
+    return _reduced(predictor, X, y, _Scored(bins, clip).leave, empty, client, progress)
 
 
 def score_block(
@@ -202,8 +201,7 @@ def _checked(predictor: Any) -> None:
 def _calibrated(predictor: Any, i: int, block: Any) -> Calibration:
     part = predictor.calibrated()
     _told(part.learn_many, i, block)
-    left: Calibration = part.calibration
-    return left
+    return part.calibration
 
 
 class _Scored(NamedTuple):
@@ -236,7 +234,7 @@ def _of_partition(i: int, error: Exception) -> Exception:
     for kind in type(error).__mro__:
         if kind.__module__ == "builtins":
             try:
-                return kind(f"partition {i}: {text}")  # type: ignore[no-any-return]
+                return kind(f"partition {i}: {text}")
             except TypeError:  # such as UnicodeDecodeError, which takes five arguments
                 continue
     raise AssertionError("an exception is an Exception")

@@ -120,8 +120,7 @@ class ByScores(ByTable):
                 f"categories must be ({len(scores)},) integers, one for each row of scores, got shape "
                 f"{categories.shape} and type {categories.dtype} from {self!r}"
             )
-        clean: Integers = categories.astype(np.int64, copy=False)
-        return clean
+        return categories.astype(np.int64, copy=False)
 
 
 @saved

@@ -81,8 +81,7 @@ class Argmax(ByScores):
 
     def categories(self, scores: Floats) -> Integers:
         """Return the (n,) positions of the largest of the (n, c) scores."""
-        best: Integers = on_grid(rows_of(scores)).argmax(axis=1)
-        return best
+        return on_grid(rows_of(scores)).argmax(axis=1)
 
     def class_of(self, category: int, c: int) -> int:
         """Return the category."""
@@ -145,8 +144,7 @@ class TopTwo(Refined):
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * second class."""
         top, second, _, _ = best_two(grid)
-        categories: Integers = top + len(grid) * second
-        return categories
+        return top + len(grid) * second
 
 
 class _Shares(Refined):
@@ -164,8 +162,7 @@ class _Shares(Refined):
         top, first, second = best_shares(grid)
         # Shares too are compared on the grid: equal scores have equal shares, 1/c for one.
         above = on_grid(self._value(first, second)) > on_grid(np.array([self.level]))
-        categories: Integers = top + len(grid) * above
-        return categories
+        return top + len(grid) * above
 
 
 @saved
@@ -271,8 +268,7 @@ class MarginBins(Refined):
         """Return top class + c * bin of the margin."""
         top, _, best, runner = best_two(grid)
         # A margin is a difference of scores on the grid: it carries no offset.
-        categories: Integers = top + len(grid) * bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
-        return categories
+        return top + len(grid) * bins_of(best - runner, np.rint(np.array(self.edges) * GRID))
 
 
 @saved
@@ -301,8 +297,7 @@ class TopScoreBins(Refined):
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * bin of its score."""
         top, _, best, _ = best_two(grid)
-        categories: Integers = top + len(grid) * bins_of(best, on_grid(np.array(self.edges)))
-        return categories
+        return top + len(grid) * bins_of(best, on_grid(np.array(self.edges)))
 
 
 @saved
@@ -327,8 +322,7 @@ class Dissent(Refined):
         if (np.abs(grid - GRID * np.rint(grid / GRID)) > 1).any() or grid.min(initial=0) < 0:
             raise ValueError("scores must be votes, whole numbers >= 0, as of NearestNeighbours, for Dissent()")
         top, _, best, _ = best_two(grid)
-        categories: Integers = top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
-        return categories
+        return top + len(grid) * np.rint((grid.sum(axis=0) - best) / GRID).astype(np.int64)
 
 
 @saved
@@ -357,8 +351,7 @@ class AdaptiveMarginBins(Refined):
 
     def of_grid(self, grid: Floats) -> Integers:
         """Return top class + c * quantile bin of the margin."""
-        categories: Integers = adaptive_bins(grid)
-        return categories
+        return adaptive_bins(grid)
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the counts by the compiled path, which sorts nothing."""
@@ -406,8 +399,7 @@ class ScoreBins(OnGrid):
         inner = np.linspace(self.low, self.high, self.bins + 1)[1:-1]
         # Counted from above, as an edge belongs to the bin below it.
         above: Integers = bins_of(grid[0] - grid[1], np.rint(-2 * GRID * inner))
-        categories: Integers = self.bins - 1 - above
-        return categories
+        return self.bins - 1 - above
 
     def class_of(self, category: int, c: int) -> int:
         """Return the class on whose side of 0 the centre of the bin lies."""

@@ -37,8 +37,7 @@ def weighed_labels(taxonomy: Any, hypotheses: Hypotheses, shift: CovariateShift)
     def read(table: ScoreTable) -> tuple[Floats, Integers]:
         return of_table(inside, table, shift)
 
-    found: tuple[Floats, Integers] = under_each(hypotheses.tables(taxonomy.deleted), read)
-    return found
+    return under_each(hypotheses.tables(taxonomy.deleted), read)
 
 
 def of_table(taxonomy: ByScores, table: ScoreTable, shift: CovariateShift) -> tuple[Floats, Integers]:
