@@ -1,8 +1,8 @@
 """Thresholds that move with the errors: p-values put on the scale of the levels, and one step of the thresholds.
 
-The books are one table, as what costs most of such a step is to hand arrays over: (l + 1, 3 m + 1) float64, for l levels
-and m groups. Each level's row has m thresholds, m counts of errors, m sums of sizes, and the level itself; the last row
-has m counts of objects. The threshold of a level for an object in groups g is the largest theta @ g up to that level.
+The books are one table, as what costs most of such a step is to hand arrays over: (l + 1, 3 m + 1) float64, for l
+levels and m groups. Each level's row has m thresholds, m counts of errors, m sums of sizes, and the level itself; the
+last row has m counts of objects. The threshold of a level for an object in groups g is the largest theta @ g so far.
 """
 
 import numpy as np
