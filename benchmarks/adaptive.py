@@ -2,14 +2,15 @@
 
     python benchmarks/adaptive.py
 
-Prints one JSON line for each predictor: microseconds a step (median over rounds of the process's time, one thread,
-compilation excluded) of the predictor alone, of the predictor inside `Adaptive`, and the difference: `over`. "given"
-hands out p-values that were made beforehand, so that nothing else is measured; "inductive" is `InductiveConformal` on a
-linear scorer.
+Prints one JSON line for each predictor: microseconds a step (least over rounds of the process's time, one thread,
+compilation excluded) of the predictor alone, of the predictor inside `Adaptive`, and the difference: `over`; `read` is
+what it costs besides to read a set at one level, alone and inside. "given" hands out p-values that were made
+beforehand, so that nothing else is measured; "inductive" is `InductiveConformal` on a linear scorer. `unit` is the time
+of one small numpy addition in the same rounds: where other processes keep the processor busy, compare with that.
 """
 
+import gc
 import json
-import statistics
 from time import process_time
 
 import numpy as np
@@ -19,7 +20,7 @@ from venn.prediction import PredictionSet
 from venn.predictors import Adaptive, Predictor
 from venn.schedules import NoTraining
 
-ROUNDS, STEPS = 5, 4000
+ROUNDS, STEPS = 15, 2000
 
 
 class Given(Predictor):
@@ -46,13 +47,28 @@ class Linear:
         return X
 
 
-def timed(model, examples) -> float:
+def timed(model, examples, level=None) -> float:
     """Return microseconds a step."""
+    gc.collect()
     start = process_time()
-    for x, y in examples:
-        model.predict_one(x)
-        model.learn_one(x, y)
+    if level is None:
+        for x, y in examples:
+            model.predict_one(x)
+            model.learn_one(x, y)
+    else:
+        for x, y in examples:
+            model.predict_one(x).set(level)
+            model.learn_one(x, y)
     return (process_time() - start) / len(examples) * 1e6
+
+
+def unit() -> float:
+    """Return microseconds of adding two arrays of ten numbers."""
+    a = np.ones(10)
+    start = process_time()
+    for _ in range(STEPS):
+        a + a
+    return (process_time() - start) / STEPS * 1e6
 
 
 def cases(c):
@@ -70,12 +86,18 @@ def cases(c):
 def main() -> None:
     for c in (2, 10):
         for name, (make, examples) in cases(c).items():
-            alone, inside = [], []
-            for _ in range(ROUNDS):  # in turns, so that both meet the same moods of the machine
-                alone.append(timed(make(), examples))
-                inside.append(timed(Adaptive(make()), examples))
-            over = statistics.median(b - a for a, b in zip(alone, inside, strict=True))
-            found = {"alone": statistics.median(alone), "inside": statistics.median(inside), "over": over}
+            found = {}
+            for _ in range(ROUNDS):  # in turns, so that all meet the same moods of the machine
+                for key, seconds in {
+                    "alone": timed(make(), examples),
+                    "inside": timed(Adaptive(make()), examples),
+                    "alone, read": timed(make(), examples, 0.05),
+                    "inside, read": timed(Adaptive(make()), examples, 0.05),
+                    "unit": unit(),
+                }.items():
+                    found[key] = min(seconds, found.get(key, seconds))
+            found["over"] = found["inside"] - found["alone"]
+            found["over, read"] = found["inside, read"] - found["alone, read"]
             print(json.dumps({"predictor": name, "classes": c, **{key: round(v, 2) for key, v in found.items()}}))
 
 

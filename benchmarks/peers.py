@@ -50,7 +50,7 @@ LONGEST = 300.0  # seconds of the processor
 def versions():
     """Return the version of each distribution, or None if it is not installed."""
     found = {}
-    for name in ("vennstream", *(name for name in LIBRARIES if name != "ours"), "numpy", "numba"):
+    for name in ("vennstream", *(name for name in LIBRARIES if name != "ours"), "torchcp", "numpy", "numba"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -43,6 +43,37 @@ def test_predictors_stand_within_groups(table):
     assert set(json.loads(done.stdout)["predictors"]) == {"conformal", "abers", "inductive_conformal"}
 
 
+def test_adaptive_sets_within_groups(table):
+    done = replay(table, "--predictors", "conformal", "--adaptive", "--groups", "kind", "--json")
+    assert done.exit_code == 0, done.output
+    assert set(json.loads(done.stdout)["predictors"]) == {"conformal", "adaptive"}
+
+
+def test_monitor_and_run_take_the_same_options(table):
+    options = ["--label", "label", "--nominal", "kind", "--predictors", "conformal", "--adaptive", "--groups", "kind"]
+    done = CliRunner().invoke(main, ["monitor", str(table), *options, "--json", "--no-progress"])
+    assert done.exit_code == 0, done.output
+    assert set(json.loads(done.stdout)) == {"conformal", "adaptive"}
+    run = ["run", "--source", str(table), "--journal", str(table.parent / "run.db"), "--check"]
+    done = CliRunner().invoke(main, [*run, *options])
+    assert done.exit_code == 0, done.output
+    assert "within groups by kind" in done.output
+
+
+@pytest.mark.parametrize(
+    ("declared", "says"),
+    [
+        (["--features", "size,kind", "--nominal", "kind=x,y"], "within groups by kind"),
+        (["--features", "size,kind"], "within groups by kind"),
+        ([], "--groups needs the columns' names: --features"),
+    ],
+)
+def test_groups_of_a_live_source(declared, says, tmp_path):
+    source = ["run", "--source", "-", "--classes", "no,yes", "--journal", str(tmp_path / "run.db"), "--check"]
+    done = CliRunner().invoke(main, [*source, "--predictors", "conformal,adaptive", "--groups", "kind", *declared])
+    assert says in done.output
+
+
 def test_a_defensive_forecaster_replays(table):
     done = replay(table, "--predictors", "defensive", "--json")
     assert done.exit_code == 0, done.output
@@ -56,7 +87,6 @@ def test_a_defensive_forecaster_replays(table):
     [
         (["--predictors", "abers", "--groups", "kid"], "did you mean kind?"),
         (["--predictors", "platt", "--groups", "kind"], "--groups does not go with platt: name predictors"),
-        (["--predictors", "conformal,adaptive", "--groups", "kind"], "--groups does not go with adaptive"),
         (["--predictors", "forecaster", "--groups", "kind"], "--groups does not go with forecaster: name predictors"),
         (["--groups", "kind"], "--predictors conformal,abers"),
         (["--predictors", "defensive,forecaster", "--C", "1"], "--C chooses nothing of a defensive forecaster or a"),

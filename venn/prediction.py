@@ -605,8 +605,8 @@ class PredictionSet(_Labelled):
         """Return the prediction of (c,) p-values that nobody else changes: nothing is checked or copied."""
         new = cls.__new__(cls)
         p_values.setflags(write=False)
-        new.classes, new.p_values, new.smoothed = classes, p_values, smoothed
-        new.guaranteed = guaranteed or (ERROR_RATE if smoothed else ERROR_BOUND)
+        said = guaranteed or (ERROR_RATE if smoothed else ERROR_BOUND)
+        new.__dict__ = {"classes": classes, "p_values": p_values, "smoothed": smoothed, "guaranteed": said}
         return new
 
     def set(self, epsilon: float) -> tuple[Label, ...]:

@@ -209,6 +209,37 @@ class CrepesSets(Block):
         return {"p": model.predict_p(task.X, **more)}
 
 
+class TorchCPSets(Block):
+    """Sets of TorchCP at three levels, from the logarithms of the given scorer's probabilities."""
+
+    def __init__(self, task, score, by_class=False, **options):
+        self.score, self.by_class, self.options = score, by_class, options
+
+    def answer(self, task):
+        import torch
+        from torchcp.classification import predictor, score
+
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        kind = predictor.ClassConditionalPredictor if self.by_class else predictor.SplitPredictor
+        model = kind(getattr(score, self.score)(**self.options))
+        with np.errstate(divide="ignore"):
+            calibrate, asked = (
+                torch.tensor(np.log(task.scorer.predict_proba(X)), dtype=torch.float32)
+                for X in (task.calibrate[0], task.X)
+            )
+        sets = np.empty((len(task.y), len(task.classes), len(LEVELS)), bool)
+        for i, level in enumerate(LEVELS):
+            model.calculate_threshold(calibrate, torch.tensor(task.calibrate[1]), level)
+            sets[:, :, i] = model.predict_with_logits(asked).numpy()
+        return {"sets": sets}
+
+
+def positive(rows):
+    """Return for each row whether its first feature is positive: two groups of objects, whatever the data."""
+    return (np.asarray(rows)[..., 0] > 0).astype(int)
+
+
 class MAPIESets(Block):
     """Sets of MAPIE at three levels."""
 
@@ -227,11 +258,13 @@ class MAPIESets(Block):
 class OursSets(Block):
     """p-values of ours, calibrated once."""
 
-    def __init__(self, task, **options):
-        self.options = options
+    def __init__(self, task, by=None, **options):
+        self.by, self.options = by, options
 
     def answer(self, task):
         model = venn.InductiveConformal(venn.FrozenScorer(task.scorer, task.classes), **self.options)
+        if self.by is not None:
+            model = venn.predictors.by_group(model, self.by)
         model.learn_many(task.calibrate[0], task.calibrate[1])
         return {"p": model.predict_many(task.X).p_values}
 
@@ -253,12 +286,15 @@ class OursReplay(Block):
 
 
 class OursSetsOnline(Ours):
-    """p-values of ours, each label learned after its object."""
+    """p-values of ours, each label learned after its object; `adaptive` ones on top of them where that is asked."""
 
-    def __init__(self, task, **options):
-        super().__init__(venn.InductiveConformal(venn.FrozenScorer(task.scorer, task.classes), **options))
-        self.calibration = task.calibrate
+    def __init__(self, task, adaptive=False, **options):
+        self.sets = venn.InductiveConformal(venn.FrozenScorer(task.scorer, task.classes), **options)
+        super().__init__(self.sets)
+        self.calibration, self.adaptive = task.calibrate, adaptive
 
     def run(self, task):
-        self.model.learn_many(*self.calibration)
+        self.sets.learn_many(*self.calibration)
+        if self.adaptive:
+            super().__init__(venn.predictors.Adaptive(self.sets, LEVELS))
         return super().run(task)

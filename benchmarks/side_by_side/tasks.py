@@ -68,6 +68,7 @@ class Task:
         return self.scorer if self.size.train else None
 
 
+ORDERED = ", in order of time"
 READ = {}  # what was read, by name and number of examples
 
 
@@ -81,13 +82,14 @@ def loaded(data, n):
 def read(data, n):
     """Return objects, label codes, number of classes and known probabilities (or None) of the first n examples.
 
-    Shuffled with seed 0; features of real sets are standardised over the whole set.
+    Shuffled with seed 0, where the name does not end in `ORDERED`; features of real sets are standardised over the whole set.
     """
     if data == "gaussians":
         stream = streams.gaussians(n, classes=3, spread=0.7, seed=0)
     elif data == "gaussians, 2 classes":
         stream = streams.gaussians(n, classes=2, spread=1.0, seed=0)
     else:
-        stream = streams.load(data, shuffle=0).take(n)
+        name, ordered, _ = data.partition(ORDERED)
+        stream = streams.load(name, shuffle=None if ordered else 0).take(n)
     X, y = np.array(stream.X, np.float64), np.array(stream.y, np.int64)
     return X, y, len(stream.classes), getattr(stream, "probabilities", None)

@@ -16,8 +16,9 @@ from msgspec import Meta, Struct, convert
 from msgspec.structs import asdict
 
 from venn.cli.errors import did_you_mean
+from venn.cli.groups import GROUPS
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
-from venn.cli.predictors import KERNELS, PREDICTORS
+from venn.cli.predictors import ALSO_ADAPTIVE, KERNELS, PREDICTORS
 from venn.show.notify import EVERY, Webhook
 
 KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
@@ -287,11 +288,8 @@ class PredictorTable:
     """Who predicts."""
 
     names: tuple[str, ...] | None = declare(NAMES, "Separated by commas, see below.", option="predictors")
-    adaptive: bool = declare(
-        FLAG,
-        "Also predict sets whose long-run error rate holds on any stream, from those of conformal prediction.",
-        False,
-    )
+    adaptive: bool = declare(FLAG, ALSO_ADAPTIVE, False)
+    groups: str | None = declare(TEXT, GROUPS)
 
 
 @dataclass(frozen=True)

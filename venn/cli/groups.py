@@ -10,8 +10,13 @@ from venn.cli.errors import did_you_mean
 from venn.cli.predictors import FORECASTER
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
+from venn.predictors.adaptive import Adaptive
 from venn.predictors.groups import by_group
 
+GROUPS = (
+    "Compare each example with those of equal value in this column only: what is guaranteed then holds in each "
+    "group. For conformal, Venn and Venn-Abers predictors.  [default: no groups]"
+)
 NAME_OTHERS = "name predictors that have groups, such as --predictors conformal,abers"
 
 
@@ -32,17 +37,19 @@ def positions_of(column: str, features: Sequence[str]) -> tuple[int, ...]:
 
 
 def within_groups(panel: Panel, column: str, features: Sequence[str], say: Callable[[str], None]) -> Panel:
-    """Return a panel of the same predictors within the groups of equal values in a column."""
+    """Return a panel of the same predictors within the groups of equal values in a column.
+
+    Adaptive sets are then made of p-values within the groups: their thresholds stay those of all examples.
+    """
     positions = positions_of(column, features)
-    if not panel.classes:
-        raise click.UsageError("--groups does not go with labels as numbers")
     if isinstance(panel, Forecaster):
         raise click.UsageError(f"--groups does not go with {FORECASTER}: {NAME_OTHERS}")
     grouped = {}
     for name, one in panel.items():
         try:
-            grouped[name] = by_group(one, positions)
+            inside = by_group(one.predictor if isinstance(one, Adaptive) else one, positions)
         except TypeError:
             raise click.UsageError(f"--groups does not go with {name}: {NAME_OTHERS}") from None
+        grouped[name] = Adaptive(inside, one.levels) if isinstance(one, Adaptive) else inside
     say(f"within groups by {column}: each example is compared with those of its group only")
     return Panel(**grouped)

@@ -37,6 +37,7 @@ class Place(NamedTuple):
     live: bool
     classes: tuple[Any, ...]
     width: int | None  #: number of encoded features, if it is declared
+    features: tuple[str, ...] | None  #: their names, if these are
     data: str  #: name of the data set, if it is one
     handlers: Handlers
 
@@ -101,7 +102,7 @@ def open_place(config: Config) -> Place:
     else:
         optional: dict[str, Any] = {} if given.delimiter is None else {"delimiter": given.delimiter}
         source = streams.CSVRows(path, given.label, id=given.id, follow=not given.end, **optional, **common)
-    return Place(source, True, given.classes, _width(given), "", handlers)
+    return Place(source, True, given.classes, _width(given), _features(given), "", handlers)
 
 
 def _name(url: str, kind: str) -> str:
@@ -131,7 +132,7 @@ def _data(config: Config, data: str) -> Place:
         source.name += ", columns as they are"  # a run goes on with the same objects only
     if given.name is not None:
         source.name = given.name
-    return Place(source, False, stream.classes, len(stream.features), data, Handlers())
+    return Place(source, False, stream.classes, len(stream.features), tuple(stream.features), data, Handlers())
 
 
 def _form(config: Config) -> streams.Form:
@@ -165,10 +166,18 @@ def _width(given: SourceTable) -> int | None:
     """Return the number of encoded features, None if it is not declared."""
     if given.scaling is not None and given.features is None:
         return len(given.scaling["mean"])
+    features = _features(given)
+    return None if features is None else len(features)
+
+
+def _features(given: SourceTable) -> tuple[str, ...] | None:
+    """Return the names of the encoded features, COLUMN=VALUE for those of a nominal column; None if not declared."""
     if given.features is None:
         return None
     nominal = given.nominal or {}
-    return sum(len(nominal.get(name) or ("",)) for name in given.features)
+    return tuple(
+        f"{name}={value}" if value else name for name in given.features for value in (nominal.get(name) or ("",))
+    )
 
 
 def _redis(url: str, where: str, common: dict[str, Any]) -> Reader:

@@ -12,7 +12,6 @@ from click.core import ParameterSource
 
 import streams
 from venn.cli.errors import one_line_errors, writing
-from venn.cli.groups import within_groups
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
@@ -38,12 +37,6 @@ CURVES = "curves.png"
 )
 @read_by(DEFAULTS)
 @click.option(
-    "--groups",
-    metavar="COLUMN",
-    help="Compare each example with those of equal value in this column only: what is guaranteed then holds in each "
-    "group. For conformal, Venn and Venn-Abers predictors.  [default: no groups]",
-)
-@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
@@ -54,7 +47,6 @@ def replay(
     data: str,
     shuffle: int | None,
     predictors: list[str] | None,
-    groups: str | None,
     out: Path | None,
     as_json: bool,
     **options: Any,
@@ -79,8 +71,6 @@ def replay(
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
         names = chosen_predictors(predictors, data, stream, notes.append)
         panel, tuning = chosen.panel(data, stream, names, notes.append)
-        if groups is not None:
-            panel = within_groups(panel, groups, stream.features, notes.append)
         if (
             predictors is None and stream.classes and len(names) > 1
         ):  # between the note on the forecaster and that on their machine

@@ -18,6 +18,7 @@ from streams.messages import Source
 from venn.cli import numbers
 from venn.cli.config import FLAG, Config, merge, option_of, options, parameter, read_toml
 from venn.cli.errors import one_line_errors
+from venn.cli.groups import within_groups
 from venn.cli.interrupt import INTERRUPTED, Ending
 from venn.cli.output import Output
 from venn.cli.places import Place, open_place
@@ -181,11 +182,17 @@ def made(config: Config) -> Plan:
             names, choices, place.classes, notes.append, window, restarts, scale, watch.level,
             standardised=not place.live and config.machine.scale is None,
         )  # fmt: skip
+        if config.predictor.groups is not None:
+            if place.features is None:
+                where = config.where("predictor", "groups")
+                raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
+            panel = within_groups(panel, config.predictor.groups, place.features, notes.append)
     else:
         if watch.restart_on_alarm:
             raise click.UsageError(f"{config.where('monitor', 'restart_on_alarm')} does not go with labels as numbers")
-        if config.predictor.adaptive:
-            raise click.UsageError(f"{config.where('predictor', 'adaptive')} does not go with labels as numbers")
+        for key in ("adaptive", "groups"):
+            if getattr(config.predictor, key):
+                raise click.UsageError(f"{config.where('predictor', key)} does not go with labels as numbers")
         kernel, penalty = of_numbers(config, place)
         panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, bool(config.machine.scale))
     if config.run.metrics_port is not None:

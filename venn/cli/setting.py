@@ -15,7 +15,9 @@ from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.config import shared_option
 from venn.cli.errors import did_you_mean
+from venn.cli.groups import GROUPS, within_groups
 from venn.cli.predictors import (
+    ALSO_ADAPTIVE,
     DEFAULT_C,
     KERNELS,
     MACHINES,
@@ -28,6 +30,7 @@ from venn.cli.predictors import (
     make_kernel,
     panel_of,
     refuse_choices,
+    with_adaptive,
 )
 from venn.machines.kernels import RBF, Kernel
 from venn.machines.tuning import PENALTIES, Tuning, tune
@@ -81,6 +84,8 @@ LEARNING = (
         help="Scale columns by the first 30 examples, as in venn run; --no-scale takes them as they are in the file. "
         "[default: standardised over the whole file when it is loaded]",
     ),
+    click.option("--adaptive", is_flag=True, help=ALSO_ADAPTIVE),
+    click.option("--groups", metavar="COLUMN", help=GROUPS),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
     of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),
@@ -119,6 +124,8 @@ class Learning:
     C: float | None
     tuned_on: int | None
     scale: bool | None
+    adaptive: bool
+    groups: str | None
     steps: int | None
     columns: Columns
     no_progress: bool
@@ -163,6 +170,8 @@ class Learning:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         if not stream.classes:
             return self._of_numbers(stream, predictors, say), None
+        if self.adaptive:
+            predictors = list(with_adaptive(predictors))
         choices: dict[str, tuple[Kernel, float, str]] = {}
         tuning: Tuning | None = None
         if choose_nothing(predictors):
@@ -173,12 +182,15 @@ class Learning:
             choices, tuning = _choose(data, stream, self, say)
         whole = self.scale is None
         made = panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level, standardised=whole)
-        return made, tuning
+        return made if self.groups is None else within_groups(made, self.groups, stream.features, say), tuning
 
     def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
         """Return a panel of predictors of numbers."""
         if self.tuned_on:
             raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
+        for name, value in (("--adaptive", self.adaptive), ("--groups", self.groups)):
+            if value:
+                raise click.UsageError(f"{name} does not go with labels as numbers")
         return numbers.panel_of_numbers(predictors, self.fixed(stream), self.C, say, scale=bool(self.scale))
 
 

@@ -101,14 +101,8 @@ class Certificate(NamedTuple):
     size: float  #: mean number of labels in a set; NaN before the first
 
 
-class Noted(NamedTuple):
-    """What must be known of a step before anything learns."""
-
-    told: PredictionSet  #: what was said when it was asked
-    now: PredictionSet  #: what the predictor itself says now
-    g: Floats
-    late: int
-    inner: Any
+Asked = tuple[PredictionSet, PredictionSet, Floats]  # what was told of an object, what the predictor said, the groups
+Noted = tuple[Asked, int, int, Any]  # what was said, the label's code, how late it came, what the predictor noted
 
 
 @saved
@@ -226,20 +220,23 @@ class Adaptive(HasLabels, Predictor):
         machine = predictor.machine
         self.predictor: Any = copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
         self.space = label_space(tuple(predictor.classes))
-        self._levels = np.array(self.levels)
         self._pattern = monitor
         self.monitor = None if monitor is None else monitor.fresh(seed=self.seed)
         m = 1 if groups is None or callable(groups) else 1 + len(self.groups)
-        self._theta = np.zeros((len(self.levels), m))  # by level and group
-        self._theta[:, 0] = self._levels
-        self._counts = np.zeros(m)
-        self._errors, self._sizes = np.zeros((2, *self._theta.shape))
+        self._open(m)
+        self._theta[:, 0] = self.levels
         self._clock = self.n = self._late = 0
         self._spent = 0.0  # sum of 1 / size of the last step before each new start of the clock
         self._rung: list[tuple[int, tuple[Any, ...]]] = []
         self._may_restart = hasattr(self.predictor, "restarts")
-        self._cuts = self._levels.copy()  # thresholds where there are no groups
-        self._kept: tuple[Any, tuple[PredictionSet, PredictionSet, Floats]] | None = None
+        self._kept: tuple[Any, Asked] | None = None
+
+    def _open(self, m: int) -> None:
+        """Open books of m groups: one table, of which all others are parts, so that a compiled step is cheap."""
+        self._books = np.zeros((len(self.levels) + 1, 3 * m + 1))
+        self._theta, self._errors, self._sizes = (self._books[:-1, i * m : (i + 1) * m] for i in range(3))  # (l, m)
+        self._books[:-1, -1] = self.levels
+        self._counts = self._books[-1, :m]
 
     @property
     def machine(self) -> Any:
@@ -260,9 +257,9 @@ class Adaptive(HasLabels, Predictor):
     def state(self) -> dict[str, Any]:
         """Thresholds, and what the certificates count."""
         return {
-            "n": self.n, "clock": self._clock, "late": self._late, "spent": self._spent, "theta": self._theta,
-            "counts": self._counts, "errors": self._errors, "sizes": self._sizes, "monitor": self.monitor,
-            "rung": self._rung,
+            "n": self.n, "clock": self._clock, "late": self._late, "spent": self._spent,
+            "theta": self._theta.copy(), "counts": self._counts.copy(), "errors": self._errors.copy(),
+            "sizes": self._sizes.copy(), "monitor": self.monitor, "rung": self._rung,
         }  # fmt: skip
 
     @classmethod
@@ -298,8 +295,8 @@ class Adaptive(HasLabels, Predictor):
         if not (np.diff(steps) > 0).all() or not all(isinstance(alarms, tuple) for _, alarms in rung):
             raise ValueError(f"rung must be steps in order and alarms, got {rung!r}")
         self.n, self._clock, self._late, self._spent, self._rung = n, clock, late, spent, rung
-        self._theta, self._counts, self._errors, self._sizes = (a.copy() for a in (theta, counts, errors, sizes))
-        self._cuts = np.maximum.accumulate(self._theta[:, 0])
+        self._open(m)
+        self._theta[:], self._counts[:], self._errors[:], self._sizes[:] = theta, counts, errors, sizes
         self.monitor = state["monitor"]
 
     def __repr__(self) -> str:
@@ -375,14 +372,14 @@ class Adaptive(HasLabels, Predictor):
         TypeError
             The predictor does not predict sets.
         """
-        return self._ask(x)[1]
+        return self._ask(x)[0]
 
     def expect(self, objects: Sequence[Any]) -> None:
         """Pass objects that have arrived on to the predictor."""
         expect_all([self.predictor], objects)
 
-    def _ask(self, x: Any) -> tuple[PredictionSet, PredictionSet, Floats]:
-        """Return what the predictor says of `x`, what is told, and the groups; asked again, the same without work."""
+    def _ask(self, x: Any) -> Asked:
+        """Return the answer about `x`; asked again, the same without work."""
         key, kept = self._key(x), self._kept
         if kept is not None and key is not None and kept[0] == key:
             return kept[1]
@@ -392,16 +389,12 @@ class Adaptive(HasLabels, Predictor):
                 f"predictor must predict sets of labels, as Conformal does, got {type(now).__name__} by "
                 f"{self.predictor!r}"
             )
-        g, cuts = EVERYONE, self._cuts
-        if self.groups is not None:
-            g = self._groups_of(x)
-            theta = self._theta if len(g) == self._theta.shape[1] else self._widened(self._theta, g)
-            cuts = theta @ g
-        values = on_levels(now.p_values, cuts, self._levels)
-        told = PredictionSet.of_p_values(values, self.space.labels, now.smoothed, LONG_RUN)
-        answer = now, told, g
-        self._kept = key, answer
-        return answer
+        g = EVERYONE if self.groups is None else self._groups_of(x)
+        values = np.empty(len(now.p_values))
+        on_levels(self._books, g, now.p_values, values)
+        asked = PredictionSet.of_p_values(values, self.space.labels, now.smoothed, LONG_RUN), now, g
+        self._kept = key, asked
+        return asked
 
     def _key(self, x: Any) -> Any:
         """Return what identifies a question while nothing is learned; None for objects that are not rows of numbers."""
@@ -440,10 +433,9 @@ class Adaptive(HasLabels, Predictor):
 
     def note(self, x: Any, y: Label) -> Noted:
         """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
-        self.space.check(y)
+        truth = self.space.encode(y)
         inner = self.predictor.note(x, y)
-        now, told, g = self._ask(x)
-        return Noted(told, now, g, 0, inner)
+        return self._ask(x), truth, 0, inner
 
     def note_late(self, noted: Noted, told: PredictionSet, late: int) -> Noted:
         """Return the same with the set that was told: its error is the one that counts.
@@ -453,11 +445,11 @@ class Adaptive(HasLabels, Predictor):
         TypeError, ValueError
             `noted` is not what `note` returned, or `told` is no prediction of this predictor.
         """
-        _check_noted(noted)
+        asked, truth, _, inner = _checked_noted(noted)
         late = integer("late", late, 1)
-        if not isinstance(told, PredictionSet) or told.guaranteed != LONG_RUN or told.classes != noted.told.classes:
+        if not isinstance(told, PredictionSet) or told.guaranteed != LONG_RUN or told.classes != self.space.labels:
             raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
-        return noted._replace(told=told, late=late)
+        return (told, *asked[1:]), truth, late, inner
 
     def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
         """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
@@ -473,53 +465,48 @@ class Adaptive(HasLabels, Predictor):
         if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
             noted = self.note(x, y)
         self._kept = None
-        if noted is not None:
-            _check_noted(noted)
-        else:
+        if noted is None:
             self.predictor.after_learning(x, y)
             raise RuntimeError(
                 "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
                 "or learn in a Panel"
             )
-        restarts = self._restarts if self._may_restart else 0
+        asked, truth, late, inner = _checked_noted(noted)
+        restarts = len(self.predictor.restarts) if self._may_restart else 0
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
         try:
-            self.predictor.after_learning(x, y, noted.inner)
+            self.predictor.after_learning(x, y, inner)
             refused = False
         except NotConverged:
             refused = False
             raise
         finally:
             if not refused:
-                self._hear(noted, y, restarts)
+                self._move(asked, truth, late)
+                if self.monitor is not None or self._may_restart:
+                    self._hear(asked[1], y, restarts)
 
-    @property
-    def _restarts(self) -> int:
-        return len(self.predictor.restarts)
-
-    def _hear(self, noted: Noted, y: Label, restarts: int) -> None:
-        """Move the thresholds; start the clock anew if a monitor rings, here or in the predictor."""
-        self._move(noted, self.space.encode(y))
-        rung = () if self.monitor is None else tuple(self.monitor.update(noted.now, y))
+    def _hear(self, now: PredictionSet, y: Label, restarts: int) -> None:
+        """Start the clock anew if a monitor rings, here or in the predictor."""
+        rung = () if self.monitor is None else tuple(self.monitor.update(now, y))
         if rung and self._pattern is not None:
             self._rung.append((self.n, rung))
             self.monitor = self._pattern.fresh(seed=self.seed + SEEDS * len(self._rung))
-        if rung or (self._may_restart and self._restarts > restarts):
+        if rung or (self._may_restart and len(self.predictor.restarts) > restarts):
             self._start_clock()
 
-    def _move(self, noted: Noted, truth: int) -> None:
-        if len(noted.g) != len(self._counts):
-            self._theta, self._counts, self._errors, self._sizes = (
-                self._widened(table, noted.g) for table in (self._theta, self._counts, self._errors, self._sizes)
-            )
+    def _move(self, asked: Asked, truth: int, late: int) -> None:
+        """Move the thresholds, and write errors and sizes into the books."""
+        told, _, g = asked
+        if len(g) != len(self._counts):
+            before = self._theta, self._errors, self._sizes, self._counts
+            self._open(len(g))
+            self._theta[:], self._errors[:], self._sizes[:], self._counts[:] = (self._widened(one, g) for one in before)
         self.n += 1
         self._clock += 1
-        self._late = max(self._late, noted.late)
-        size = self.steps.at(self._clock)
-        move(
-            self._theta, noted.g, self._levels, size, noted.told.p_values, truth,
-            self._counts, self._errors, self._sizes, self._cuts,
-        )  # fmt: skip
+        if late > self._late:
+            self._late = late
+        move(self._books, g, self.steps.at(self._clock), told.p_values, truth)
 
     def _start_clock(self) -> None:
         """Let steps be large again; where they have not become smaller, nothing changes."""
@@ -529,9 +516,10 @@ class Adaptive(HasLabels, Predictor):
             self._clock = 0
 
 
-def _check_noted(noted: Any) -> None:
-    if not isinstance(noted, Noted):
+def _checked_noted(noted: Any) -> Noted:
+    if not isinstance(noted, tuple) or len(noted) != 4 or not isinstance(noted[0], tuple):
         raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
+    return noted
 
 
 def _checked_levels(levels: Any) -> tuple[float, ...]:
