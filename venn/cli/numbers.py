@@ -87,6 +87,7 @@ def panel_of_numbers(
     say: Callable[[str], None],
     window: int | None = None,
     scale: bool = False,
+    restarting: Callable[[Any], Predictor] | None = None,
 ) -> Panel:
     """Return a panel of predictors of numbers, which share one machine; it says what it is.
 
@@ -103,6 +104,8 @@ def panel_of_numbers(
         Number of latest examples that the machine holds.
     scale : bool, default False
         Whether the first examples fix the scale of the columns.
+    restarting : callable, optional
+        Turns a predictor into one that restarts its window; each then has its own window.
     """
     solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
     machine: Any = KernelRidge(solver, penalty)
@@ -114,4 +117,6 @@ def panel_of_numbers(
         machine = SlidingWindow(machine, window)
         note += f", the latest {window} examples"
     say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}")
-    return Panel(**{name: PREDICTORS[name](machine) for name in predictors})
+    if restarting is None:
+        return Panel(**{name: PREDICTORS[name](machine) for name in predictors})
+    return Panel(**{name: restarting(PREDICTORS[name](machine.fresh())) for name in predictors})

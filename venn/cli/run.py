@@ -81,7 +81,7 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     SOURCE is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
     JSON lines on stdin, or, to try it out, a named data set or a CSV file as in `venn replay`, with --delay and
     --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its answer {"id": 7, "y": "no"}, or
-    both in one.
+    both in one; with --numbers y is a number.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
@@ -165,6 +165,8 @@ def made(config: Config) -> Plan:
         return Restarting(predictor, next(iter(watching(names).values())), watch.keep or 0)
 
     notes: list[str] = []
+    restarts = restarting if watch.restart_on_alarm else None
+    scale = config.machine.scale
     if place.classes:
         choices: dict[str, tuple[Kernel, float, str]] = {}
         if choose_nothing(names):
@@ -172,8 +174,6 @@ def made(config: Config) -> Plan:
             refuse_choices([config.where("machine", key) for key in given], names)
         else:
             choices = chosen(config, place)
-        restarts = restarting if watch.restart_on_alarm else None
-        scale = config.machine.scale
         if scale is None and place.live and FORECASTER in names and config.predictor.adaptive:
             scale = True  # as the forecaster beside them does: nobody has chosen their machine, nor its columns
         panel = panel_of(
@@ -181,12 +181,11 @@ def made(config: Config) -> Plan:
             standardised=not place.live and config.machine.scale is None,
         )  # fmt: skip
     else:
-        if watch.restart_on_alarm:
-            raise click.UsageError(f"{config.where('monitor', 'restart_on_alarm')} does not go with labels as numbers")
         if config.predictor.adaptive:
             raise click.UsageError(f"{config.where('predictor', 'adaptive')} does not go with labels as numbers")
         kernel, penalty = of_numbers(config, place)
-        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, bool(config.machine.scale))
+        scale = place.live if scale is None else scale  # nobody has scaled what comes live
+        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, scale, restarts)
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
