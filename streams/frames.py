@@ -11,7 +11,17 @@ import numpy as np
 from streams.batches import BLOCK as BLOCK
 from streams.batches import columns_of as columns_of
 from streams.batches import eager, source
-from streams.checks import Floats, Integers, Label, are_numbers, distinct_names, is_missing, label_key, label_set, python_label
+from streams.checks import (
+    Floats,
+    Integers,
+    Label,
+    are_numbers,
+    distinct_names,
+    is_missing,
+    label_key,
+    label_set,
+    python_label,
+)
 from streams.example import Scaling
 from streams.form import Form, finite_label
 from streams.schema import Kind, Nominal, Numeric, Skip, missing_texts
@@ -162,7 +172,6 @@ class FrameStream:
                         f"{self.classes!r}, got {label!r}"
                     ) from None
             raise
-
 
     def _numbers(self, labels: list[Any], row: int) -> Floats:
         for i, label in enumerate(labels):

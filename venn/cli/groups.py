@@ -34,8 +34,6 @@ def positions_of(column: str, features: Sequence[str]) -> tuple[int, ...]:
 def within_groups(panel: Panel, column: str, features: Sequence[str], say: Callable[[str], None]) -> Panel:
     """Return a panel of the same predictors within the groups of equal values in a column."""
     positions = positions_of(column, features)
-    if not panel.classes:
-        raise click.UsageError("--groups does not go with labels as numbers")
     if isinstance(panel, Forecaster):
         raise click.UsageError(f"--groups does not go with {FORECASTER}: {NAME_OTHERS}")
     grouped = {}

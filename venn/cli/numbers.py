@@ -16,6 +16,7 @@ from venn.machines.kernels import Kernel, MultiscaleRBF
 from venn.machines.scaled import Scaled
 from venn.machines.window import SlidingWindow
 from venn.online.panel import Panel
+from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor
@@ -29,10 +30,26 @@ PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
         machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)
     ),
 }
+#: Intervals with a long-run error rate on any stream, made from those of another predictor.
+ADAPTIVE = {"adaptive_intervals": "intervals", "inductive_adaptive_intervals": "inductive_distribution"}
+PREDICTORS |= {name: lambda machine, of=of: AdaptiveIntervals(PREDICTORS[of](machine)) for name, of in ADAPTIVE.items()}
+INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
 FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
 DEFAULT_C = 10.0
 MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
 MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
+
+
+def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, and that of adaptive intervals: on the machine of the others among them.
+
+    Examples
+    --------
+    >>> with_adaptive(["distribution"]), with_adaptive(["inductive_distribution"])
+    (('distribution', 'adaptive_intervals'), ('inductive_distribution', 'inductive_adaptive_intervals'))
+    """
+    beside = "inductive_adaptive_intervals" if set(names) <= set(INDUCTIVE) else "adaptive_intervals"
+    return tuple(dict.fromkeys([*names, beside]))
 
 
 def is_long(n: int) -> bool:

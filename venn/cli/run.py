@@ -138,8 +138,8 @@ def made(config: Config) -> Plan:
         names = config.predictor.names or (numbers.MANY if place.live and window is None else numbers.FEW)
     numbers.check_names(names, not place.classes)
     if config.predictor.adaptive:
-        names = with_adaptive(names)
-    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.MANY)]
+        names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
+    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.INDUCTIVE)]
     if window is not None and inductive:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
@@ -181,8 +181,6 @@ def made(config: Config) -> Plan:
             standardised=not place.live and config.machine.scale is None,
         )  # fmt: skip
     else:
-        if config.predictor.adaptive:
-            raise click.UsageError(f"{config.where('predictor', 'adaptive')} does not go with labels as numbers")
         kernel, penalty = of_numbers(config, place)
         scale = place.live if scale is None else scale  # nobody has scaled what comes live
         panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, scale, restarts)
