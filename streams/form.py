@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from streams.checks import Floats, Label, distinct_names, label_key, label_set, python_label
+from streams.checks import NUMBERS, Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
 from streams.example import Scaling
 from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Skip, missing_texts
 
@@ -32,9 +32,10 @@ class Form:
         Names of the object's values, in order. Required where objects are mappings from name to value. For a CSV
         file the default is all columns except label and id. Without names the first object fixes the number of
         values.
-    classes : sequence of labels, optional
+    classes : sequence of labels, or "numbers", optional
         The label set, distinct as text. A label outside it is refused. Where a source holds text only, a label is
-        the class with the same text. Without classes any text, number or truth value is a label.
+        the class with the same text. "numbers": labels are finite numbers. Without classes any text, number or truth
+        value is a label.
     schema : mapping from feature to Numeric, Nominal, Ordinal or Skip, optional
         As in `from_csv`. A Nominal needs its values and a Numeric a number to fill. Features are Numeric
         otherwise.
@@ -53,7 +54,7 @@ class Form:
     """
 
     features: Sequence[str] | None = None
-    classes: Sequence[Label] | None = None
+    classes: Sequence[Label] | Literal["numbers"] | None = None
     schema: Mapping[str, Kind] | None = None
     scaling: Scaling | None = None
 
@@ -63,7 +64,7 @@ class Form:
             if not names:
                 raise ValueError("features must name at least one value, got none")
             object.__setattr__(self, "features", names)
-        if self.classes is not None:
+        if self.classes is not None and not are_numbers(self.classes):
             classes = label_set(self.classes)
             if len({str(label) for label in classes}) < len(classes):
                 raise ValueError(f"classes must be distinct as text, got {classes!r}")
@@ -111,8 +112,10 @@ class Decoder:
         self._plain = not form.schema
         self._kinds: tuple[Kind, ...] = ()
         self._found: list[dict[str, int]] = []
-        self._labels = {} if form.classes is None else {label_key(k): k for k in form.classes}
-        self._texts = {} if form.classes is None else {str(k): k for k in form.classes}
+        self._numeric = are_numbers(form.classes)
+        self._classes = () if form.classes is None or self._numeric else tuple(form.classes)
+        self._labels = {label_key(k): k for k in self._classes}
+        self._texts = {str(k): k for k in self._classes}
         if form.features is not None:
             self.name(tuple(form.features))
 
@@ -188,11 +191,13 @@ class Decoder:
 
     def label(self, y: Any) -> Label:
         """Return the label for a value read from JSON."""
+        if self._numeric:
+            return finite_label(y)
         if not isinstance(y, str | int | float):
             raise ValueError(f"y must be text, a number or a truth value, got {_short(y)}")
         if isinstance(y, float) and not isfinite(y):
             raise ValueError(f"y must be finite, got {y!r}")
-        if self._form.classes is not None:
+        if self._classes:
             try:
                 return self._labels[label_key(y)]
             except KeyError:
@@ -200,12 +205,14 @@ class Decoder:
         return _unicode("y", y) if isinstance(y, str) else y
 
     def text_label(self, text: str) -> Label | None:
-        """Return the class whose text is `text`, None for a missing label."""
-        if self._form.classes is not None and text in self._texts:
+        """Return the class whose text is `text`, or the number; None for a missing label."""
+        if text in self._texts:
             return self._texts[text]
         if text in MISSING:
             return None
-        if self._form.classes is not None:
+        if self._numeric:
+            return finite_label(text, float)
+        if self._classes:
             raise ValueError(f"y must be one of the classes {self._form.classes!r}, got {_short(text)}")
         return text
 
@@ -258,6 +265,17 @@ class Decoder:
             except ValueError as error:
                 raise ValueError(f"{self._which(j)} {error}") from None
         return kind.encode("", np.array([number]), found)[1][0].tolist()
+
+
+def finite_label(y: Any, read: Callable[[Any], Any] = lambda y: y) -> float:
+    """Return a label that is a number, or raise unless it is a finite one."""
+    try:
+        number = read(y)
+        if isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number):
+            return float(number)
+    except (ValueError, OverflowError):  # no number, or an integer that no float holds
+        pass
+    raise ValueError(f"y must be a finite number, as classes={NUMBERS!r} says, got {_short(y)}")
 
 
 def check_id(value: object) -> Identity:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from streams.batches import BLOCK as BLOCK
 from streams.batches import columns_of as columns_of
 from streams.batches import eager, source
-from streams.checks import Floats, Integers, Label, distinct_names, is_missing, label_key, label_set
+from streams.checks import (
+    Floats,
+    Integers,
+    Label,
+    are_numbers,
+    distinct_names,
+    is_missing,
+    label_key,
+    label_set,
+    python_label,
+)
 from streams.example import Scaling
-from streams.form import Form
+from streams.form import Form, finite_label
 from streams.schema import Kind, Nominal, Numeric, Skip, missing_texts
 
 
@@ -65,7 +75,7 @@ class FrameStream:
         if label in self._features:
             raise ValueError(f"features must not hold the label {label!r}")
         self._reader = _Reader(self._features, form.schema or {})
-        self.classes: tuple[Label, ...] = tuple(form.classes or ())
+        self.classes: tuple[Label, ...] = () if are_numbers(form.classes) else tuple(form.classes or ())
         self.features = self._reader.encoded
         self.name = name
         if form.scaling is not None and len(form.scaling.mean) != len(self.features):
@@ -74,21 +84,22 @@ class FrameStream:
             )
 
     def __repr__(self) -> str:
-        return f"<FrameStream {self.name!r}: {len(self.features)} features, {len(self.classes)} classes>"
+        labels = f"{len(self.classes)} classes" if self.classes else "numbers"
+        return f"<FrameStream {self.name!r}: {len(self.features)} features, {labels}>"
 
     def __iter__(self) -> Iterator[tuple[Floats, Label]]:
         for X, codes in self.blocks():
             for x, code in zip(X, codes.tolist(), strict=True):
-                yield x, self.classes[code]
+                yield x, self.classes[code] if self.classes else code
 
-    def blocks(self) -> Iterator[tuple[Floats, Integers]]:
+    def blocks(self) -> Iterator[tuple[Floats, Any]]:
         """Yield the rows in blocks, for models that learn many rows at once.
 
         Yields
         ------
         X : (b, d) float64, read-only, b from 1 to 4096
-        codes : (b,) int64
-            Positions of the labels in `classes`.
+        codes : (b,) int64 or float64
+            Positions of the labels in `classes`, or the labels that are numbers.
 
         Raises
         ------
@@ -144,7 +155,9 @@ class FrameStream:
             )
         return scaled
 
-    def _codes(self, labels: list[Any], row: int) -> Integers:
+    def _codes(self, labels: list[Any], row: int) -> Integers | Floats:
+        if not self.classes:
+            return self._numbers(labels, row)
         known = {label_key(label): code for code, label in enumerate(self.classes)}
         try:
             if {bool, np.bool_} & {*map(type, labels), *map(type, self.classes)}:
@@ -160,12 +173,20 @@ class FrameStream:
                     ) from None
             raise
 
+    def _numbers(self, labels: list[Any], row: int) -> Floats:
+        for i, label in enumerate(labels):
+            try:
+                finite_label(label, python_label)
+            except ValueError as error:
+                raise ValueError(f"{self.name}, row {row + i}, column {self._label!r}: {error}") from None
+        return np.array(labels, np.float64)
+
 
 def from_frames(
     frames: Any,
     label: str,
     *,
-    classes: Sequence[Label],
+    classes: Sequence[Label] | Literal["numbers"],
     features: Sequence[str] | None = None,
     schema: Mapping[str, Kind] | None = None,
     scaling: Scaling | None = None,
@@ -190,8 +211,8 @@ def from_frames(
         or Arrow stream are joined; frames of an iterable are not, so their rows come without delay.
     label : str
         Name of the label's column. Names that are not text, as pandas allows, become text.
-    classes : sequence of distinct labels
-        The label set, in class order.
+    classes : sequence of distinct labels, or "numbers"
+        The label set, in class order; or labels are finite numbers.
     features : sequence of distinct str, optional
         The columns to read, by name: batches may then have further columns, in any order. By default all but the
         label; every batch must then have the same columns in the same order.
@@ -232,7 +253,7 @@ def from_frames(
     """
     if not isinstance(label, str):
         raise TypeError(f"label must be the name of a column, got {label!r}: names are taken as text")
-    form = Form(features, label_set(classes), schema, scaling)
+    form = Form(features, classes if are_numbers(classes) else label_set(classes), schema, scaling)
     open_, columns, once = source(frames)
     return FrameStream(open_, distinct_names("columns", map(str, columns)), label, form, name, once)
 

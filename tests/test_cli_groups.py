@@ -99,10 +99,13 @@ def test_what_has_no_groups_is_refused(table, options, match):
     assert match in done.stderr
 
 
-def test_numbers_have_no_groups(tmp_path):
+def test_predictors_of_numbers_stand_within_groups(tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("size,kind,price\n" + "\n".join(f"{i % 7},{i % 2},{i * 0.37 % 1 + 0.5}" for i in range(40)) + "\n")
-    asked = ["replay", str(path), "--label", "price", "--groups", "kind", "--out", str(tmp_path)]
-    done = CliRunner().invoke(main, asked)
+    asked = ["replay", str(path), "--label", "price", "--groups", "kind", "--out", str(tmp_path), "--predictors"]
+    done = CliRunner().invoke(main, [*asked, "distribution,intervals,inductive_distribution"])
+    assert done.exit_code == 0, done.output
+    assert "within groups by kind" in done.stdout
+    done = CliRunner().invoke(main, [*asked, "adaptive_intervals"])
     assert done.exit_code == 2
-    assert "--groups does not go with labels as numbers" in done.stderr
+    assert "--groups does not go with adaptive_intervals" in done.stderr

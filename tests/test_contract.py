@@ -192,6 +192,7 @@ TESTED_ELSEWHERE = {
             "ConformalDistribution",
             "ConformalIntervals",
             "InductiveDistribution",
+            "AdaptiveIntervals",
             "GaussianProcess",
             "VennAbersRegressor",
         ),

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 import venn
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.machines import KernelRidge
-from venn.predictors import ConformalDistribution, ConformalIntervals
+from venn.predictors import ConformalDistribution, ConformalIntervals, InductiveDistribution, by_group
 from venn.predictors.distribution import checked_numbers
 
 GAMMA, C = 0.7, 4.0
@@ -97,7 +97,7 @@ def test_groups_are_compared_among_themselves():
         below, equal = naive.rank(alphas[of_group])
         assert abs(prediction.p_value(y[i]) - (below + prediction.tau * equal) / of_group.sum()) < 1e-12
         model.learn_one(X[i], y[i])
-    with pytest.raises(ValueError, match="group must be the position of one of 2 features"):
+    with pytest.raises(ValueError, match="group must hold positions of 2 features"):
         ConformalDistribution(model.machine, group=2).predict_one(X[0])
 
 
@@ -242,6 +242,30 @@ def test_p_values_are_uniform_and_independent(kind, tied):
     assert stats.chisquare(table.ravel()).pvalue > 0.001
     for epsilon in (0.05, 0.1, 0.2):
         assert stats.binomtest(int((p <= epsilon).sum()), p.size, epsilon).pvalue > 0.001
+
+
+class Flat(InductiveDistribution):
+    """Broken: ties are not broken at random."""
+
+    def finished(self, block, rows, step, in_turn):
+        return block.with_taus(np.full(len(rows), 0.5))
+
+
+@pytest.mark.parametrize(("kind", "valid"), [(InductiveDistribution, True), (Flat, False)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_p_values_of_inductive_distributions_are_uniform(kind, valid, grouped):
+    def make(seed):
+        schedule = venn.schedules.PrefixRestart(first=8)
+        model = kind(KernelRidge(venn.RBF(GAMMA), C), schedule=schedule, seed=seed)
+        return by_group(model, 0) if grouped else model
+
+    p = many(make, tied=True, runs=30)
+    pvalue = stats.kstest(p.ravel(), "uniform").pvalue
+    assert pvalue > 0.001 if valid else pvalue < 1e-4
+    if valid:
+        table = np.zeros((2, 2))
+        np.add.at(table, ((p[:, :-1] > 0.5).astype(int).ravel(), (p[:, 1:] > 0.5).astype(int).ravel()), 1)
+        assert stats.chisquare(table.ravel()).pvalue > 0.001
 
 
 class WithoutTau(ConformalDistribution):

@@ -57,6 +57,83 @@ def test_a_run_of_numbers_goes_on(housing, tmp_path):
     assert "its intervals miss" in output
 
 
+@pytest.fixture
+def messages(tmp_path):
+    """Questions and their answers, two questions later; columns on scales of 1e6 and 1e-3, some labels missing."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 2)) * [1e6, 1e-3]
+    y = np.round(X[:, 0] / 1e4 + rng.normal(size=70) * 10, 2).tolist()
+    lines = []
+    for i, x in enumerate(X.tolist()):
+        lines.append(json.dumps({"id": i, "x": x}))
+        if i >= 2 and i % 10:
+            lines.append(json.dumps({"id": i - 2, "y": y[i - 2]}))
+    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n")
+    rows = [f"{a},{b},{'' if i % 10 == 8 else label},{i}" for i, ((a, b), label) in enumerate(zip(X, y, strict=True))]
+    (tmp_path / "in.csv").write_text("a,b,price,id\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+def test_a_live_source_of_numbers(messages):
+    where = ["--numbers", "--end", "--journal", messages / "run.db", "--out", messages / "out.jsonl", "--window", 40]
+    lines = (messages / "in.jsonl").read_text().splitlines(keepends=True)
+    (messages / "in.jsonl").write_text("".join(lines[:50]))
+    arguments = ["run", "--source", f"jsonl:{messages}/in.jsonl", *where, "--restart-on-alarm"]
+    code, output = said(*arguments)
+    assert code == 0, output
+    assert "scaled by the first 30 examples, the latest 40 examples" in output
+    (messages / "in.jsonl").write_text("".join(lines))
+    code, output = said(*arguments)
+    assert code == 0, output
+    assert "goes on after" in output
+    assert "in all 70 and 62, 8 pending" in output
+    found = [json.loads(line) for line in (messages / "out.jsonl").read_text().splitlines()]
+    assert [one["id"] for one in found] == list(range(70))
+    lower, upper = found[-1]["predictions"]["distribution"]["intervals"]["0.2"]
+    assert lower < upper
+    where[3], where[5] = messages / "rows.db", messages / "rows.jsonl"
+    code, output = said("run", "--source", f"csv:{messages}/in.csv", "--label", "price", "--id", "id", *where)
+    assert code == 0, output
+    assert "in all 70 and 63, 7 pending" in output
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": 1, "y": "3"}', "y must be a finite number, as classes='numbers' says, got '3'"),
+        ('{"id": 1, "y": true}', "y must be a finite number"),
+        ('{"id": 1, "y": 1e999}', "y must be a finite number"),
+        ('{"id": 0, "y": 1e101}', "y must be a finite number of size at most"),
+    ],
+)
+def test_a_label_that_is_no_number_is_named(messages, line, message):
+    (messages / "in.jsonl").write_text('{"id": 0, "x": [1, 2]}\n' + line + "\n")
+    where = ["--journal", messages / "run.db", "--out", messages / "out.jsonl", "--predictors", "distribution"]
+    code, output = said("run", "--source", f"jsonl:{messages}/in.jsonl", "--numbers", "--end", *where)
+    assert message in output
+
+
+def test_numbers_or_classes_of_a_live_source(messages):
+    for given, message in (
+        ([], "--classes must be declared for a live source, such as no,yes; --numbers where labels are numbers"),
+        (["--numbers", "--classes", "a,b"], "--numbers does not go with --classes"),
+    ):
+        code, output = said("run", "--source", f"jsonl:{messages}/in.jsonl", "--journal", messages / "x.db", *given)
+        assert code == 2
+        assert message in output
+
+
+def test_numbers_in_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"width": [0.5, 1.5], "price": [3, 2]})
+    stream = streams.from_frames([frame, frame.astype(float)], "price", classes="numbers")
+    assert [(x.tolist(), y) for x, y in stream] == [([0.5], 3.0), ([1.5], 2.0)] * 2
+    assert (stream.classes, "numbers" in repr(stream)) == ((), True)
+    for bad in (["a", 1], [np.inf, 1], [True, False], [None, 1.0]):
+        with pytest.raises(ValueError, match="row 0, column 'price': y must be a finite number, as classes='numbers'"):
+            list(streams.from_frames(pandas.DataFrame({"w": [1.0, 2.0], "price": bad}), "price", classes="numbers"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,7 +11,14 @@ from test_contract import BAD_OBJECTS
 
 import venn
 from venn.machines import FrozenRegressor, KernelRidge, Scaled
-from venn.predictors import ConformalDistribution, ConformalIntervals, GaussianProcess, InductiveDistribution
+from venn.predictors import (
+    AdaptiveIntervals,
+    ConformalDistribution,
+    ConformalIntervals,
+    GaussianProcess,
+    InductiveDistribution,
+    by_group,
+)
 
 
 def ridge():
@@ -26,6 +33,9 @@ SUBJECTS = {
     "ConformalDistribution": lambda: ConformalDistribution(ridge(), seed=1),
     "ConformalIntervals": lambda: ConformalIntervals(ridge(), seed=1),
     "GaussianProcess": lambda: GaussianProcess(ridge()),
+    "adaptive": lambda: AdaptiveIntervals(ConformalDistribution(ridge())),
+    "inductive, adaptive": lambda: AdaptiveIntervals(InductiveDistribution(ridge())),
+    "inductive, grouped": lambda: by_group(InductiveDistribution(ridge()), by=0),
     "grouped": lambda: ConformalDistribution(ridge(), group=0),
     "scaled": lambda: ConformalDistribution(Scaled(ridge(), first=5)),
     "InductiveDistribution": lambda: InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=6)),
@@ -50,7 +60,10 @@ def learned(subject, X, y):
 
 
 def said(subject, x):
-    prediction = subject.predict_one(x)
+    return spoken(subject.predict_one(x))
+
+
+def spoken(prediction):
     ends = [end for epsilon in (0.05, 0.1, 0.2, 0.5) for end in prediction.interval(epsilon)]
     return np.array([prediction.label, *ends, *(prediction.p_value(y) for y in (-1.0, 0.5, 1.0, 2.0))])
 
@@ -127,3 +140,19 @@ def test_three_phases_make_a_step(name):
 def test_predictors_of_classes_refuse_numbers(make):
     with pytest.raises((TypeError, ValueError), match=r"classes|machine must"):
         make(ridge()).predict_one([0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "name", ["InductiveDistribution", "inductive, scaled", "inductive, frozen", "inductive, grouped"]
+)
+def test_blocks_are_the_predictions_one_by_one(name):
+    X, y = stream(5)
+    one_by_one, at_once = SUBJECTS[name](), SUBJECTS[name]()
+    expected = []
+    for x, label in zip(X, y, strict=True):
+        expected.append(said(one_by_one, x))
+        one_by_one.learn_one(x, label)
+    block = at_once.replay_many(X, y)
+    assert np.array_equal([spoken(block[i]) for i in range(len(X))], expected)
+    many = at_once.predict_many(X[::-1])
+    assert np.array_equal([spoken(many[i]) for i in range(len(X))], [said(one_by_one, x) for x in X[::-1]])

@@ -11,12 +11,12 @@ import numpy as np
 from venn._compiled.distribution import crps as crps_of_points
 from venn.labels import Real
 from venn.parameters import array_of, fraction, integer, number, positive, share
-from venn.prediction import ERROR_RATE, NOTHING, Floats, Integers, Label, significance
+from venn.prediction import ERROR_RATE, LONG_RUN, NOTHING, Floats, Integers, Label, significance
 from venn.saved import saved
 
 __all__ = ["NestedIntervals", "NormalDistribution", "NumberPrediction", "PredictiveDistribution", "interval_score"]
 
-GUARANTEES = (ERROR_RATE, NOTHING)
+GUARANTEES = (ERROR_RATE, NOTHING, LONG_RUN)
 HAIR = 1e-9  # products of levels and counts are whole numbers up to rounding
 REAL = Real()
 
@@ -181,7 +181,7 @@ class PredictiveDistribution(_Ranked):
     origin, grid : float, default 0
         Points, and labels when they are compared, are origin + k grid with integers k; 0: compared as they are.
     guaranteed : str, default "error rate"
-        "error rate": what is said above; "nothing".
+        "error rate": what is said above; "nothing"; "long-run error rate", by `AdaptiveIntervals`.
 
     Attributes
     ----------

@@ -265,6 +265,9 @@ class SourceTable:
     name: str | None = declare(TEXT, "Name of the source in the journal.  [default: made from its address]")
     new: bool = declare(FLAG, "Let a journal that has read other sources continue with this one.", False, "new-source")
     classes: tuple[str | int | bool, ...] | None = declare(LABELS, "The labels; integers where all look like integers.")
+    numbers: bool | None = declare(
+        FLAG, "Labels are numbers. A CSV file given by name is looked at: --no-numbers takes its labels as classes."
+    )
     features: tuple[str, ...] | None = declare(TEXTS, "Names of an object's values, in order.")
     nominal: Mapping[str, tuple[str, ...] | None] | None = declare(VALUES, "A nominal feature, repeatable.")
     ordinal: Mapping[str, tuple[str, ...] | None] | None = declare(VALUES, "An ordinal feature, repeatable.")

@@ -15,6 +15,7 @@ from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
 from venn.online.panel import Panel
+from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor
@@ -27,9 +28,25 @@ PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
         machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)
     ),
 }
+#: Intervals with a long-run error rate on any stream, made from those of another predictor.
+ADAPTIVE = {"adaptive_intervals": "intervals", "inductive_adaptive_intervals": "inductive_distribution"}
+PREDICTORS |= {name: lambda machine, of=of: AdaptiveIntervals(PREDICTORS[of](machine)) for name, of in ADAPTIVE.items()}
+INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
 FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
 MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
 MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
+
+
+def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, and that of adaptive intervals: on the machine of the others among them.
+
+    Examples
+    --------
+    >>> with_adaptive(["distribution"]), with_adaptive(["inductive_distribution"])
+    (('distribution', 'adaptive_intervals'), ('inductive_distribution', 'inductive_adaptive_intervals'))
+    """
+    beside = "inductive_adaptive_intervals" if set(names) <= set(INDUCTIVE) else "adaptive_intervals"
+    return tuple(dict.fromkeys([*names, beside]))
 
 
 def is_long(n: int) -> bool:
@@ -84,6 +101,7 @@ def panel_of_numbers(
     say: Callable[[str], None],
     window: int | None = None,
     scale: bool = False,
+    restarting: Callable[[Any], Predictor] | None = None,
 ) -> Panel:
     """Return a panel of predictors of numbers, which share one machine; it says what it is.
 
@@ -100,9 +118,13 @@ def panel_of_numbers(
         Number of latest examples that the machine holds.
     scale : bool, default False
         Whether the first examples fix the scale of the columns.
+    restarting : callable, optional
+        Turns a predictor into one that restarts its window; each then has its own window.
     """
     solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
     machine, scaled, windowed = with_around(KernelRidge(solver, penalty), scale, window)
     note = "" if kernel is not None and C is not None else ", by default"
     say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
-    return Panel(**{name: PREDICTORS[name](machine) for name in predictors})
+    if restarting is None:
+        return Panel(**{name: PREDICTORS[name](machine) for name in predictors})
+    return Panel(**{name: restarting(PREDICTORS[name](machine.fresh())) for name in predictors})

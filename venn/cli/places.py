@@ -17,13 +17,13 @@ from venn.cli.errors import did_you_mean
 from venn.cli.setting import open_stream
 
 EVERY = ("url", "name", "new")
-MADE = (*EVERY, "features", "classes", "nominal", "ordinal", "scaling")
+MADE = (*EVERY, "features", "classes", "numbers", "nominal", "ordinal", "scaling")
 BY_KIND: dict[str, tuple[str, ...]] = {
     "redis": MADE,
     "kafka": (*MADE, "group", "kafka"),
     "jsonl": (*MADE, "end"),
     "csv": (*MADE, "end", "label", "id", "delimiter"),
-    "data": (*EVERY, *KEYS, "delay", "missing", "shuffle", "steps"),
+    "data": (*EVERY, *KEYS, "numbers", "delay", "missing", "shuffle", "steps"),
 }
 SCHEMES = {"redis": "redis", "rediss": "redis", "unix": "redis", "kafka": "kafka", "jsonl": "jsonl", "csv": "csv"}
 FORMS = "redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE, csv:FILE, -, or data as of venn replay"
@@ -76,11 +76,14 @@ def open_place(config: Config) -> Place:
             raise click.UsageError(f"{config.where('source', key)} does not go with {_name(given.url, kind)}{meant}")
     if kind == "data":
         return _data(config, given.url)
-    if given.classes is None:
+    numbers = config.where("source", "numbers")
+    if given.classes is None and not given.numbers:
         raise click.UsageError(
-            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; labels "
-            "that are numbers come from a CSV file by its bare name, or into venn.Online"
+            f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; {numbers} where "
+            "labels are numbers"
         )
+    if given.classes is not None and given.numbers:
+        raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")
     if kind in ("jsonl", "csv") and not (rest if colon else given.url):
         raise click.UsageError(f"{where} must name a file after {scheme}:, got {given.url!r}")
     handlers = Handlers()
@@ -102,7 +105,7 @@ def open_place(config: Config) -> Place:
     else:
         optional: dict[str, Any] = {} if given.delimiter is None else {"delimiter": given.delimiter}
         source = streams.CSVRows(path, given.label, id=given.id, follow=not given.end, **optional, **common)
-    return Place(source, True, given.classes, _width(given), _features(given), "", handlers)
+    return Place(source, True, given.classes or (), _width(given), _features(given), "", handlers)
 
 
 def _name(url: str, kind: str) -> str:
@@ -119,7 +122,7 @@ def _scheme_meant(path: str) -> str:
 def _data(config: Config, data: str) -> Place:
     given = config.source
     told = {key: getattr(given, key) for key in KEYS}
-    columns = Columns(**told, places={key: config.where("source", key) for key in KEYS})
+    columns = Columns(**told, numbers=given.numbers, places={key: config.where("source", key) for key in KEYS})
     scale = config.machine.scale
     stream = open_stream(data, columns, given.shuffle, whole=scale is None)
     if given.steps is not None:
@@ -157,7 +160,7 @@ def _form(config: Config) -> streams.Form:
             f"got {len(scaling.mean)}"
         )
     try:
-        return streams.Form(given.features, given.classes, schema or None, scaling)
+        return streams.Form(given.features, "numbers" if given.numbers else given.classes, schema or None, scaling)
     except (ValueError, TypeError) as error:
         raise click.ClickException(f"the source's form: {error}") from None
 

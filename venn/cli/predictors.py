@@ -79,7 +79,9 @@ PUBLISHED = ("venn", "platt", "binning", "isotonic")
 STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
 WINDOWED = ("abers", "deleted", "conformal")  # what stands on a window: a forecaster does not forget
 INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal")
-ALSO_ADAPTIVE = "Also predict sets whose long-run error rate holds on any stream, from those of conformal prediction."
+ALSO_ADAPTIVE = (
+    "Also predict sets, or intervals for numbers, whose long-run error rate holds on any stream, from conformal ones."
+)
 LANDMARKS = 1000  # objects that a defensive forecaster keeps
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 # gamma of the RBF kernel and C for the data of Lambrou, Papadopoulos & Gammerman (2012). They tuned the width but

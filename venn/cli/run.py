@@ -83,7 +83,7 @@ def run(toml: str | None, check: bool, **_: Any) -> None:
     SOURCE is redis://HOST:PORT/DB?stream=NAME, kafka://SERVERS/TOPIC, jsonl:FILE or csv:FILE, which may grow, - for
     JSON lines on stdin, or, to try it out, a named data set or a CSV file as in `venn replay`, with --delay and
     --missing for its answers. A message is a question {"id": 7, "x": [1, 2.5]}, its answer {"id": 7, "y": "no"}, or
-    both in one.
+    both in one; with --numbers y is a number.
 
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
@@ -140,8 +140,8 @@ def made(config: Config) -> Plan:
         names = config.predictor.names or (numbers.MANY if place.live and window is None else numbers.FEW)
     numbers.check_names(names, not place.classes)
     if config.predictor.adaptive:
-        names = with_adaptive(names)
-    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.MANY)]
+        names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
+    inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.INDUCTIVE)]
     if window is not None and inductive:
         raise click.UsageError(
             f"{config.where('machine', 'window')} does not go with {inductive[0]}, which holds few examples anyway"
@@ -167,6 +167,8 @@ def made(config: Config) -> Plan:
         return Restarting(predictor, next(iter(watching(names).values())), watch.keep or 0)
 
     notes: list[str] = []
+    restarts = restarting if watch.restart_on_alarm else None
+    scale = config.machine.scale
     if place.classes:
         choices: dict[str, tuple[Kernel, float, str]] = {}
         if choose_nothing(names):
@@ -174,8 +176,6 @@ def made(config: Config) -> Plan:
             refuse_choices([config.where("machine", key) for key in given], names)
         else:
             choices = chosen(config, place)
-        restarts = restarting if watch.restart_on_alarm else None
-        scale = config.machine.scale
         if scale is None and place.live and FORECASTER in names and config.predictor.adaptive:
             scale = True  # as the forecaster beside them does: nobody has chosen their machine, nor its columns
         panel = panel_of(
@@ -188,13 +188,11 @@ def made(config: Config) -> Plan:
                 raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
             panel = within_groups(panel, config.predictor.groups, place.features, notes.append)
     else:
-        if watch.restart_on_alarm:
-            raise click.UsageError(f"{config.where('monitor', 'restart_on_alarm')} does not go with labels as numbers")
-        for key in ("adaptive", "groups"):
-            if getattr(config.predictor, key):
-                raise click.UsageError(f"{config.where('predictor', key)} does not go with labels as numbers")
+        if config.predictor.groups is not None:
+            raise click.UsageError(f"{config.where('predictor', 'groups')} does not go with labels as numbers")
         kernel, penalty = of_numbers(config, place)
-        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, bool(config.machine.scale))
+        scale = place.live if scale is None else scale  # nobody has scaled what comes live
+        panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, scale, restarts)
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal

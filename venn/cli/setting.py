@@ -188,9 +188,10 @@ class Learning:
         """Return a panel of predictors of numbers."""
         if self.tuned_on:
             raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-        for name, value in (("--adaptive", self.adaptive), ("--groups", self.groups)):
-            if value:
-                raise click.UsageError(f"{name} does not go with labels as numbers")
+        if self.groups:
+            raise click.UsageError("--groups does not go with labels as numbers")
+        if self.adaptive:
+            predictors = list(numbers.with_adaptive(predictors))
         return numbers.panel_of_numbers(predictors, self.fixed(stream), self.C, say, scale=bool(self.scale))
 
 

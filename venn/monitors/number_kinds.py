@@ -17,7 +17,7 @@ from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, N
 from venn.labels import LabelSpace
 from venn.monitors.kind import LEVEL, NUMBER, SCORES, Kind, Recalled, shares, xlogy
 from venn.monitors.outcomes import LEVELS, Outcomes
-from venn.prediction import ERROR_RATE, Floats, Integers, Label
+from venn.prediction import ERROR_RATE, LONG_RUN, Floats, Integers, Label
 
 LEVEL_ARRAY = np.array(LEVELS)
 LEVEL_PLACE = LEVELS.index(LEVEL)
@@ -160,8 +160,13 @@ class NumberKind(Kind):
         return f"its intervals miss {errors} {span} at {level}"
 
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
-        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Conformal intervals may err less often."""
+        """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Conformal intervals may err less often.
+
+        0 for a long-run error rate: it holds whatever happens, and there is no chance in it.
+        """
         errors = means[f"error_{LEVEL}"]
+        if guaranteed == LONG_RUN:
+            return 0.0
         if guaranteed == ERROR_RATE and errors <= LEVEL:
             return 0.0
         return size * (xlogy(errors, errors / LEVEL) + xlogy(1 - errors, (1 - errors) / (1 - LEVEL)))
@@ -186,6 +191,11 @@ class NumberKind(Kind):
         from scipy.stats import binom
 
         n, errors = len(curves), int(curves.errors(LEVEL)[-1])
+        if guaranteed == LONG_RUN:
+            return (
+                f"{name}: {errors} of {n} intervals at level {LEVEL} missed the true label, {errors / n:.3f}: on any "
+                f"stream the rate tends to {LEVEL}; mean width {curves.width(LEVEL)[-1]:.4g}."
+            )
         low, high = (int(limit) for limit in binom.interval(0.95, n, LEVEL))
         low = 0 if guaranteed == ERROR_RATE else low
         inside = "within" if low <= errors <= high else "BEYOND"

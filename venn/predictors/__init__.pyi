@@ -4,6 +4,7 @@ from .adaptive import Adaptive as Adaptive
 from .adaptive import Certificate as Certificate
 from .adaptive import ConstantSteps as ConstantSteps
 from .adaptive import DecayingSteps as DecayingSteps
+from .adaptive_intervals import AdaptiveIntervals as AdaptiveIntervals
 from .averaged import Averaged as Averaged
 from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals

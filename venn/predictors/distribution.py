@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,22 @@ def checked_numbers(machine: Any) -> Any:
     return machine
 
 
+def checked_places(group: Any) -> int | tuple[int, ...]:
+    """Return a feature's position, or several, or say what is wrong with them."""
+    if isinstance(group, str | bytes) or not isinstance(group, Sequence):
+        return integer("group", group, 0)
+    places = tuple(integer("group", place, 0) for place in group)
+    if not places or len(set(places)) < len(places):
+        raise ValueError(f"group must hold distinct positions of features, at least one, got {group!r}")
+    return places
+
+
 class _OnLines(OnMachine):
     """Base of predictors that read a machine's answer about numbers."""
 
-    def __init__(self, machine: Any, group: int | None = None, seed: int = 0) -> None:
+    def __init__(self, machine: Any, group: int | Sequence[int] | None = None, seed: int = 0) -> None:
         self.machine = checked_numbers(machine)
-        self.group = None if group is None else integer("group", group, 0)
+        self.group = None if group is None else checked_places(group)
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
 
@@ -55,12 +66,13 @@ class _OnLines(OnMachine):
     def _counted(self, lines: Lines) -> Any:
         if self.group is None:
             return slice(None)
-        if not self.group < len(lines.objects):
+        places = [self.group] if isinstance(self.group, int) else list(self.group)
+        if not max(places) < len(lines.objects):
             raise ValueError(
-                f"group must be the position of one of {len(lines.objects)} features of dense objects, got {self.group}"
+                f"group must hold positions of {len(lines.objects)} features of dense objects, got {self.group}"
             )
-        of_group = lines.objects[self.group]
-        return of_group[:-1] == of_group[-1]
+        of_group = lines.objects[places]
+        return (of_group[:, :-1] == of_group[:, -1:]).all(axis=0)
 
 
 @saved
@@ -83,9 +95,10 @@ class ConformalDistribution(_OnLines):
     ----------
     machine : KernelRidge, or Scaled or SlidingWindow around one
         Shared with other predictors when they stand in one `Panel`.
-    group : int, optional
+    group : int or sequence of int, optional
         Position of a feature: examples are compared with those of the same value only, so that the theorem holds in
-        every group. Objects must be dense.
+        every group (Mondrian). Of several features, such as those that encode one column, all values must be equal.
+        Objects must be dense.
     seed : int >= 0, default 0
         Of the random numbers that break ties, one for each step and object.
 

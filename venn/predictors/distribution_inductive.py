@@ -64,6 +64,10 @@ class ManyDistributions:
         """Return the same with these random numbers."""
         return ManyDistributions(self.residuals, self.times, self.scores, self.counts, taus)
 
+    def taken(self, order: Integers) -> ManyDistributions:
+        """Return the predictions in another order."""
+        return ManyDistributions(self.residuals, self.times, self.scores[order], self.counts[order], self.taus[order])
+
     def __repr__(self) -> str:
         return f"ManyDistributions({len(self)} objects, {len(self.residuals)} calibration examples)"
 
@@ -143,26 +147,31 @@ class Residuals(Mergeable):
 
 
 class Joined(ManyDistributions):
-    """Blocks of distributions, one after the other."""
+    """Blocks of distributions, one after the other, or in another order."""
 
-    def __init__(self, blocks: list[ManyDistributions]) -> None:
+    def __init__(self, blocks: list[ManyDistributions], order: Integers | None = None) -> None:
         self._blocks = blocks
-        self._ends = np.cumsum([len(block) for block in blocks])
+        self._ends = np.cumsum([len(block) for block in blocks], dtype=np.int64)
+        self._order = np.arange(len(self)) if order is None else order
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def __getitem__(self, i: int) -> PredictiveDistribution:
-        i = range(len(self))[i]
+        i = int(self._order[range(len(self))[i]])
         place = int(self._ends.searchsorted(i, "right"))
         return self._blocks[place][i - (int(self._ends[place - 1]) if place else 0)]
 
     def with_taus(self, taus: Floats) -> Joined:
         """Return the same with these random numbers."""
-        starts = [0, *self._ends]
-        return Joined(
-            [b.with_taus(taus[start : start + len(b)]) for b, start in zip(self._blocks, starts, strict=False)]
-        )
+        of_blocks = np.empty(len(self))
+        of_blocks[self._order] = taus
+        parts = np.split(of_blocks, self._ends[:-1])
+        return Joined([b.with_taus(part) for b, part in zip(self._blocks, parts, strict=False)], self._order)
+
+    def taken(self, order: Integers) -> Joined:
+        """Return the predictions in another order."""
+        return Joined(self._blocks, self._order[order])
 
     def __repr__(self) -> str:
         return f"ManyDistributions({len(self)} objects)"
@@ -232,11 +241,10 @@ class InductiveDistribution(Inductive[Any]):
     def __repr__(self) -> str:
         return f"InductiveDistribution({self.given!r}, schedule={self.schedule!r}, seed={self.seed})"
 
-    def _finished(self, block: Any, rows: ObjectRows, start: int | None) -> Any:
-        digests = digests_of(rows)
-        if start is not None:
-            return block.with_taus(self._smoothing.of_each(start, digests))
-        return block.with_taus(self._smoothing.of(self.n, digests))
+    def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
+        """Return the distributions with a random number for each object: all at one step, or in turn from it on."""
+        of = self._smoothing.of_each if in_turn else self._smoothing.of
+        return block.with_taus(of(step, digests_of(rows)))
 
     def predict_one(self, x: Any) -> PredictiveDistribution:
         """Return the predictive distribution for `x`; leaves no trace, and the same question gets the same answer.

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from venn.labels import space_of
 from venn.machines.around import PassesOn
 from venn.machines.base import BaseHypotheses
 from venn.machines.frozen import ObjectRows
@@ -33,9 +34,10 @@ def by_group(predictor: Any, by: By) -> Any:
     Parameters
     ----------
     predictor : predictor that has learned nothing
-        `Conformal`, `TransductiveVenn` or `TransductiveVennAbers`; or `InductiveConformal`, `InductiveVenn`,
-        `InductiveVennAbers` or `InductiveOneVsOneAbers`. A transductive one may stand on a machine that others read:
-        in a `Panel` it is solved once.
+        `Conformal`, `TransductiveVenn` or `TransductiveVennAbers`; `ConformalDistribution` or `ConformalIntervals`,
+        whose groups are not named by functions; or `InductiveConformal`, `InductiveVenn`, `InductiveVennAbers`,
+        `InductiveOneVsOneAbers` or `InductiveDistribution`. A transductive one may stand on a machine that others
+        read: in a `Panel` it is solved once.
     by : int, sequence of int, or callable
         What names the groups, as for `Grouped`: a feature's position, for groups of equal values; several positions,
         such as the columns that encode one attribute; or a function from an object, (d,) float64, to any hashable
@@ -67,7 +69,9 @@ def by_group(predictor: Any, by: By) -> Any:
     """
     if isinstance(predictor, Inductive):
         return InductiveByGroup(predictor, by)
-    if not isinstance(predictor, OnMachine):
+    if isinstance(predictor, OnMachine) and "group" in predictor.parameters:  # of numbers: it ranks no table
+        return type(predictor).made_of(predictor.parameters | {"group": by})
+    if not isinstance(predictor, OnMachine) or not space_of(predictor).labels:
         raise TypeError(
             "predictor must be a conformal, Venn or Venn-Abers predictor, such as Conformal(machine), to stand within "
             f"groups, got {predictor!r}"
@@ -289,7 +293,7 @@ class InductiveByGroup(Inductive[Any]):
 
     Parameters
     ----------
-    predictor : InductiveConformal, InductiveVenn, InductiveVennAbers or InductiveOneVsOneAbers
+    predictor : InductiveConformal, InductiveVenn, InductiveVennAbers, InductiveOneVsOneAbers or InductiveDistribution
         One that has learned nothing: its scorer, schedule and all that it was made with.
     by : int, sequence of int, or callable
         What names the groups, as for `Grouped`. It must not depend on the label.

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from venn.labels import Classes, HasLabels
+from venn.labels import HasLabels, space_of
 from venn.parameters import has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.predictors.learning import Predictor, checked_predictor, expect_all
@@ -105,7 +105,7 @@ class Restarting(HasLabels, Predictor):
         size = getattr(predictor.machine, "size", self.keep)
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
-        self.space = Classes(predictor.classes)
+        self.space = space_of(predictor)
         self.machine = predictor.machine
         self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
         self._pattern = monitor

@@ -1,0 +1,168 @@
+"""Intervals with a long-run error rate: against their definition, against adversaries, late, in journals."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from naive.adaptive import Adaptive as Naive
+
+import streams
+import venn
+from venn.distribution import NormalDistribution
+from venn.labels import Real
+from venn.machines import KernelRidge
+from venn.online import Journal
+from venn.predictors import (
+    AdaptiveIntervals,
+    ConformalDistribution,
+    ConformalIntervals,
+    ConstantSteps,
+    DecayingSteps,
+    InductiveDistribution,
+    Predictor,
+)  # fmt: skip
+
+LEVELS = (0.05, 0.1, 0.3)
+
+
+def ridge():
+    return KernelRidge(venn.RBF(0.5), 2.0)
+
+
+def drifting(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n, 2)) / 2
+    noise = np.round(rng.normal(size=n) * (1 + 9 * (np.arange(n) > n // 2)), 1)
+    return X, (X.sum(axis=1) + noise).tolist()
+
+
+def by_definition(inner, thresholds):
+    """Return the interval of each level, from the predictor's own at the largest threshold so far."""
+    found, largest = [], -math.inf
+    for threshold in thresholds:
+        largest = max(largest, threshold)
+        if largest <= 0:
+            found.append((-math.inf, math.inf))
+        else:
+            found.append((inner.label, inner.label) if largest >= 1 else inner.interval(largest))
+    return found
+
+
+@pytest.mark.parametrize("steps", [ConstantSteps(0.3), DecayingSteps(0.5)])
+@pytest.mark.parametrize("kind", [ConformalDistribution, ConformalIntervals, InductiveDistribution])
+def test_intervals_are_those_of_the_definition(kind, steps):
+    X, y = drifting(70)
+    model, naive = AdaptiveIntervals(kind(ridge()), LEVELS, steps), Naive(LEVELS, steps.at)
+    for x, label in zip(X, y, strict=True):
+        inner, told = model.predictor.predict_one(x), model.predict_one(x)
+        expected = by_definition(inner, naive.thresholds)
+        assert [told.interval(level) for level in LEVELS] == expected
+        assert told.guaranteed == "long-run error rate"
+        naive.learn([[True] if a <= label <= b else [] for a, b in expected], True)
+        model.learn_one(x, label)
+        assert model.thresholds.tolist() == pytest.approx(naive.thresholds)
+        assert [one.errors for one in model.certificates] == naive.errors
+        assert [one.bound for one in model.certificates] == pytest.approx([naive.bound(k) for k in range(3)])
+    finite = [b - a for a, b in [told.interval(0.3)] if math.isfinite(b - a)]
+    assert not finite or model.certificates[-1].size > 0
+
+
+class Fixed(Predictor):
+    """It always says the same: the worst there can be."""
+
+    classes, space = (), Real()
+
+    def predict_one(self, x):
+        return NormalDistribution(0.0, 1.0)
+
+
+ADVERSARIES = {
+    "always outside": lambda told: 1e9,
+    "always inside": lambda told: told.label,
+    "just outside the second": lambda told: told.interval(0.1)[1] + 1e-6 if told.interval(0.1)[1] < 1e5 else 0.5,
+    "just inside the second": lambda told: min(told.interval(0.1)[1], 1e5),
+}
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+def test_adversaries_do_not_break_the_bound(adversary, delay):
+    online = venn.Online(AdaptiveIntervals(Fixed(), LEVELS, ConstantSteps(0.05)))
+    model, labels = online.panel["AdaptiveIntervals"], []
+    for i in range(300):
+        labels.append(ADVERSARIES[adversary](online.ask([0.0], i)))
+        if i >= delay:
+            online.answer(i - delay, labels[i - delay])
+            for one in model.certificates:
+                over = one.errors - one.level * one.n
+                assert over <= one.bound + 1e-9
+                assert "inside" in adversary or over >= -one.bound - 1e-9
+
+
+def test_a_change_is_followed_where_fixed_levels_fail():
+    X, y = drifting(500, 1)
+    model, fixed = AdaptiveIntervals(ConformalIntervals(ridge()), [0.1], ConstantSteps(0.05)), 0
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        lower, upper = model.predictor.predict_one(x).interval(0.1)
+        fixed += i > 250 and not lower <= label <= upper
+        before = model.certificates[0].errors
+        model.learn_one(x, label)
+        if i == 250:
+            start = before
+    errors = model.certificates[0].errors - start
+    assert fixed > 55  # of 249; 25 were claimed
+    assert errors < 45
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
+    X, y = drifting(50, 2)
+    stream = streams.from_arrays(X, y, classes="numbers")
+
+    def events(count):
+        return itertools.islice(streams.teach(stream, streams.Delayed(delay)), count)
+
+    def online(path):
+        machine = ridge()
+        panel = venn.Panel(
+            fixed=ConformalIntervals(machine), adaptive=AdaptiveIntervals(ConformalIntervals(machine), LEVELS)
+        )
+        return venn.Online(panel, {"adaptive": venn.Monitor(Real())}, Journal(path, every=17))
+
+    with online(tmp_path / "whole.db") as whole:
+        list(whole.follow(events(100)))
+        expected = whole.panel["adaptive"].certificates, whole.panel["adaptive"].thresholds.tolist()
+        state = whole.monitors["adaptive"].state
+    for stop in (21, 64, 100):
+        run = online(tmp_path / "parts.db")
+        list(run.follow(events(stop), again=True))
+        run.journal.close()
+    run = online(tmp_path / "parts.db")
+    assert (run.panel["adaptive"].certificates, run.panel["adaptive"].thresholds.tolist()) == expected
+    assert run.monitors["adaptive"].state == state
+    record = run.record()
+    assert "on any stream the rate tends to" in record.kind("adaptive").conclusion(
+        "adaptive", record["adaptive"], "long-run error rate"
+    )
+    run.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AdaptiveIntervals(3), "predictor must be"),
+        (
+            lambda: AdaptiveIntervals(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"]))),
+            "predict numbers",
+        ),
+        (lambda: AdaptiveIntervals(Fixed(), [0.2, 0.1]), "levels must be rising"),
+        (lambda: AdaptiveIntervals(Fixed(), [0.1, 0.1 + 1e-9]), "levels must be rising"),
+        (lambda: AdaptiveIntervals(Fixed(), []), "levels must be rising"),
+        (lambda: AdaptiveIntervals(Fixed(), steps=0.1), "steps must be ConstantSteps"),
+        (lambda: AdaptiveIntervals(Fixed()).after_learning([0.0], 1.0, 3), "noted must be what note"),
+    ],
+)
+def test_what_does_not_suit_is_refused(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
