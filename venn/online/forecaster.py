@@ -16,7 +16,7 @@ from venn.machines.scaled_bank import ScaledBank
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
-from venn.monitors.verdict import EARLY, Verdict, worst
+from venn.monitors.verdict import Verdict, worst
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Label
@@ -200,7 +200,7 @@ class Forecaster(Panel):
         Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
         Probability that the verdict is ever "changed" although nothing has changed; for each example .00001 more, see
-        `Monitor` on `run_length`.
+        `Monitor` on `run_length`. Bets begin anew at each training, and each period has its share of the level.
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison.
 
@@ -226,7 +226,7 @@ class Forecaster(Panel):
     >>> outlook.label == y, outlook.set(0.1)
     (True, ('malignant',))
     >>> print(model.verdict())
-    intervals: too early to say: 60 of 355 examples; it claims .61 to .95 and is right in .83 of all 60
+    intervals: too early to say: 60 of 300 examples; it claims .61 to .95 and is right in .83 of all 60
     """
 
     def __init__(
@@ -258,18 +258,12 @@ class Forecaster(Panel):
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
         super().__init__(**parts, **others)
-        self.watch()
+        self._watch()
 
-    def watch(self) -> None:
-        """Begin to watch: at the start and after each training, as theorems about sums hold from one to the next."""
-        intervals = self[INTERVALS]
-        late: Any = intervals.late if isinstance(intervals, HandOver) else intervals
-        periods, n = 1, 0
-        while (n := late.schedule.next_training(n)) is not None:
-            periods += 1
-        self.monitors = together((INTERVALS, SETS), self.classes, level=self.level / periods)
-        self._next = late.schedule.next_training(late.n)
-        self._before: Verdict | None = None
+    def _watch(self) -> None:
+        """Begin to watch."""
+        watched = {name: self[name] for name in (INTERVALS, SETS)}
+        self.monitors = together(watched, self.classes, level=self.level)
 
     def __repr__(self) -> str:
         intervals: Any = self[INTERVALS]
@@ -291,7 +285,7 @@ class Forecaster(Panel):
     @property
     def state(self) -> dict[str, Any]:
         """What watches."""
-        return {"monitors": self.monitors, "before": self._before}
+        return {"monitors": self.monitors}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -308,7 +302,7 @@ class Forecaster(Panel):
         if not isinstance(predictors[INTERVALS], HandOver | InductiveVennAbers):
             raise ValueError(f"{INTERVALS} must be those of a Forecaster, got {predictors[INTERVALS]!r}")
         Panel.__init__(made, **predictors)
-        made.watch()
+        made._watch()
         return made
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -322,9 +316,7 @@ class Forecaster(Panel):
                 self.space, self.monitors[name].level,
             ):  # fmt: skip
                 raise ValueError(f"monitors must be like {self.monitors[name]!r}, got {monitor!r}")
-        if not isinstance(state["before"], Verdict | None):
-            raise ValueError(f"before must be a verdict or None, got {state['before']!r}")
-        self.monitors, self._before = monitors, state["before"]
+        self.monitors = monitors
 
     # ------------------------------------------------------------------ in use
 
@@ -374,23 +366,12 @@ class Forecaster(Panel):
             super().learn_one(x, y, noted)
         finally:
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
-                self._compare(said, y)
-
-    def _compare(self, said: Mapping[str, Any], y: Label) -> None:
-        for name, monitor in self.monitors.items():
-            monitor.update(said[name], y)
-        if self.n == self._next:
-            before = self.verdict()
-            self.watch()
-            self._before = before
+                for name, monitor in self.monitors.items():
+                    monitor.update(said[name], y)
 
     def verdict(self) -> Verdict:
-        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
-
-        After a training, the verdict of before stands until enough is known of the new period.
-        """
-        now = worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
-        return self._before if now.state == EARLY and self._before is not None else now
+        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors."""
+        return worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
 
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
