@@ -77,7 +77,8 @@ def periods(schedule: Schedule, n: int) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> periods(Prefix(first=1000, last=3000), 0), periods(Prefix(first=1000, last=3000), 1500), periods(PrefixRestart(), 0)
+    >>> schedule = Prefix(first=1000, last=3000)
+    >>> periods(schedule, 0), periods(schedule, 1500), periods(PrefixRestart(), 0)
     ((1000, 2000), (2000,), ())
     """
     found: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
@@ -19,9 +19,10 @@ from venn.cli.output import finite
 from venn.cli.predictors import WATCHED
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
-from venn.cli.words import conclusion, watched
-from venn.monitors.monitor import Monitor
-from venn.monitors.together import together
+from venn.cli.words import Watching, conclusion, monitors_of, monitors_on
+from venn.monitors.objects import Drift
+from venn.monitors.together import trainings
+from venn.online.forecaster import watched
 from venn.online.record import Record
 from venn.online.replaying import advance, length
 from venn.show.snapshots import overall
@@ -64,6 +65,10 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="Mean number of examples to a false alarm of the detectors for repeated changes.  [default: 100000]",
 )  # fmt: skip
 @click.option(
+    "--drift/--no-drift", default=True,
+    help="Also watch the objects by themselves, with a share of the level.  [default: --drift]",
+)  # fmt: skip
+@click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
 )  # fmt: skip
@@ -85,6 +90,7 @@ def monitor(
     speed: float | None,
     level: float,
     run_length: float,
+    drift: bool,
     window: int,
     out: Path | None,
     as_json: bool,
@@ -121,11 +127,11 @@ def monitor(
             record = Record.load(data)
             if not len(record):
                 raise click.ClickException(f"{data} holds no step: there is nothing to watch")
-            chosen_names = predictors or list(record.names)
+            chosen_names = predictors or watched(record.names)
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            monitors = together(chosen_names, record.space, **settings)
+            monitors: Watching = {**monitors_of(record, chosen_names, **settings)}
             title, total = record.data or data, length(range(len(record)), chosen.steps)
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
@@ -133,8 +139,9 @@ def monitor(
             panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None, stream, say), say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
-            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle)
-            monitors = together(watched(panel), panel.space, **settings)
+            trains = {name: found for name, one in panel.items() if (found := trainings(one))}
+            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trains)
+            monitors = monitors_on(panel, drift=drift, scaled=chosen.scale is None, **settings)
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
@@ -193,9 +200,7 @@ def _given() -> list[click.Parameter]:
     ]
 
 
-def _watch(
-    steps: Iterator[None], monitors: dict[str, Monitor], pace: Pace, shown: tuple[str, int | None] | None
-) -> int:
+def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:
     """Go through the steps, with a view if a title and a total are given; return the exit code: 0 at their end."""
 
     def snapshots() -> dict[str, Any]:
@@ -219,16 +224,19 @@ def _watch(
     return interrupt.status
 
 
-def _live(steps: Iterator[Any], record: Record, monitors: dict[str, Monitor]) -> Iterator[None]:
+def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[None]:
     """Predict, learn and watch; yield after every step."""
-    for _, predictions, y in steps:
+    for _, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
-            one.update(predictions[name], y)
+            if isinstance(one, Drift):
+                one.update(x)
+            else:
+                one.update(predictions[name], y)
         yield
 
 
-def _recorded(record: Record, monitors: dict[str, Monitor], total: int, one_by_one: bool) -> Iterator[None]:
+def _recorded(record: Record, monitors: Mapping[str, Any], total: int, one_by_one: bool) -> Iterator[None]:
     """Watch what a record holds; yield after every step, or every few."""
     steps = {name: record.outcomes(name) for name in monitors}
     block = 1 if one_by_one else BLOCK

@@ -155,7 +155,7 @@ class Detector(Running):
         raise ValueError(f"martingale must have a logarithm that is a number below infinity, got {log!r}: {self!r}")
 
     def _held(self) -> State:
-        """Return the learned state; `began` is the step after which the martingale began to bet. The log of 0 is None."""
+        """Return the learned state; the martingale bets since the step `began`. The log of 0 is None."""
         return {
             "n": self.n,
             "began": self.began,
@@ -197,7 +197,9 @@ class Detector(Running):
 
 @saved
 class Ville(Detector):
-    """Rings once, when the martingale first reaches 1 / level; the alarm stays on record. `begin_anew` lets it ring again.
+    """Rings once, when the martingale first reaches 1 / level; the alarm stays on record.
+
+    After `begin_anew` it may ring once more.
 
     Theorem (Ville's inequality): if the p-values are independent and uniform on [0, 1], the probability that it
     ever rings, however long one waits, is at most `level`. How soon it rings after a change is not a theorem: a

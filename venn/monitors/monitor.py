@@ -26,7 +26,7 @@ from venn.monitors.running import Running, State, close, held_count, held_number
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Verdict
-from venn.parameters import above_one, fraction, has_methods, integer
+from venn.parameters import above_one, ascending, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
@@ -77,8 +77,8 @@ class Monitor(HasLabels, Running):
     sources : sequence of Source, optional
         Used instead of the sources that follow from the guarantee; if empty, there are curves and calibration only.
     restarts : sequence of int >= 1, optional
-        Steps after which all bets begin anew, ascending: those of a predictor's trainings, if the theorems hold from one
-        to the next but not across (schedules that are "exact within a period"). Of k periods each has `level` / k, so
+        Steps after which all bets begin anew, ascending: those of a predictor's trainings, if the theorems hold from
+        one to the next but not across (schedules that are "exact within a period"). Of k periods each has `level` / k:
         the chance that any of them ever rings falsely is at most `level`, and `ShiryaevRoberts` rings falsely at most
         n / `run_length` times in n steps on average, as before; only its first alarm may then come sooner.
 
@@ -136,12 +136,13 @@ class Monitor(HasLabels, Running):
                 raise TypeError(f"sources must be source objects, such as RealisedRow(), got {source!r}")
             if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
-        self.restarts = _ascending(restarts)
+        self.restarts = ascending("restarts", restarts)
         self._smoothing = Smoothing(seed)
         self._patterns = (list(self.classes) or self.space,)
         self._parameters = {
             "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
-            "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources, "restarts": self.restarts,
+            "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
+            "restarts": self.restarts,
         }  # fmt: skip
         self._scorer = Scorer("the predictor", self.space)
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
@@ -487,16 +488,6 @@ class Monitor(HasLabels, Running):
                 f"state must be one that a monitor can reach, got n = {n} with parts that have seen {steps} steps, "
                 f"{len(self._alarms)} alarms of {self.count} and sums {held['sums']!r}"
             )
-
-
-def _ascending(restarts: Any) -> tuple[int, ...]:
-    """Return steps, or say what is wrong with them."""
-    if isinstance(restarts, str) or not isinstance(restarts, Sequence):
-        raise TypeError(f"restarts must be a sequence of steps, such as (2000, 4000), got {restarts!r}")
-    steps = tuple(integer("restarts", step, 1) for step in restarts)
-    if any(after <= before for before, after in zip(steps, steps[1:], strict=False)):
-        raise ValueError(f"restarts must be ascending, got {restarts!r}")
-    return steps
 
 
 def _alarm(value: Any, n: int) -> Alarm:

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from venn.labels import LabelSpace
 from venn.monitors.monitor import Monitor
-from venn.monitors.objects import ABOUT, Drift, Ranking
+from venn.monitors.objects import ABOUT, Drift
 from venn.parameters import above_one, fraction, members
 from venn.prediction import Label
 from venn.predictors.learning import elementary
@@ -17,14 +17,16 @@ from venn.schedules import periods
 @overload
 def together(
     names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
-    level: float = 0.01, run_length: float = 100_000, objects: None = None, **parameters: Any,
+    level: float = 0.01, run_length: float = 100_000, objects: None = None,
+    restarts: Mapping[str, Sequence[int]] | None = None, **parameters: Any,
 ) -> dict[str, Monitor]: ...  # fmt: skip
 
 
 @overload
 def together(
     names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
-    level: float = 0.01, run_length: float = 100_000, objects: Ranking | None, **parameters: Any,
+    level: float = 0.01, run_length: float = 100_000, objects: Drift | None,
+    restarts: Mapping[str, Sequence[int]] | None = None, **parameters: Any,
 ) -> dict[str, Monitor | Drift]: ...  # fmt: skip
 
 
@@ -34,7 +36,8 @@ def together(
     *,
     level: float = 0.01,
     run_length: float = 100_000,
-    objects: Ranking | None = None,
+    objects: Drift | None = None,
+    restarts: Mapping[str, Sequence[int]] | None = None,
     **parameters: Any,
 ) -> Any:
     """Return a monitor for each predictor, with a share of the level, so that the promise is that of all together.
@@ -54,8 +57,11 @@ def together(
     classes : sequence of c labels, or LabelSpace
     level : float in (0, 1), default 0.01
     run_length : float > 1, default 100000
-    objects : AmongAll or AgainstFirst, optional
-        A `Drift` with this ranking watches the objects as well, under the name "objects", with one more share.
+    objects : Drift, optional
+        A pattern: one like it watches the objects as well, under the name "objects", with one more share of the level.
+    restarts : mapping of str to sequence of int, optional
+        For each predictor the steps after which its monitor's bets begin anew. By default those of its trainings where
+        `names` is a mapping, else none.
     **parameters
         Others of `Monitor`, the same for each.
 
@@ -83,18 +89,21 @@ def together(
         raise ValueError(f"names must be different, at least one, got {each!r}")
     shares = len(each) + (objects is not None)
     share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
+    if restarts is None and isinstance(names, Mapping):
+        restarts = {name: trainings(names[name]) for name in each}
     found: dict[str, Monitor | Drift] = {}
     for name in each:
-        trains = {"restarts": restarts(names[name])} if isinstance(names, Mapping) else {}
-        found[name] = Monitor(classes, level=share, run_length=apart, **trains | parameters)
+        found[name] = Monitor(
+            classes, level=share, run_length=apart, restarts=(restarts or {}).get(name, ()), **parameters
+        )
     if objects is not None:
         if ABOUT in found:
             raise ValueError(f"names must not hold {ABOUT!r}, the name of what watches objects, got {each!r}")
-        found[ABOUT] = Drift(objects, level=share, run_length=apart)
+        found[ABOUT] = Drift.made_of(objects.parameters | {"level": share, "run_length": apart})
     return found
 
 
-def restarts(predictor: Any) -> tuple[int, ...]:
+def trainings(predictor: Any) -> tuple[int, ...]:
     """Return the steps from now on after which the bets of a predictor's monitor begin anew.
 
     Examples
@@ -102,7 +111,7 @@ def restarts(predictor: Any) -> tuple[int, ...]:
     >>> import venn
     >>> schedule = venn.schedules.Prefix(first=1000, last=2000)
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> restarts(venn.InductiveVennAbers(machine, schedule=schedule)), restarts(venn.Conformal(machine))
+    >>> trainings(venn.InductiveVennAbers(machine, schedule=schedule)), trainings(venn.Conformal(machine))
     ((1000, 2000), ())
     """
     parts = [part for part in elementary([predictor]) if hasattr(part, "schedule")]

@@ -258,12 +258,11 @@ class Forecaster(Panel):
         for name in parts.keys() & others.keys():
             raise ValueError(f"beside must have other names than {', '.join(parts)}, got {name!r}")
         super().__init__(**parts, **others)
-        self._watch()
+        self.watch()
 
-    def _watch(self) -> None:
-        """Begin to watch."""
-        watched = {name: self[name] for name in (INTERVALS, SETS)}
-        self.monitors = together(watched, self.classes, level=self.level)
+    def watch(self) -> None:
+        """Begin to watch, having seen nothing."""
+        self.monitors = together({name: self[name] for name in (INTERVALS, SETS)}, self.classes, level=self.level)
 
     def __repr__(self) -> str:
         intervals: Any = self[INTERVALS]
@@ -302,7 +301,7 @@ class Forecaster(Panel):
         if not isinstance(predictors[INTERVALS], HandOver | InductiveVennAbers):
             raise ValueError(f"{INTERVALS} must be those of a Forecaster, got {predictors[INTERVALS]!r}")
         Panel.__init__(made, **predictors)
-        made._watch()
+        made.watch()
         return made
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -372,6 +371,18 @@ class Forecaster(Panel):
     def verdict(self) -> Verdict:
         """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors."""
         return worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
+
+
+def watched(names: Iterable[str]) -> list[str]:
+    """Return the names of the predictors to monitor: all but a forecaster's forecast, of which nothing is claimed.
+
+    Examples
+    --------
+    >>> watched(["forecast", "intervals", "sets", "platt"]), watched(["forecast"])
+    (['intervals', 'sets', 'platt'], ['forecast'])
+    """
+    found = list(names)
+    return found[1:] if found[:3] == [FORECAST, INTERVALS, SETS] else found
 
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:
