@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
-from venn.cli.predictors import WATCHED
+from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, positive, read_by, seed
 from venn.cli.words import Watching, conclusion, monitors_of, monitors_on
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
-OF_JOURNALS = ("data", "as_json", "serve", "at", "host", *GUARD)
+OF_JOURNALS = ("data", "as_json", "once", "serve", "at", "host", *GUARD)
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
 
 
@@ -65,6 +65,11 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="Mean number of examples to a false alarm of the detectors for repeated changes.  [default: 100000]",
 )  # fmt: skip
 @click.option(
+    "--conformal/--no-conformal", default=True,
+    help="Beside Venn and Venn-Abers predictors, conformal ones on the same machine: their p-values ring sooner.  "
+    "[default: --conformal]",
+)  # fmt: skip
+@click.option(
     "--drift/--no-drift", default=True,
     help="Also watch the objects by themselves, with a share of the level.  [default: --drift]",
 )  # fmt: skip
@@ -79,6 +84,7 @@ def _level(context: click.Context, option: click.Parameter, value: float) -> flo
     help="Folder for the record, the figures and the last snapshots.  [default: nothing is written]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print only the last snapshots, as one JSON object.")
+@click.option("--once", is_flag=True, help="Show a journal as it is now, and end.")
 @click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
 @click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Port of the page.  [default: {PAGE}]")
 @click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Address of the page.  [default: {LOOPBACK}]")
@@ -90,10 +96,12 @@ def monitor(
     speed: float | None,
     level: float,
     run_length: float,
+    conformal: bool,
     drift: bool,
     window: int,
     out: Path | None,
     as_json: bool,
+    once: bool,
     serve: bool,
     at: int,
     host: str,
@@ -104,7 +112,8 @@ def monitor(
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
     a CSV file, which needs --label. --serve shows a journal in the browser. In a terminal the view is live; elsewhere
     each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what was seen until then is
-    shown, and written with --out.
+    shown, and written with --out. Into a pipe or a file a journal is followed until its run has ended; --once does not
+    wait for that.
     """
     asked = {name: options.pop(name) for name in GUARD}
     chosen = Learning.typed(options)
@@ -119,9 +128,11 @@ def monitor(
             if serve:
                 serve_page(data, host, at, guard(**asked))
             else:
-                follow(data, as_json)
+                follow(data, as_json, once)
             return
         _refuse_page()
+        if once:
+            raise click.UsageError("--once belongs to a journal")
         if _holds_record(data):
             _refuse(OF_RECORDS, "a record, whose predictions are made")
             record = Record.load(data)
@@ -136,7 +147,10 @@ def monitor(
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None, stream, say), say, level)
+            chosen_names = chosen_predictors(predictors, None, stream, say)
+            if conformal:
+                chosen_names = list(with_conformal(chosen_names))
+            panel, tuning = chosen.panel(data, stream, chosen_names, say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
             trains = {name: found for name, one in panel.items() if (found := trainings(one))}

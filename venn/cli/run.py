@@ -37,6 +37,7 @@ from venn.cli.predictors import (
     panel_of,
     refuse_choices,
     with_adaptive,
+    with_conformal,
 )
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
@@ -136,6 +137,8 @@ def made(config: Config) -> Plan:
     else:
         names = config.predictor.names or (numbers.MANY if place.live and window is None else numbers.FEW)
     numbers.check_names(names, not place.classes)
+    if watch.conformal:
+        names = with_conformal(names)
     if config.predictor.adaptive:
         names = with_adaptive(names)
     inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.MANY)]

@@ -49,10 +49,12 @@ def conclusion(verdict: Verdict | None) -> list[str]:
 
 
 def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: Any) -> dict[str, Monitor]:
-    """Return monitors for the predictors of a record that share one level, as for the run that made it."""
-    return together(
-        watched(record.names) if names is None else names, record.space, restarts=record.restarts, **settings
-    )
+    """Return monitors for the predictors of a record that share one level, as in the run that made it.
+
+    Objects, which a record does not hold, have their share there.
+    """
+    chosen = watched(record.names) if names is None else names
+    return together(chosen, record.space, restarts=record.restarts, spare=1, **settings)
 
 
 def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, scaled: bool, **settings: Any) -> Watching:

@@ -8,7 +8,7 @@ from typing import Any, overload
 from venn.labels import LabelSpace
 from venn.monitors.monitor import Monitor
 from venn.monitors.objects import ABOUT, Drift
-from venn.parameters import above_one, fraction, members
+from venn.parameters import above_one, fraction, integer, members
 from venn.prediction import Label
 from venn.predictors.learning import elementary
 from venn.schedules import periods
@@ -18,7 +18,7 @@ from venn.schedules import periods
 def together(
     names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
     level: float = 0.01, run_length: float = 100_000, objects: None = None,
-    restarts: Mapping[str, Sequence[int]] | None = None, **parameters: Any,
+    restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0, **parameters: Any,
 ) -> dict[str, Monitor]: ...  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def together(
 def together(
     names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
     level: float = 0.01, run_length: float = 100_000, objects: Drift | None,
-    restarts: Mapping[str, Sequence[int]] | None = None, **parameters: Any,
+    restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0, **parameters: Any,
 ) -> dict[str, Monitor | Drift]: ...  # fmt: skip
 
 
@@ -38,6 +38,7 @@ def together(
     run_length: float = 100_000,
     objects: Drift | None = None,
     restarts: Mapping[str, Sequence[int]] | None = None,
+    spare: int = 0,
     **parameters: Any,
 ) -> Any:
     """Return a monitor for each predictor, with a share of the level, so that the promise is that of all together.
@@ -62,6 +63,8 @@ def together(
     restarts : mapping of str to sequence of int, optional
         For each predictor the steps after which its monitor's bets begin anew. By default those of its trainings where
         `names` is a mapping, else none.
+    spare : int >= 0, default 0
+        Further shares of the level, which belong to others, such as what watches the objects elsewhere.
     **parameters
         Others of `Monitor`, the same for each.
 
@@ -87,7 +90,7 @@ def together(
     each = members("names", names, "str")
     if not each or len(set(each)) < len(each):
         raise ValueError(f"names must be different, at least one, got {each!r}")
-    shares = len(each) + (objects is not None)
+    shares = len(each) + (objects is not None) + integer("spare", spare, 0)
     share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
     if restarts is None and isinstance(names, Mapping):
         restarts = {name: trainings(names[name]) for name in each}

@@ -121,7 +121,7 @@ FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
 
 
 def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw all figures that apply into a folder; return the files. Predictors share one level, as in `together`."""
+    """Draw all figures that apply into a folder; return the files. Predictors, and objects, share one level."""
     _drawable(record, True, "")
     wanted = {figure for name in record for figure in record.kind(name).figures}
     if _all_p_values(record, 0):
@@ -131,7 +131,7 @@ def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
         if figure in wanted:
             written.append(Path(folder, f"{figure}.png"))
             if figure == "martingales":
-                draw_martingales(record, written[-1], LEVEL / len(watched(record.names)))
+                draw_martingales(record, written[-1], LEVEL / (len(watched(record.names)) + 1))
             else:
                 draw(record, written[-1])
     return written

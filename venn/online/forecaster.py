@@ -200,7 +200,8 @@ class Forecaster(Panel):
         Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
         Probability that the verdict is ever "changed" although nothing has changed; for each example .00001 more, see
-        `Monitor` on `run_length`. Bets begin anew at each training, and each period has its share of the level.
+        `Monitor` on `run_length`. Bets begin anew at each training, and each period has its share of the level. One
+        third is kept for the objects, which the commands watch beside it: all tell the same story.
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison.
 
@@ -226,7 +227,7 @@ class Forecaster(Panel):
     >>> outlook.label == y, outlook.set(0.1)
     (True, ('malignant',))
     >>> print(model.verdict())
-    intervals: too early to say: 60 of 300 examples; it claims .61 to .95 and is right in .83 of all 60
+    intervals: too early to say: 60 of 320 examples; it claims .61 to .95 and is right in .83 of all 60
     """
 
     def __init__(
@@ -262,7 +263,8 @@ class Forecaster(Panel):
 
     def watch(self) -> None:
         """Begin to watch, having seen nothing."""
-        self.monitors = together({name: self[name] for name in (INTERVALS, SETS)}, self.classes, level=self.level)
+        watched = {name: self[name] for name in (INTERVALS, SETS)}
+        self.monitors = together(watched, self.classes, level=self.level, spare=1)
 
     def __repr__(self) -> str:
         intervals: Any = self[INTERVALS]
