@@ -15,7 +15,19 @@ import streams
 from venn import cli
 
 CLASSES = ("no", "yes")
-OPTIONS = ("--classes", "no,yes", "--features", "a,b", "--predictors", "inductive", "--gamma", "0.5", "--C", "1")
+OPTIONS = (
+    "--no-conformal",
+    "--classes",
+    "no,yes",
+    "--features",
+    "a,b",
+    "--predictors",
+    "inductive",
+    "--gamma",
+    "0.5",
+    "--C",
+    "1",
+)
 TEACHER = streams.Lazy(0.1, seed=2, teacher=streams.RandomDelay(4, seed=1))
 TABLES = (
     ("questions", "event, id, step, x, predictions"),

@@ -204,7 +204,7 @@ def test_a_replay_says_the_same_to_the_last_bit(length):
     for events, calls in ((stream, -(-length // AT_A_TIME)), (pairs, -(-length // AT_A_TIME)), (iter(pairs), None)):
         scorer, asked = counted(ROW_BY_ROW["tree"]())
         one, answers = panel(scorer), []
-        for _, predictions, _ in advance(events, one):
+        for _, _, predictions, _ in advance(events, one):
             answers.append({name: outcome(prediction) for name, prediction in predictions.items()})
         found.append(answers)
         if calls is not None:

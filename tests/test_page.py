@@ -24,7 +24,7 @@ from page_cases import CLASSES, HOSTILE, write, write_state
 from venn import cli
 from venn.labels import Classes
 from venn.machines import RBF, KernelRidge
-from venn.online import Online
+from venn.online import Online, lock
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
 from venn.show.page import columns, feed, first, words
@@ -41,6 +41,7 @@ class Scripted:
 
     space = Classes(("a", "b"))
     classes, names, predictors, monitors, created = ("a", "b"), ("one",), {"one": "One()"}, {}, 1.0
+    objects = ()
 
     def __init__(self):
         self.steps, self.answered, self.time, self.closed = [], 0, 0.0, 0
@@ -461,19 +462,26 @@ def test_without_bokeh_one_line_says_what_to_install(command, tmp_path, monkeypa
     assert result.output.strip() == "Error: the page needs bokeh: pip install bokeh"
 
 
-def test_in_a_pipe_a_journal_is_followed_until_ctrl_c(tmp_path):
+@pytest.mark.parametrize("how", ["until its run has ended", "once", "until ctrl-c"])
+def test_in_a_pipe_a_journal_is_followed(how, tmp_path):
     made = write(tmp_path / "run.db", 60, "venn", flip=20)
     assert made.told["venn"].count > 0
-    program = [sys.executable, "-u", "-m", "venn", "monitor", "run.db"]
-    with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        first = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
+    program = [sys.executable, "-u", "-m", "venn", "monitor", "run.db", *(["--once"] if how == "once" else [])]
+    owner = None if how == "until its run has ended" else lock.take(tmp_path / "run.db-lock")
+    try:
+        with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+            first = process.stdout.readline()
+            if how == "until ctrl-c":
+                process.send_signal(signal.SIGINT)
+            rest = process.stdout.read()
+    finally:
+        if owner is not None:
+            lock.release(owner)
     assert process.returncode == 0
     assert first.startswith("venn: At step ")
     *_, summary, last = rest.splitlines()
-    assert summary.startswith("venn: changed since about 21 ")
-    assert last.startswith("verdict: venn: changed since about 21 ")
+    assert summary.startswith("venn: changed since about 21")
+    assert last.startswith("verdict: venn: changed since about 21")
 
 
 # ------------------------------------------------------------------- in the browser

@@ -33,7 +33,7 @@ TEACHER = streams.Lazy(0.1, seed=2, teacher=streams.RandomDelay(8, seed=1))
 PATIENCE = 40
 BATCH = 7  # events in a transaction, for those that use one
 
-Made = tuple[object, dict[str, venn.Monitor]]
+Made = tuple[object, dict[str, object]]
 
 
 def squares() -> venn.LeastSquaresSVM:
@@ -49,11 +49,16 @@ def inductive(kind: Callable[..., object], **parameters: object) -> Callable[[],
 
 
 def one(predictor: object) -> Made:
-    return venn.Panel(one=predictor), {"one": venn.Monitor(CAR.classes)}
+    return several(one=predictor)
 
 
 def several(**predictors: object) -> Made:
-    return venn.Panel(**predictors), {name: venn.Monitor(CAR.classes) for name in predictors}
+    return watched(venn.Panel(**predictors))
+
+
+def watched(panel: venn.Panel) -> Made:
+    objects = venn.monitors.Drift(venn.monitors.AmongAll(size=60), first=15)
+    return panel, venn.monitors.together(panel, CAR.classes, objects=objects)
 
 
 def on_hinge() -> Made:
@@ -113,6 +118,7 @@ SETUPS: dict[str, Callable[[], Made]] = {
             venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=20, last=150)), (1, 1, 0.4, 1)
         )
     ),
+    "forecaster": lambda: watched(venn.Forecaster(CAR.classes, transductive=80, first=20)),
     "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.schedules.RandomAssignment(0.5, first=20))),
 }
 

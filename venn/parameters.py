@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -148,3 +149,19 @@ def _within(name: str, value: Any, requirement: str, low: float, high: float) ->
     if not low < clean < high:
         raise ValueError(f"{name} must be {requirement}, got {value!r}")
     return clean
+
+
+def ascending(name: str, steps: Any) -> tuple[int, ...]:
+    """Return ascending numbers of steps, each at least 1; perhaps none.
+
+    Examples
+    --------
+    >>> ascending("restarts", [2000, 4000])
+    (2000, 4000)
+    """
+    if isinstance(steps, str) or not isinstance(steps, Sequence):
+        raise TypeError(f"{name} must be a sequence of steps, such as (2000, 4000), got {steps!r}")
+    found = tuple(integer(name, step, 1) for step in steps)
+    if any(after <= before for before, after in pairwise(found)):
+        raise ValueError(f"{name} must be ascending, got {steps!r}")
+    return found

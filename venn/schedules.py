@@ -18,6 +18,9 @@ from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Bools
 from venn.saved import saved
 
+WITHIN = "exact within a period"
+MOST = 10**9  # examples; trainings after so many are not counted
+
 __all__ = ["FixedCalibration", "FreshSplit", "NoTraining", "Prefix", "PrefixRestart", "RandomAssignment"]
 
 
@@ -40,7 +43,7 @@ class Schedule(Parameters):
         Of the generator that the two methods below draw from.
     """
 
-    online = "not proved"
+    online: str = "not proved"
     alike = False
     seed: int = 0
 
@@ -67,6 +70,23 @@ class Schedule(Parameters):
         rng : Generator
         """
         return calibrates
+
+
+def periods(schedule: Schedule, n: int) -> tuple[int, ...]:
+    """Return the trainings after n examples across which nothing is proved of sums over a stream: perhaps none.
+
+    Examples
+    --------
+    >>> schedule = Prefix(first=1000, last=3000)
+    >>> periods(schedule, 0), periods(schedule, 1500), periods(PrefixRestart(), 0)
+    ((1000, 2000), (2000,), ())
+    """
+    found: list[int] = []
+    time = schedule.next_training(n) if schedule.online == WITHIN else None
+    while time is not None and time <= MOST:
+        found.append(time)
+        time = schedule.next_training(time)
+    return tuple(found)
 
 
 def checked_schedule(schedule: Any) -> Schedule:
@@ -170,7 +190,7 @@ class Prefix(Periods):
     array([False, False,  True,  True])
     """
 
-    online = "exact within a period"
+    online = WITHIN
 
     def __init__(self, share: float = 0.7, first: int = 32, last: int | None = None) -> None:
         self.share = fraction("share", share)

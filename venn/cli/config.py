@@ -324,6 +324,14 @@ class MonitorTable:
         number("> 1", Meta(gt=1, le=MOST)),
         "Mean number of examples to a false alarm of the detectors for repeated changes.  [default: 100000]", 100_000.0,
     )  # fmt: skip
+    conformal: bool = declare(
+        FLAG, "Beside Venn and Venn-Abers predictors, conformal ones on the same machine: their p-values ring sooner.  "
+        "[default: --conformal]", True,
+    )  # fmt: skip
+    drift: bool = declare(
+        FLAG, "Also watch the objects by themselves, with a share of the level: it rings before labels come.  "
+        "[default: --drift]", True,
+    )  # fmt: skip
     restart_on_alarm: bool = declare(FLAG, "Forget the window when an alarm rings.", False)
     on_alarm: tuple[str, ...] | None = declare(
         COMMAND,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter, sleep
@@ -17,12 +17,13 @@ from venn.cli.config import POSITIVE, Typed, shared_option
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
-from venn.cli.predictors import WATCHED
+from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, read_by, seed
-from venn.cli.words import conclusion, watched
-from venn.monitors.monitor import Monitor
-from venn.monitors.together import together
+from venn.cli.words import Watching, conclusion, monitors_of, monitors_on
+from venn.monitors.objects import Drift
+from venn.monitors.together import trainings
+from venn.online.forecaster import watched
 from venn.online.record import Record
 from venn.online.replaying import advance, length
 from venn.show.snapshots import overall
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 BLOCK = 64  # steps of a record between two checks of the clock
 NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 MOST_IN_WINDOW = 1_000_000
-OF_JOURNALS = ("data", "as_json", "serve", "at", "host", *GUARD)
+OF_JOURNALS = ("data", "as_json", "once", "serve", "at", "host", *GUARD)
 OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "run_length", "window", "out", "as_json")
 
 
@@ -54,6 +55,15 @@ OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "r
 @shared_option("monitor", "level")
 @shared_option("monitor", "run_length")
 @click.option(
+    "--conformal/--no-conformal", default=True,
+    help="Beside Venn and Venn-Abers predictors, conformal ones on the same machine: their p-values ring sooner.  "
+    "[default: --conformal]",
+)  # fmt: skip
+@click.option(
+    "--drift/--no-drift", default=True,
+    help="Also watch the objects by themselves, with a share of the level.  [default: --drift]",
+)  # fmt: skip
+@click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
 )  # fmt: skip
@@ -64,6 +74,7 @@ OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "r
     help="Folder for the record, the figures and the last snapshots.  [default: nothing is written]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print only the last snapshots, as one JSON object.")
+@click.option("--once", is_flag=True, help="Show a journal as it is now, and end.")
 @click.option("--serve", is_flag=True, help="Serve a page that shows a journal, which may come later.")
 @click.option("--port", "at", type=port, default=PAGE, metavar="PORT", help=f"Port of the page.  [default: {PAGE}]")
 @click.option("--host", default=LOOPBACK, metavar="ADDRESS", help=f"Address of the page.  [default: {LOOPBACK}]")
@@ -75,9 +86,12 @@ def monitor(
     speed: float | None,
     level: float,
     run_length: float,
+    conformal: bool,
+    drift: bool,
     window: int,
     out: Path | None,
     as_json: bool,
+    once: bool,
     serve: bool,
     at: int,
     host: str,
@@ -88,7 +102,8 @@ def monitor(
     DATA is a named data set (see `venn datasets`). FILE is the journal of a run, a record written by `venn replay`, or
     a CSV file, which needs --label. --serve shows a journal in the browser. In a terminal the view is live; elsewhere
     each alarm is one line, and a summary comes last. Ctrl-C or SIGTERM ends the watch: what was seen until then is
-    shown, and written with --out.
+    shown, and written with --out. Into a pipe or a file a journal is followed until its run has ended; --once does not
+    wait for that.
     """
     asked = {name: options.pop(name) for name in GUARD}
     chosen = Learning.typed(options)
@@ -103,28 +118,34 @@ def monitor(
             if serve:
                 serve_page(data, host, at, guard(**asked))
             else:
-                follow(data, as_json)
+                follow(data, as_json, once)
             return
         _refuse_page()
+        if once:
+            raise click.UsageError("--once belongs to a journal")
         if _holds_record(data):
             _refuse(OF_RECORDS, "a record, whose predictions are made")
             record = Record.load(data)
             if not len(record):
                 raise click.ClickException(f"{data} holds no step: there is nothing to watch")
-            chosen_names = predictors or list(record.names)
+            chosen_names = predictors or watched(record.names)
             missing = [name for name in chosen_names if name not in record]
             if missing:
                 raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
-            monitors = together(chosen_names, record.space, **settings)
+            monitors: Watching = {**monitors_of(record, chosen_names, **settings)}
             title, total = record.data or data, length(range(len(record)), chosen.steps)
             steps = _recorded(record, monitors, total or 0, one_by_one=speed is not None)
         else:
             stream = chosen.open(data, shuffle)
-            panel, tuning = chosen.panel(data, stream, chosen_predictors(predictors, None, stream, say), say, level)
+            chosen_names = chosen_predictors(predictors, None, stream, say)
+            if conformal:
+                chosen_names = list(with_conformal(chosen_names))
+            panel, tuning = chosen.panel(data, stream, chosen_names, say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
-            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle)
-            monitors = together(watched(panel), panel.space, **settings)
+            trains = {name: found for name, one in panel.items() if (found := trainings(one))}
+            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trains)
+            monitors = monitors_on(panel, drift=drift, scaled=chosen.scale is None, **settings)
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:
@@ -177,9 +198,7 @@ def _given() -> list[click.Parameter]:
     ]
 
 
-def _watch(
-    steps: Iterator[None], monitors: dict[str, Monitor], pace: Pace, shown: tuple[str, int | None] | None
-) -> int:
+def _watch(steps: Iterator[None], monitors: Watching, pace: Pace, shown: tuple[str, int | None] | None) -> int:
     """Go through the steps, with a view if a title and a total are given; return the exit code: 0 at their end."""
 
     def snapshots() -> dict[str, Any]:
@@ -203,16 +222,19 @@ def _watch(
     return interrupt.status
 
 
-def _live(steps: Iterator[Any], record: Record, monitors: dict[str, Monitor]) -> Iterator[None]:
+def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[None]:
     """Predict, learn and watch; yield after every step."""
-    for _, predictions, y in steps:
+    for _, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():
-            one.update(predictions[name], y)
+            if isinstance(one, Drift):
+                one.update(x)
+            else:
+                one.update(predictions[name], y)
         yield
 
 
-def _recorded(record: Record, monitors: dict[str, Monitor], total: int, one_by_one: bool) -> Iterator[None]:
+def _recorded(record: Record, monitors: Mapping[str, Any], total: int, one_by_one: bool) -> Iterator[None]:
     """Watch what a record holds; yield after every step, or every few."""
     steps = {name: record.outcomes(name) for name in monitors}
     block = 1 if one_by_one else BLOCK

@@ -72,6 +72,11 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
 # Sets with a long-run error rate on any stream, made from those of another predictor.
 ADAPTIVE = {"adaptive": "conformal", "inductive_adaptive": "inductive_conformal"}
 PREDICTORS |= {name: PREDICTORS[of] for name, of in ADAPTIVE.items()}
+# What ranks how well labels fit their objects, beside those that count how often events happen.
+CONFORMAL = {
+    "abers": "conformal", "deleted": "conformal", "inductive": "inductive_conformal",
+    "inductive_abers": "inductive_conformal",
+}  # fmt: skip
 FORECASTER = "forecaster"
 DEFENSIVE = "defensive"
 # Beside the forecaster, on the data of the published study: its predictors.
@@ -136,6 +141,18 @@ def refuse_choices(given: Sequence[str], names: Sequence[str]) -> None:
             f"{given[0]} chooses nothing of {alone}{default}: leave it out, or name predictors that it is for, such as "
             "--predictors abers"
         )
+
+
+def with_conformal(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, and conformal predictors on the machines of the Venn and Venn-Abers ones that have none.
+
+    Examples
+    --------
+    >>> with_conformal(["abers", "deleted"]), with_conformal(["forecaster"]), with_conformal(["venn", "conformal"])
+    (('abers', 'deleted', 'conformal'), ('forecaster',), ('venn', 'conformal'))
+    """
+    beside = dict.fromkeys(CONFORMAL[name] for name in names if name in CONFORMAL)
+    return (*names, *(name for name in beside if name not in names))
 
 
 def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:

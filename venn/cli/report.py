@@ -10,14 +10,14 @@ import click
 
 from venn.cli.errors import one_line_errors, writing
 from venn.cli.serve import holds_journal, no_page
-from venn.cli.words import conclusion
-from venn.monitors.together import together
+from venn.cli.words import conclusion, monitors_of
+from venn.monitors.monitor import Monitor
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.salvage import verify
 from venn.online.watch import Counts, Point, Seen, Watch
 from venn.show.page.feed import MOST_POINTS, Run, Watched
-from venn.show.snapshots import figures_of, overall
+from venn.show.snapshots import figures_of
 
 ROUND = 1000  # approximate number of points of a record's curves
 
@@ -36,8 +36,10 @@ class Recorded:
         self.classes, self.space, self.names = record.classes, record.space, record.names
         self.predictors: dict[str, str] = dict(record.parameters)
         self.created = 0.0
-        watching = together(record.names, record.space)
-        self.monitors = {name: repr(monitor) for name, monitor in watching.items()}
+        self.objects: tuple[str, ...] = ()  # a record holds none
+        monitors = monitors_of(record)
+        self.monitors = {name: repr(monitor) for name, monitor in monitors.items()}
+        watching = {name: monitors.get(name) or Monitor(record.space, sources=()) for name in record.names}
         self._points: list[Point] = []
         every = max(1, len(record) // ROUND)
         steps = self._steps = {name: record.outcomes(name) for name in record.names}
@@ -46,7 +48,7 @@ class Recorded:
             for name, monitor in watching.items():
                 monitor.follow(steps[name].part(part), record.kind(name).name, record.guaranteed[name])
             self._last = {name: monitor.snapshot() for name, monitor in watching.items()}
-            figures = {name: figures_of(seen, seen) for name, seen in self._last.items()}
+            figures = {name: figures_of(seen, self._watched(name)) for name, seen in self._last.items()}
             self._points.append(Point(part.stop, 0.0, figures))
 
     def counts(self) -> Counts:
@@ -59,7 +61,10 @@ class Recorded:
 
     def snapshot(self, name: str) -> dict[str, Any]:
         """Return the snapshot of a monitor."""
-        return {"told": self._last[name], "monitor": self._last[name]}
+        return {"told": self._last[name], "monitor": self._watched(name)}
+
+    def _watched(self, name: str) -> dict[str, Any] | None:
+        return self._last[name] if name in self.monitors else None
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
         """Return the latest alarms about a predictor."""
@@ -83,6 +88,9 @@ class Recorded:
 
     def answered_at(self, step: int) -> None:
         """Return None: a record knows no times."""
+
+    def asked_at(self, number: int) -> None:
+        """Return None as well."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -126,4 +134,4 @@ def _write(watched: Watched, out: Path, title: str, data: str) -> Verdict | None
     read = Run(watched)
     with writing("--out", out):
         write_report(read, out, title, data)
-    return overall(read.snapshots)
+    return read.verdict

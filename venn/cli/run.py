@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -39,13 +39,13 @@ from venn.cli.predictors import (
     panel_of,
     refuse_choices,
     with_adaptive,
+    with_conformal,
 )
 from venn.cli.serve import TOKEN, guard, holds_journal
 from venn.cli.service import Limits, Service, Voice, known_sources, owns_terminal
-from venn.cli.words import conclusion, watched
+from venn.cli.words import Watching, conclusion, monitors_on
 from venn.labels import Real
 from venn.machines.kernels import Kernel
-from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
@@ -123,7 +123,7 @@ class Plan(NamedTuple):
 
     place: Place
     panel: Panel
-    monitors: dict[str, Monitor]
+    monitors: Watching
     journal: Journal
     notes: list[str]  #: remarks worth showing
 
@@ -139,6 +139,8 @@ def made(config: Config) -> Plan:
     else:
         names = config.predictor.names or (numbers.MANY if place.live and window is None else numbers.FEW)
     numbers.check_names(names, not place.classes)
+    if watch.conformal:
+        names = with_conformal(names)
     if config.predictor.adaptive:
         names = with_adaptive(names) if place.classes else numbers.with_adaptive(names)
     inductive = [name for name in names if name in (*INDUCTIVE, "inductive_adaptive", *numbers.INDUCTIVE)]
@@ -160,11 +162,9 @@ def made(config: Config) -> Plan:
     if "alarm_every" in config.given("monitor") and watch.on_alarm is None and watch.alarm_webhook is None:
         raise click.UsageError(f"{config.where('monitor', 'alarm_every')} belongs to --on-alarm and --alarm-webhook")
 
-    def watching(names: Iterable[str]) -> dict[str, Monitor]:
-        return together(names, place.classes or Real(), level=watch.level, run_length=watch.run_length)
-
     def restarting(predictor: Any) -> Restarting:
-        return Restarting(predictor, next(iter(watching(names).values())), watch.keep or 0)
+        shares = together(names, place.classes or Real(), level=watch.level, run_length=watch.run_length)
+        return Restarting(predictor, next(iter(shares.values())), watch.keep or 0)
 
     notes: list[str] = []
     restarts = restarting if watch.restart_on_alarm else None
@@ -197,7 +197,9 @@ def made(config: Config) -> Plan:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    return Plan(place, panel, watching(watched(panel)), journal, notes)
+    scaled = not place.live and config.machine.scale is None
+    monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift, scaled)
+    return Plan(place, panel, monitors, journal, notes)
 
 
 def chosen(config: Config, place: Place) -> dict[str, tuple[Kernel, float, str]]:

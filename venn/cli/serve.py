@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from venn.cli.errors import listening, one_line_errors
 from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.words import conclusion
+from venn.online.lock import held
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
 
@@ -108,8 +110,11 @@ def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
         serve(feed, host, at, started, **guard)
 
 
-def follow(run: str, as_json: bool) -> None:
-    """Show a run in the terminal until Ctrl-C; with `as_json` print its figures once."""
+def follow(run: str, as_json: bool, once: bool = False) -> None:
+    """Show a run in the terminal until Ctrl-C, elsewhere until it has ended; `once`: as it is now.
+
+    With `as_json` print its figures once.
+    """
     if as_json:
         with Watch(run) as watch:
             click.echo(json.dumps(finite(_snapshots(watch)), allow_nan=False))
@@ -119,17 +124,20 @@ def follow(run: str, as_json: bool) -> None:
     with ExitStack() as stack:
         watch = stack.enter_context(Watch(run))
         interrupt = stack.enter_context(Interrupt())
-        view = stack.enter_context(Live(Path(run).name, None, watch.names, waiting="no answer yet"))
-        if not sys.stdout.isatty():
-            click.echo(f"following {run}: Ctrl-C ends it and prints the summary", err=True)
+        view = stack.enter_context(Live(Path(run).name, None, (*watch.names, *watch.objects), waiting="no answer yet"))
+        ends = not sys.stdout.isatty()
+        if ends and not once:
+            click.echo(f"following {run} until its run has ended; Ctrl-C ends it before that", err=True)
         look = 0.0
-        while not interrupt.pressed:
+        over = False
+        while not (over or interrupt.pressed):
             if monotonic() >= look:
+                over = once or (ends and held(f"{os.path.realpath(run)}-lock") is False)  # before the last look
                 found = _snapshots(watch)
                 if found:
                     view.show(found)
                 look = monotonic() + OFTEN
-            sleep(NAP)
+            sleep(0.0 if over else NAP)
         verdict = watch.verdict()
     for line in conclusion(verdict):
         click.echo(line)
@@ -138,9 +146,11 @@ def follow(run: str, as_json: bool) -> None:
 def _snapshots(watch: Watch) -> dict[str, Any]:
     """Return what `Monitor.snapshot` would: curves of the predictions as first made, and the monitor's evidence."""
     found = {}
-    for name in watch.names:
+    for name in (*watch.names, *watch.objects):
         snapshot = watch.snapshot(name)
-        if snapshot is not None:
+        if snapshot is not None and snapshot["told"] is None:
+            found[name] = snapshot["monitor"]
+        elif snapshot is not None:
             monitor = snapshot["monitor"]
             seen = {} if monitor is None else {key: monitor[key] for key in ("verdict", "recent", "evidence", "alarms")}
             found[name] = snapshot["told"] | seen

@@ -168,7 +168,7 @@ class Service:
         self._telling = Telling()
         self._notifier = notifier
         self._rung: list[tuple[str, Alarm]] = []  # of the transaction at hand, and not yet sent
-        self._judged = online.answered
+        self._judged = online.asked + online.answered
         self._states = {name: monitor.verdict().state for name, monitor in online.monitors.items()}
         self._rate = 0.0
         self._before = (monotonic(), online.asked + online.answered)
@@ -248,7 +248,7 @@ class Service:
         for text in news:
             self._voice.say(text)
         self._notify()
-        if online.answered > self._judged:
+        if online.asked + online.answered > self._judged:
             self._judge()
         if self._reached is not None:
             self.source.acknowledge(self._reached)
@@ -263,6 +263,7 @@ class Service:
                 self._voice.complain("refused a question", f"{self._which(message)}: {error}")
                 return
             id = online.asked if id is None else id
+            self._listen(id, news)  # what watches objects rings now
             lines.append(prediction_line(event, id, predictions))
             if self.limits.patience is not None:
                 self._asked_at[id] = time()
@@ -282,7 +283,7 @@ class Service:
         return f"{self.source.name} at {message.position}"
 
     def _listen(self, id: int | str, news: list[str]) -> None:
-        """Report the alarms and restarts after an answer."""
+        """Report the alarms and restarts after a question or an answer."""
         for name, monitor in self.online.monitors.items():
             rung = monitor.count - self._alarms[name]
             if rung:
@@ -305,7 +306,7 @@ class Service:
 
     def _judge(self) -> None:
         """Report verdicts whose state is another than before."""
-        self._judged = self.online.answered
+        self._judged = self.online.asked + self.online.answered
         for name, monitor in self.online.monitors.items():
             verdict = monitor.verdict()
             if verdict.state != self._states[name]:

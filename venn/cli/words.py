@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from venn.machines.scaled import FIRST
+from venn.monitors.monitor import Monitor
+from venn.monitors.objects import AmongAll, Drift
 from venn.monitors.together import together
-from venn.monitors.verdict import Verdict, worst
-from venn.online.forecaster import FORECAST, INTERVALS, Forecaster
+from venn.monitors.verdict import Verdict
+from venn.online.forecaster import INTERVALS, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
+BAG = 5000  # objects that new ones are compared with: time and memory of a step do not grow
+
+Watching = dict[str, Monitor | Drift]
 
 
 def plain_words(record: Record) -> list[str]:
@@ -42,20 +48,28 @@ def conclusion(verdict: Verdict | None) -> list[str]:
     return [] if verdict is None else [f"verdict: {verdict}"]
 
 
-def watched(panel: Panel) -> list[str]:
-    """Return the names of the predictors to monitor: all but a forecaster's forecast, of which nothing is claimed."""
-    return [name for name in panel if name != FORECAST or not isinstance(panel, Forecaster)]
+def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: Any) -> dict[str, Monitor]:
+    """Return monitors for the predictors of a record that share one level, as in the run that made it.
+
+    Objects, which a record does not hold, have their share there.
+    """
+    chosen = watched(record.names) if names is None else names
+    return together(chosen, record.space, restarts=record.restarts, spare=1, **settings)
 
 
-def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
-    """Return the forecaster's own verdict, or else the worst of these on the predictors."""
-    return panel.verdict() if isinstance(panel, Forecaster) else worst(verdicts)
+def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, scaled: bool, **settings: Any) -> Watching:
+    """Return monitors for the predictors of a panel, and of the objects, that share one level; for a run.
+
+    `drift`: whether objects are watched; `scaled`: whether their columns come on one scale.
+    """
+    objects = Drift(AmongAll(size=BAG), first=0 if scaled else FIRST) if drift else None
+    parts = {name: panel[name] for name in watched(panel)}
+    return together(parts, panel.space, level=level, run_length=run_length, objects=objects, **settings)
 
 
-def verdicts_of(record: Record) -> Mapping[str, Verdict]:
+def verdicts_of(record: Record) -> dict[str, Verdict]:
     """Return the verdicts of monitors that watch a record from its first step to its last, sharing one level."""
-    shares = together(record, record.space)
     return {
-        name: record.monitor(name, level=share.level, run_length=share.run_length).verdict()
-        for name, share in shares.items()
+        name: record.monitor(name, level=one.level, run_length=one.run_length, restarts=one.restarts).verdict()
+        for name, one in monitors_of(record).items()
     }

@@ -132,6 +132,16 @@ class Detector(Running):
     def _sentence(self, step: int, log: float) -> str:
         """Return the sentence of an alarm."""
 
+    def begin_anew(self) -> None:
+        """Bet with a fresh martingale from the next step on, as if it were the first; steps and alarms count on."""
+        self.martingale = self.martingale.fresh()
+        self.log = self._start
+
+    @property
+    def began(self) -> int:
+        """Number of steps before the present martingale began to bet."""
+        return self.n - self.martingale.n
+
     def _alarm(self, step: int, log: float) -> Alarm:
         return Alarm(step, type(self).__name__, log, self._sentence(step, log))
 
@@ -145,9 +155,10 @@ class Detector(Running):
         raise ValueError(f"martingale must have a logarithm that is a number below infinity, got {log!r}: {self!r}")
 
     def _held(self) -> State:
-        """Return the learned state. The log of 0 is None."""
+        """Return the learned state; the martingale bets since the step `began`. The log of 0 is None."""
         return {
             "n": self.n,
+            "began": self.began,
             "count": self.count,
             "log": None if self.log == -math.inf else self.log,
             "last": None if self.last is None else {"step": self.last.step, "log_evidence": self.last.log_evidence},
@@ -156,7 +167,7 @@ class Detector(Running):
 
     def take_over(self, held: State) -> None:
         """Go on from a `state`, having seen nothing."""
-        n, count = (held_count(name, held[name]) for name in ("n", "count"))
+        n, count, _ = (held_count(name, held[name]) for name in ("n", "count", "began"))
         log, last = held["log"], held["last"]
         log = -math.inf if log is None else log
         if type(log) is not float or not log < math.inf or (n == 0 and log != self._start):
@@ -187,6 +198,8 @@ class Detector(Running):
 @saved
 class Ville(Detector):
     """Rings once, when the martingale first reaches 1 / level; the alarm stays on record.
+
+    After `begin_anew` it may ring once more.
 
     Theorem (Ville's inequality): if the p-values are independent and uniform on [0, 1], the probability that it
     ever rings, however long one waits, is at most `level`. How soon it rings after a change is not a theorem: a
@@ -221,6 +234,11 @@ class Ville(Detector):
         """One sentence: the theorem about false alarms."""
         return f"Theorem (Ville): {VALID} the chance that this alarm ever rings is at most {self.level:g}."
 
+    @property
+    def rung(self) -> bool:
+        """Whether the present martingale has rung."""
+        return self.last is not None and self.last.step > self.began
+
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings now, for the first time."""
         self.martingale.update(p)
@@ -229,7 +247,7 @@ class Ville(Detector):
             self._refuse(log)
         self.n += 1
         self.log = log
-        if log >= self.threshold and self.last is None:
+        if log >= self.threshold and not self.rung:
             return self._ring(self.n, log)
         return None
 
@@ -240,7 +258,7 @@ class Ville(Detector):
             self._refuse(float(path[~(path < math.inf)][0]))
         alarms = []
         rings = path >= self.threshold
-        if self.last is None and rings.any():
+        if rings.any() and not (self.last is not None and self.last.step > self.n + len(path) - self.martingale.n):
             first = int(rings.argmax())
             alarms = [self._ring(self.n + first + 1, float(path[first]))]
         self.n += len(path)
@@ -248,8 +266,9 @@ class Ville(Detector):
         return path, alarms
 
     def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
-        rung = log < self.threshold or last is not None
-        return rung and martingale.n == held["n"] and martingale.log == log
+        began = held["began"]
+        rung = log < self.threshold or (last is not None and last.step > began)
+        return rung and martingale.n == held["n"] - began and martingale.log == log
 
     def _sentence(self, step: int, log: float) -> str:
         return (
@@ -328,15 +347,6 @@ class ChangeDetector(Detector):
         self.martingale = self.martingale.fresh()
         return self._ring(self.n, self.log)
 
-    def _held(self) -> State:
-        """Return the learned state; `began` is the step after which the present martingale began to bet."""
-        return super()._held() | {"began": self.n - self.martingale.n}
-
-    def take_over(self, held: State) -> None:
-        """Go on from a `state`, having seen nothing."""
-        held_count("began", held["began"])
-        super().take_over(held)
-
     def _agree(self, held: State, martingale: Martingale, log: float, last: Alarm | None) -> bool:
         n, began = held["n"], held["began"]
         rang = 0 if last is None else last.step
@@ -344,7 +354,8 @@ class ChangeDetector(Detector):
             return False
         if n > began or n == 0:
             return log < self.threshold and (log > -math.inf or n == 0)
-        return log == last.log_evidence if last is not None and n == rang else log == -math.inf
+        # Nobody has bet since: it has just rung, lost everything, or begun anew.
+        return log in (self._start, -math.inf) or (last is not None and n == rang and log == last.log_evidence)
 
 
 @saved

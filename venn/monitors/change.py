@@ -39,6 +39,8 @@ class ChangePoint:
     --------
     >>> str(ChangePoint(900, 870, 930)), str(ChangePoint(900, 501, 930, True))
     ('about 900 (870 to 930)', 'about 900 (before 501 to 930)')
+    >>> str(ChangePoint(900, 900, 900))
+    'about 900'
     """
 
     step: int
@@ -47,6 +49,8 @@ class ChangePoint:
     earlier: bool = False
 
     def __str__(self) -> str:
+        if self.lower == self.upper and not self.earlier:
+            return f"about {self.step}"
         return f"about {self.step} ({'before ' if self.earlier else ''}{self.lower} to {self.upper})"
 
 

@@ -33,6 +33,9 @@ class Evidence(Protocol):
     def update(self, step: Outcomes, tau: float) -> list[Alarm]:
         """Process one step; return the alarms that it rings."""
 
+    def begin_anew(self) -> None:
+        """Bet from the next step on as if it were the first, where what is proved does not go on."""
+
     def near(self, slack: float, again: bool) -> str | None:
         """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
 
@@ -123,13 +126,19 @@ class Exchangeability(Running):
             rung.append(self._outside(band))
         return [replace(alarm, about=self.name) for alarm in rung]
 
+    def begin_anew(self) -> None:
+        """Bet from the next step on as if it were the first; what is remembered of the latest steps stays."""
+        self.ville.begin_anew()
+        self.repeated.begin_anew()
+        self.band, self._left = None if self.band is None else self.band.fresh(), False
+
     def near(self, slack: float, again: bool) -> str | None:
         """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
 
         `again`: after an alarm only `ShiryaevRoberts` counts, which starts anew; others may still hold what they won.
         """
         nearest = [(self.repeated.log - self.repeated.threshold, "ShiryaevRoberts")]
-        if not again and self.ville.last is None:
+        if not again and not self.ville.rung:
             nearest.append((self.ville.log - self.ville.threshold, "Ville"))
         if not again and self.band is not None and self.band.n and not self._left:
             nearest.append((_excess(self.band) + log(self.band.delta), "DeviationBand"))
@@ -144,10 +153,10 @@ class Exchangeability(Running):
         excess = _excess(band)
         side = "more" if band.total > 0 else "fewer"
         return Alarm(
-            band.n,
+            self.n,
             "DeviationBand",
             excess,
-            f"At step {band.n} the event has come {abs(band.total):.1f} times {side} than its probabilities add up to, "
+            f"At step {self.n} the event has come {abs(band.total):.1f} times {side} than its probabilities add up to, "
             f"beyond the {band.radius:.1f} that chance allows at any step with probability {1 - band.delta:g}. "
             f"{band.statement}",
         )
@@ -198,7 +207,7 @@ class Exchangeability(Running):
         if self.band is not None:
             self.band.restore(held["band"])
         n, band = self.n, self.band
-        steps = {self.repeated.n, n if band is None else band.n}
+        steps = {self.repeated.n, n if band is None else self.ville.began + band.n}
         known = p_value is None if n == 0 else type(p_value) is float and 0 <= p_value <= 1
         if steps != {n} or not known or type(left) is not bool or (band is None and (left or held["band"] is not None)):
             raise ValueError(
@@ -263,6 +272,9 @@ class PointForecasts(Running):
                 self.name,
             )
         ]
+
+    def begin_anew(self) -> None:
+        """Go on: that probabilities are the true ones is one claim, whoever makes them."""
 
     def near(self, slack: float, again: bool) -> str | None:
         """Return the process if it has not rung and is as near to that; else None."""

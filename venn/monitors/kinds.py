@@ -251,7 +251,7 @@ class SetKind(Kind):
     def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
         """Return the error rate at 0.05 as text."""
         errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
-        return f"it errs in {errors} {span} at {level}"
+        return f"its sets at level {level} miss the label in {errors} {span}"
 
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
         """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Plain p-values may err less often.

@@ -26,7 +26,7 @@ from venn.monitors.running import Running, State, close, held_count, held_number
 from venn.monitors.sequences import StitchedBound
 from venn.monitors.sources import OneClass, Source, usual_sources
 from venn.monitors.verdict import CHANGED, Judge, Verdict
-from venn.parameters import above_one, fraction, has_methods, integer
+from venn.parameters import above_one, ascending, fraction, has_methods, integer
 from venn.prediction import Label, Prediction
 from venn.saved import saved
 from venn.smoothing import Smoothing
@@ -76,6 +76,11 @@ class Monitor(HasLabels, Running):
         A pattern for the bets, by default `CompositeJumper()`.
     sources : sequence of Source, optional
         Used instead of the sources that follow from the guarantee; if empty, there are curves and calibration only.
+    restarts : sequence of int >= 1, optional
+        Steps after which all bets begin anew, ascending: those of a predictor's trainings, if the theorems hold from
+        one to the next but not across (schedules that are "exact within a period"). Of k periods each has `level` / k:
+        the chance that any of them ever rings falsely is at most `level`, and `ShiryaevRoberts` rings falsely at most
+        n / `run_length` times in n steps on average, as before; only its first alarm may then come sooner.
 
     Attributes
     ----------
@@ -115,6 +120,7 @@ class Monitor(HasLabels, Running):
         seed: int = 0,
         martingale: Martingale | None = None,
         sources: Sequence[Source] | None = None,
+        restarts: Sequence[int] = (),
     ) -> None:
         self.space: LabelSpace = classes if isinstance(classes, LabelSpace) else Classes(classes)
         self.level = fraction("level", level)
@@ -130,11 +136,13 @@ class Monitor(HasLabels, Running):
                 raise TypeError(f"sources must be source objects, such as RealisedRow(), got {source!r}")
             if isinstance(source, OneClass) and self.classes[source.code : source.code + 1] != (source.label,):
                 raise ValueError(f"sources must be of the classes {list(self.classes)!r} in order, got {source!r}")
+        self.restarts = ascending("restarts", restarts)
         self._smoothing = Smoothing(seed)
         self._patterns = (list(self.classes) or self.space,)
         self._parameters = {
             "level": self.level, "run_length": self.run_length, "window": self.window, "clip": self.clip,
             "seed": self._smoothing.seed, "martingale": self.martingale, "sources": self.sources,
+            "restarts": self.restarts,
         }  # fmt: skip
         self._scorer = Scorer("the predictor", self.space)
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
@@ -273,7 +281,7 @@ class Monitor(HasLabels, Running):
                 raise ValueError(f"sources must suit predictions that guarantee {guaranteed!r}, got {source!r}")
         memory = min(self.window, MEMORY)
         if sources:
-            share, apart = self.level / len(sources), self.run_length * len(sources)
+            share, apart = self.level / len(sources) / (len(self.restarts) + 1), self.run_length * len(sources)
             self._evidence = tuple(Exchangeability(one, self.martingale, share, apart, memory) for one in sources)
         elif self.sources is None:
             self._evidence = kind.evidence(self.level, memory)
@@ -284,6 +292,9 @@ class Monitor(HasLabels, Running):
 
     def _take(self, step: Outcomes) -> tuple[Alarm, ...]:
         n = self.n
+        if n in self.restarts:
+            for evidence in self._evidence:
+                evidence.begin_anew()
         tau = self._smoothing.at(n)
         rung: list[Alarm] = []
         witness: Evidence | None = None
@@ -306,7 +317,7 @@ class Monitor(HasLabels, Running):
         self.n = n + 1
         if witness is None:
             return ()
-        size = min(self.n, self.window)
+        size = min(self.n - self._began, self.window)
         departure = kind.departure(self._latest(size), size, str(self._scorer.guaranteed))
         self._judge.ring(self.n, rung[0], witness, departure)
         self._alarms.extend(rung)
@@ -357,7 +368,13 @@ class Monitor(HasLabels, Running):
         kind = self._scorer.kind
         if kind is None:
             return self._judge.nothing()
-        return self._judge.judge(self.n, kind, str(self._scorer.guaranteed), self._latest, self._evidence)
+        guaranteed = str(self._scorer.guaranteed)
+        return self._judge.judge(self.n, kind, guaranteed, self._latest, self._evidence, self._began)
+
+    @property
+    def _began(self) -> int:
+        """Number of steps before the period of the latest one."""
+        return max((step for step in self.restarts if step < self.n), default=0)
 
     def _latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as there are in the window at most."""
@@ -413,6 +430,7 @@ class Monitor(HasLabels, Running):
             "classes": list(map(repr, self.classes)) or repr(self.space),
             "martingale": of_martingale,
             "sources": names,
+            "restarts": list(self.restarts),
         }
         return self._parameters | mine
 

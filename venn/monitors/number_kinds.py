@@ -157,7 +157,7 @@ class NumberKind(Kind):
     def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
         """Return the error rate of intervals at 0.05 as text."""
         errors, level = shares(means[f"error_{LEVEL}"], LEVEL)
-        return f"its intervals miss {errors} {span} at {level}"
+        return f"its intervals at level {level} miss the label in {errors} {span}"
 
     def departure(self, means: Mapping[str, float], size: int, guaranteed: str) -> float:
         """Return N kl(e, 0.05), by Chernoff; e: error rate over N steps. Conformal intervals may err less often.

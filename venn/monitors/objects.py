@@ -11,18 +11,24 @@ import numpy as np
 
 from venn.machines.checks import clean_object
 from venn.machines.machine import grown
+from venn.machines.scaled import Scale, fixed_by, held_scale
 from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.betting import Martingale
+from venn.monitors.change import MEMORY, ChangePoint, Trace
+from venn.monitors.evidence import against
 from venn.monitors.martingales import CompositeJumper, Power
+from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
 from venn.parameters import above_one, fraction, has_methods, integer
 from venn.prediction import Floats
-from venn.saved import Saved, checked_keys, held_array, held_finite, held_int, saved
+from venn.saved import Saved, checked_keys, held_array, held_finite, held_int, held_rows, saved
 from venn.smoothing import Smoothing
 
 KEPT = 100  # alarms
 ROOM = 64  # objects
 LARGEST = 1e150  # its square is finite
+FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = "objects"
+PARAMETERS = ("level", "run_length", "seed", "first")
 
 
 class Ranking(Protocol):
@@ -43,6 +49,9 @@ class Ranking(Protocol):
     @property
     def n(self) -> int:
         """Number of objects."""
+
+    def check(self, x: Any) -> None:
+        """Raise what `rank` would raise for a bad object."""
 
     def rank(self, x: Any, tau: float) -> float | None:
         """Return the p-value of a new object, then keep it; None while there is none. A bad object changes nothing."""
@@ -137,9 +146,15 @@ class AmongAll(Saved):
     A change is seen as long as those after it are few: the bag of all holds them, too. Time and memory of a step grow,
     n d multiplications for n objects of d numbers; a least-squares machine needs n^2.
 
+    With `size` they do not: the bag begins anew, empty, after so many objects. Given all objects before, those of the
+    next bag are exchangeable, so that p-values stay independent and uniform. A change among the first dozens of a bag
+    may be missed.
+
     Parameters
     ----------
     neighbours : int >= 1, default 10
+    size : int > neighbours, optional
+        Largest number of objects in the bag. None: all.
 
     References
     ----------
@@ -156,12 +171,14 @@ class AmongAll(Saved):
     risk = 0.0
     theorem: ClassVar[str] = "if objects come in random order,"
 
-    def __init__(self, neighbours: int = 10) -> None:
+    def __init__(self, neighbours: int = 10, size: int | None = None) -> None:
         self.neighbours = integer("neighbours", neighbours, 1)
+        self.size = None if size is None else integer("size", size, self.neighbours + 1)
         self._crowd = Crowd(self.neighbours)
+        self._before = 0  # objects in earlier bags
 
     def __repr__(self) -> str:
-        return f"AmongAll(neighbours={self.neighbours})"
+        return f"AmongAll(neighbours={self.neighbours}{'' if self.size is None else f', size={self.size}'})"
 
     @property
     def martingale(self) -> Martingale:
@@ -171,26 +188,39 @@ class AmongAll(Saved):
     @property
     def n(self) -> int:
         """Number of objects."""
-        return self._crowd.n
+        return self._before + self._crowd.n
 
     def fresh(self) -> AmongAll:
         """Return one with the same parameters that has seen nothing."""
-        return AmongAll(self.neighbours)
+        return AmongAll(self.neighbours, self.size)
+
+    def check(self, x: Any) -> None:
+        """Raise what `rank` would raise for a bad object."""
+        self._crowd.clean(x)
 
     def rank(self, x: Any, tau: float) -> float:
         """Return the p-value of a new object, then keep it; `tau` in [0, 1] breaks ties."""
-        others, own = self._crowd.join(self._crowd.clean(x))
+        clean = self._crowd.clean(x)
+        if self._crowd.n == self.size:
+            self._before, self._crowd = self.n, Crowd(self.neighbours)
+        others, own = self._crowd.join(clean)
         greater, equal = int((others > own).sum()), int((others == own).sum()) + 1
         return (greater + tau * equal) / (len(others) + 1)
 
     @property
     def state(self) -> dict[str, Any]:
-        """All objects, and the distances to their nearest."""
-        return self._crowd.state
+        """The objects of the bag, the distances to their nearest, and how many objects earlier bags held."""
+        return {"before": self._before, **self._crowd.state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a `state`, or raise a ValueError where it contradicts itself."""
-        self._crowd.restore(state)
+        checked_keys("state", state, ("before", "objects", "near"))
+        before = held_int("before", state["before"])
+        self._crowd.restore({name: state[name] for name in ("objects", "near")})
+        bags = before == 0 if self.size is None else before % self.size == 0 and self._crowd.n <= self.size
+        if not bags or (before > 0 and self._crowd.n == 0):
+            raise ValueError(f"before must be a number of whole bags, got {before} before {self._crowd.n}")
+        self._before = before
 
 
 @saved
@@ -254,6 +284,10 @@ class AgainstFirst(Saved):
         """Return one with the same parameters that has seen nothing."""
         return AgainstFirst(self.size, self.neighbours, self.risk)
 
+    def check(self, x: Any) -> None:
+        """Raise what `rank` would raise for a bad object."""
+        self._crowd.clean(x)
+
     def rank(self, x: Any, tau: float) -> float | None:
         """Return the p-value of a new object, None within the first sample; ties count in full, whatever `tau` is."""
         crowd, n, half = self._crowd, self.n, self.size // 2
@@ -293,11 +327,13 @@ class Drift(Saved):
     """Watches objects alone, and rings when they change: at the question, before any label comes.
 
     It sees what changes in the distribution of x, whether or not predictions suffer; not what changes in the labels of
-    the same objects. So it stands beside the monitors of predictors. Give it every object that is asked about, once, in
-    the order of the questions, however late labels are and whichever come:
+    the same objects. So its verdict is "doubtful" at worst. In `Online` it stands among the monitors, under a name of
+    its own, and gets every object that is asked about, in the order of the questions, however late labels are:
 
-        alarms = drift.update(x)
-        prediction = online.ask(x)
+        monitors = venn.monitors.together(panel, panel.classes, objects=Drift(AmongAll(size=5000)))
+        online = venn.Online(panel, monitors)
+
+    By hand: `alarms = drift.update(x)`, once for each question.
 
     Theorem. While objects are exchangeable (for `AgainstFirst`: independent and of one distribution), `Ville` ever
     rings with probability at most `level`, the ranking's risk included; alarms of `ShiryaevRoberts` come at most
@@ -312,6 +348,9 @@ class Drift(Saved):
     run_length : float > 1, default 100000
     seed : int >= 0, default 0
         Of the random numbers that break ties.
+    first : int >= 2, or 0, default 0
+        Number of first objects that do nothing but fix the scale of the columns, by mean and standard deviation;
+        distances mean little where one column counts in millions and another in thousandths. 0: as they come.
 
     Attributes
     ----------
@@ -337,13 +376,14 @@ class Drift(Saved):
     ...     if drift.update(x):
     ...         break
     >>> print(drift.n, drift.alarms[0].sentence)
-    328 At step 328 the odds against objects in random order are 113 to 1: new ones are not like those before, ...
+    328 At question 328 the odds against objects in random order are 113 to 1: new ones are not like those before, ...
     """
 
     def __init__(
-        self, ranking: Ranking | None = None, *, level: float = 0.01, run_length: float = 100_000, seed: int = 0
-    ) -> None:
-        if ranking is not None and not has_methods(ranking, "rank", "fresh"):
+        self, ranking: Ranking | None = None, *, level: float = 0.01, run_length: float = 100_000, seed: int = 0,
+        first: int = 0,
+    ) -> None:  # fmt: skip
+        if ranking is not None and not has_methods(ranking, "check", "rank", "fresh"):
             raise TypeError(f"ranking must be AmongAll(), AgainstFirst() or the like, got {ranking!r}")
         self.ranking: Ranking = AmongAll() if ranking is None else ranking.fresh()
         self.level = fraction("level", level)
@@ -352,41 +392,60 @@ class Drift(Saved):
             raise ValueError(f"level must be larger than the risk of {self.ranking!r}, got {level!r}")
         self._smoothing = Smoothing(seed)
         self.seed = self._smoothing.seed
+        self.first = 0 if integer("first", first, 0) == 0 else integer("first", first, 2)
+        self._rows: list[Any] = []  # the first objects, until they fix the scale
+        self._scale: Scale | None = None
         pattern = self.ranking.martingale
         self._ville = Ville(pattern, self.level - self.ranking.risk)
         self._repeated = ShiryaevRoberts(pattern, self.run_length)
         self.p_value: float | None = None
         self.count = 0
         self._alarms: deque[Alarm] = deque(maxlen=KEPT)
+        self._trace = Trace(False, MEMORY)
+        self._change: ChangePoint | None = None  # the latest
 
     def __repr__(self) -> str:
-        return f"Drift({self.ranking!r}, level={self.level!r}, run_length={self.run_length!r}, seed={self.seed})"
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in PARAMETERS)
+        return f"Drift({self.ranking!r}, {inside})"
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes; the ranking as a pattern."""
-        mine = {name: getattr(self, name) for name in ("level", "run_length", "seed")}
-        return {"ranking": self.ranking.fresh(), **mine}
+        return {"ranking": self.ranking.fresh(), **{name: getattr(self, name) for name in PARAMETERS}}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Drift:
         """Return one with these parameters that has seen nothing."""
-        checked_keys("parameters", parameters, ("ranking", "level", "run_length", "seed"))
+        checked_keys("parameters", parameters, ("ranking", *PARAMETERS))
         return cls(parameters["ranking"], **{name: v for name, v in parameters.items() if name != "ranking"})
 
     def fresh(self) -> Drift:
         """Return one with the same parameters that has seen nothing."""
-        return Drift(self.ranking, level=self.level, run_length=self.run_length, seed=self.seed)
+        return Drift(self.ranking, **{name: getattr(self, name) for name in PARAMETERS})
 
     @property
     def n(self) -> int:
         """Number of objects."""
-        return self.ranking.n
+        return self.ranking.n + (len(self._rows) if self._scale is None else self.first)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
         """The latest 100 alarms, oldest first."""
         return tuple(self._alarms)
+
+    def check(self, x: Any) -> None:
+        """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
+        self._placed(x)
+
+    def _placed(self, x: Any) -> tuple[Any, Scale | None]:
+        """Return a clean object, on the scale if there is one, and the scale that it fixes as the last of the first."""
+        if not self.first:
+            self.ranking.check(x)
+            return x, None
+        if self._scale is not None:
+            return self._scale.place(clean_object(x, len(self._scale.spread)), FARTHEST), None
+        clean = clean_object(x, self._rows[0].size if self._rows else None)
+        return clean, fixed_by([*self._rows, clean]) if len(self._rows) + 1 == self.first else None
 
     def update(self, x: Any) -> tuple[Alarm, ...]:
         """Take notice of an object; return the alarms that ring now.
@@ -400,14 +459,46 @@ class Drift(Saved):
         TypeError, ValueError
             For a bad object, or one of another length than the first; nothing has changed.
         """
-        p = self.p_value = self.ranking.rank(x, self._smoothing.at(self.n))
+        placed, scale = self._placed(x)
+        if self.first and self._scale is None:
+            self._scale, self._rows = scale, [] if scale is not None else [*self._rows, placed]
+            return ()
+        p = self.p_value = self.ranking.rank(placed, self._smoothing.at(self.n))
         if p is None:
             return ()
+        self._trace.add(p)
         each = (self._ville.update(p), self._repeated.update(p))
         rung = tuple(self._told(alarm) for alarm in each if alarm is not None)
+        if rung and not self._lasting(rung[0].step):
+            self._change = self._trace.change(self.n)
         self._alarms.extend(rung)
         self.count += len(rung)
         return rung
+
+    def _lasting(self, n: int) -> bool:
+        """Whether an alarm has rung among the latest objects, of n."""
+        return bool(self._alarms) and n - self._alarms[-1].step < MEMORY
+
+    def verdict(self) -> Verdict:
+        """Return "doubtful" if an alarm has rung among the latest 1000 objects, or else "as claimed".
+
+        What is claimed of labels may hold for new objects as well: only labels can show that it does not. The step of
+        the change is an estimate, as in `Monitor.verdict`.
+
+        Examples
+        --------
+        >>> print(Drift().verdict())
+        as claimed: objects come as if in random order
+        """
+        if self._change is None or not self._lasting(self.n):
+            return Verdict(CLAIMED, None, None, ABOUT, "", f"{CLAIMED}: objects come as if in random order")
+        last = self._alarms[-1]
+        since = str(self._change).replace("about", "about question")
+        sentence = (
+            f"{DOUBTFUL}: since {since} objects are not like those before; whether what is claimed still holds, only "
+            f"labels can show; last alarm at question {last.step}"
+        )
+        return Verdict(DOUBTFUL, self._change.step, self._change, ABOUT, against(last.detector, ABOUT), sentence)
 
     def _told(self, alarm: Alarm) -> Alarm:
         """Return an alarm in the words of objects, with the number of the object."""
@@ -415,15 +506,16 @@ class Drift(Saved):
         if alarm.detector == "ShiryaevRoberts":
             seldom = f"such alarms come at least {self.run_length:,.12g} objects apart on average"
         sentence = (
-            f"At step {self.n} the odds against objects in random order are {odds(alarm.log_evidence)}: new ones are "
-            f"not like those before, whatever their labels will be. Theorem: {self.ranking.theorem} {seldom}."
+            f"At question {self.n} the odds against objects in random order are {odds(alarm.log_evidence)}: new ones "
+            f"are not like those before, whatever their labels will be. Theorem: {self.ranking.theorem} {seldom}."
         )
         return replace(alarm, step=self.n, sentence=sentence, about=ABOUT)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return everything to show now, as plain data: `step`, `evidence` and `alarms`, as of a `Monitor`."""
+        """Return everything to show now, as plain data, as of a `Monitor`: step, verdict, evidence and alarms."""
         return {
             "step": self.n,
+            "verdict": self.verdict().plain(),
             "evidence": [
                 {
                     "name": ABOUT, "detector": type(one).__name__, "log10": max(one.log / log(10), -1e6),
@@ -439,7 +531,9 @@ class Drift(Saved):
         """The ranking, the detectors and the alarms."""
         return {
             "ranking": self.ranking, "ville": self._ville, "repeated": self._repeated, "p_value": self.p_value,
-            "count": self.count, "alarms": list(self._alarms),
+            "count": self.count, "alarms": list(self._alarms), "trace": self._trace.state, "change": self._change,
+            "rows": np.array(self._rows) if self._rows else None,
+            "center": self._scale and self._scale.center, "spread": self._scale and self._scale.spread,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -457,6 +551,26 @@ class Drift(Saved):
         known = p is None or (type(p) is float and 0 <= p <= 1)
         if not known or ville.n != repeated.n or ville.n > ranking.n or (p is None) != (ville.n == 0):
             raise ValueError(f"state must be one of {ranking.n} objects, got {ville.n} p-values, the last one {p!r}")
+        change = state["change"]
+        if not isinstance(change, ChangePoint | None) or (change is None) != (count == 0):
+            raise ValueError(f"change must be the estimate of {count} alarms, got {change!r}")
+        self._take_scale(state)
+        self._trace.take_over(state["trace"], ville.n)
+        self._change = change
         self.ranking, self._ville, self._repeated = ranking, ville, repeated
         self.p_value, self.count = p, count
         self._alarms = deque(alarms, maxlen=KEPT)
+
+    def _take_scale(self, state: dict[str, Any]) -> None:
+        """Take over the scale of a state, or the objects so far that will fix it."""
+        rows, ranked = state["rows"], state["ranking"].n
+        seen = 0 if rows is None else held_rows("rows", rows)
+        fixed = state["spread"] is not None
+        if (
+            seen > max(self.first - 1, 0)
+            or (fixed and (seen or not self.first))
+            or (ranked and self.first and not fixed)
+        ):
+            raise ValueError(f"rows must be objects that have not fixed the scale, fewer than {self.first}, got {seen}")
+        self._scale = held_scale(state["center"], state["spread"]) if fixed else None
+        self._rows = [] if rows is None else list(held_finite("rows", rows, (seen, rows.shape[-1])).copy())

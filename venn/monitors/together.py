@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
 
 from venn.labels import LabelSpace
 from venn.monitors.monitor import Monitor
-from venn.parameters import above_one, fraction, members
+from venn.monitors.objects import ABOUT, Drift
+from venn.parameters import above_one, fraction, integer, members
 from venn.prediction import Label
+from venn.predictors.learning import elementary
+from venn.schedules import periods
+
+
+@overload
+def together(
+    names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
+    level: float = 0.01, run_length: float = 100_000, objects: None = None,
+    restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0, **parameters: Any,
+) -> dict[str, Monitor]: ...  # fmt: skip
+
+
+@overload
+def together(
+    names: Iterable[str], classes: LabelSpace | Sequence[Label], *,
+    level: float = 0.01, run_length: float = 100_000, objects: Drift | None,
+    restarts: Mapping[str, Sequence[int]] | None = None, spare: int = 0, **parameters: Any,
+) -> dict[str, Monitor | Drift]: ...  # fmt: skip
 
 
 def together(
@@ -17,8 +36,11 @@ def together(
     *,
     level: float = 0.01,
     run_length: float = 100_000,
+    objects: Drift | None = None,
+    restarts: Mapping[str, Sequence[int]] | None = None,
+    spare: int = 0,
     **parameters: Any,
-) -> dict[str, Monitor]:
+) -> Any:
     """Return a monitor for each predictor, with a share of the level, so that the promise is that of all together.
 
     Watch conformal p-values beside a Venn or Venn-Abers predictor of the same machine: they cost little more, and rank
@@ -29,11 +51,20 @@ def together(
 
     Parameters
     ----------
-    names : iterable of str
-        Of the predictors, such as a panel; different, at least one.
+    names : mapping of str to Predictor, such as a panel, or iterable of str
+        Of the predictors; different, at least one. A mapping also says when each trains: where what is proved holds
+        from one training to the next only, its monitor's bets begin anew there, with a share of its level (`restarts`).
+        What is not to be watched is left out.
     classes : sequence of c labels, or LabelSpace
     level : float in (0, 1), default 0.01
     run_length : float > 1, default 100000
+    objects : Drift, optional
+        A pattern: one like it watches the objects as well, under the name "objects", with one more share of the level.
+    restarts : mapping of str to sequence of int, optional
+        For each predictor the steps after which its monitor's bets begin anew. By default those of its trainings where
+        `names` is a mapping, else none.
+    spare : int >= 0, default 0
+        Further shares of the level, which belong to others, such as what watches the objects elsewhere.
     **parameters
         Others of `Monitor`, the same for each.
 
@@ -59,5 +90,32 @@ def together(
     each = members("names", names, "str")
     if not each or len(set(each)) < len(each):
         raise ValueError(f"names must be different, at least one, got {each!r}")
-    share, apart = fraction("level", level) / len(each), above_one("run_length", run_length) * len(each)
-    return {name: Monitor(classes, level=share, run_length=apart, **parameters) for name in each}
+    shares = len(each) + (objects is not None) + integer("spare", spare, 0)
+    share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
+    if restarts is None and isinstance(names, Mapping):
+        restarts = {name: trainings(names[name]) for name in each}
+    found: dict[str, Monitor | Drift] = {}
+    for name in each:
+        found[name] = Monitor(
+            classes, level=share, run_length=apart, restarts=(restarts or {}).get(name, ()), **parameters
+        )
+    if objects is not None:
+        if ABOUT in found:
+            raise ValueError(f"names must not hold {ABOUT!r}, the name of what watches objects, got {each!r}")
+        found[ABOUT] = Drift.made_of(objects.parameters | {"level": share, "run_length": apart})
+    return found
+
+
+def trainings(predictor: Any) -> tuple[int, ...]:
+    """Return the steps from now on after which the bets of a predictor's monitor begin anew.
+
+    Examples
+    --------
+    >>> import venn
+    >>> schedule = venn.schedules.Prefix(first=1000, last=2000)
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
+    >>> trainings(venn.InductiveVennAbers(machine, schedule=schedule)), trainings(venn.Conformal(machine))
+    ((1000, 2000), ())
+    """
+    parts = [part for part in elementary([predictor]) if hasattr(part, "schedule")]
+    return tuple(sorted({step - part.n for part in parts for step in periods(part.schedule, part.n)}))

@@ -133,12 +133,16 @@ class Judge:
 
     def judge(
         self, n: int, kind: Kind, guaranteed: str, latest: Callable[[int], Mapping[str, float]],
-        evidence: Sequence[Evidence],
+        evidence: Sequence[Evidence], began: int = 0,
     ) -> Verdict:  # fmt: skip
-        """Return the verdict after step n >= 1, where `latest` gives the means over so many latest steps."""
+        """Return the verdict after step n >= 1, where `latest` gives the means over so many latest steps.
+
+        What is proved of means holds for the steps after `began`: only these are compared with it.
+        """
         size, case = min(n, self._window), self._case
         means, span = latest(size), f"of the last {size}" if n > size else f"of all {size}"
-        departure = kind.departure(means, size, guaranteed)
+        period = min(size, n - began)
+        departure = kind.departure(latest(period), period, guaranteed)
         bets = evidence[0].speaks if evidence else NO_EVIDENCE
         if case is not None and not self._calm(case, n, departure):
             change, since = case.change, n - case.change.step + 1
@@ -157,6 +161,7 @@ class Judge:
             sentence = f"{DOUBTFUL}: {said}; {detector} is near its alarm"
             return Verdict(DOUBTFUL, None, None, speaks, detector, sentence)
         if departure >= self._bound:
+            said = said if period == size else kind.said(latest(period), f"of the last {period}", guaranteed)
             sentence = f"{DOUBTFUL}: {said}, which chance hardly explains"
             return Verdict(DOUBTFUL, None, None, LATEST, "", sentence)
         if case is not None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
+from venn.monitors.objects import Drift
 from venn.online.journal import Journal
 from venn.show.snapshots import figures_of
 
@@ -37,21 +38,26 @@ class Bulletin:
         self._shown = -FRESH  # when the latest figures were written, by a clock that is never set
 
     def note(
-        self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor], monitors: Mapping[str, Monitor]
-    ) -> None:
+        self, step: int, now: float, rung: list[Rung], told: Mapping[str, Monitor],
+        monitors: Mapping[str, Monitor | Drift],
+    ) -> None:  # fmt: skip
         """Record the alarms of a step, and its point of the curves if it has one."""
-        self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
+        self.ring(step, now, rung)
         if step % spacing(step) == 0:
-            seen = {name: one.snapshot() for name, one in monitors.items()}
+            seen = {name: one.snapshot() for name, one in monitors.items() if name in told}
             self._points.append((step, now, {name: figures_of(told[name].snapshot(), seen.get(name)) for name in told}))
+
+    def ring(self, step: int, now: float, rung: list[Rung]) -> None:
+        """Record the alarms of a step."""
+        self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
 
     def due(self) -> bool:
         """Whether there is something to write."""
         return bool(self._alarms or self._points) or time.monotonic() - self._shown >= FRESH
 
     def write(
-        self, journal: Journal, step: int, now: float, told: Mapping[str, Monitor], monitors: Mapping[str, Monitor],
-        last: bool = False,
+        self, journal: Journal, step: int, now: float, told: Mapping[str, Monitor],
+        monitors: Mapping[str, Monitor | Drift], last: bool = False,
     ) -> None:  # fmt: skip
         """Write what is due, or everything at the `last` moment of a run; what cannot be written waits."""
         # With an alarm always: nothing may come after it for long, and the verdict must not be older than it.
@@ -61,9 +67,10 @@ class Bulletin:
                 journal.ring(*alarm)
             for point in self._points:
                 journal.draw(*point)
-            for name in told if late else ():
+            for name in (*told, *(monitors.keys() - told.keys())) if late else ():
+                said = told[name].snapshot() if name in told else None
                 watched = monitors[name].snapshot() if name in monitors else None
-                journal.show(name, step, now, {"told": told[name].snapshot(), "monitor": watched})
+                journal.show(name, step, now, {"told": said, "monitor": watched})
         if late:
             self._shown = time.monotonic()
         self._alarms.clear()

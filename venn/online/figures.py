@@ -14,6 +14,7 @@ from venn.monitors.calibration import reliability
 from venn.monitors.kind import Kind
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.outcomes import LEVELS
+from venn.online.forecaster import watched
 from venn.parameters import fraction
 from venn.prediction import ERROR_RATE, PREDICTED_LABEL, Floats
 from venn.show import plot
@@ -34,6 +35,8 @@ class Drawable(Protocol):
     @property
     def title(self) -> str: ...
     def kind(self, name: str) -> Kind: ...
+    @property
+    def restarts(self) -> Mapping[str, tuple[int, ...]]: ...
     @property
     def guaranteed(self) -> Mapping[str, str]: ...
     def __len__(self) -> int: ...
@@ -76,8 +79,11 @@ def draw_martingales(record: Drawable, path: Target = None, level: float = LEVEL
     for name in record:
         of = _by_source(record, name, seed)
         # A monitor divides its level among the sources, and for an event between this martingale and a band.
-        share = level / max(1, len(of)) / (1 if record.guaranteed.get(name) == ERROR_RATE else 2)
-        logs |= {full: CompositeJumper().update_many(p) for full, p in of.items()}
+        restarts = record.restarts.get(name, ())
+        share = level / max(1, len(of)) / (1 if record.guaranteed.get(name) == ERROR_RATE else 2) / (len(restarts) + 1)
+        for full, p in of.items():
+            periods = np.split(p, [step for step in restarts if step < len(p)])
+            logs[full] = np.concatenate([CompositeJumper().update_many(one) for one in periods])
         levels |= dict.fromkeys(of, share)
     for name in _showing(record, "martingales"):
         logs[name], levels[name] = record.kind(name).evidence_path(record.outcomes(name)), level
@@ -115,7 +121,7 @@ FIGURES: dict[str, Callable[[Drawable, Target], Figure]] = {
 
 
 def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw all figures that apply into a folder; return the files. Predictors share one level, as in `together`."""
+    """Draw all figures that apply into a folder; return the files. Predictors, and objects, share one level."""
     _drawable(record, True, "")
     wanted = {figure for name in record for figure in record.kind(name).figures}
     if _all_p_values(record, 0):
@@ -125,7 +131,7 @@ def draw_all(record: Drawable, folder: str | os.PathLike[str]) -> list[Path]:
         if figure in wanted:
             written.append(Path(folder, f"{figure}.png"))
             if figure == "martingales":
-                draw_martingales(record, written[-1], LEVEL / len(record.names))
+                draw_martingales(record, written[-1], LEVEL / (len(watched(record.names)) + 1))
             else:
                 draw(record, written[-1])
     return written

@@ -16,7 +16,7 @@ from venn.machines.scaled_bank import ScaledBank
 from venn.maps.beta_calibration import BetaCalibration
 from venn.monitors.monitor import Monitor
 from venn.monitors.together import together
-from venn.monitors.verdict import EARLY, Verdict, worst
+from venn.monitors.verdict import Verdict, worst
 from venn.online.panel import Panel
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Label
@@ -200,7 +200,8 @@ class Forecaster(Panel):
         Instead of `first`, the range of each column, such as those of instruments: no example is spent.
     level : float in (0, 1), default 0.01
         Probability that the verdict is ever "changed" although nothing has changed; for each example .00001 more, see
-        `Monitor` on `run_length`.
+        `Monitor` on `run_length`. Bets begin anew at each training, and each period has its share of the level. One
+        third is kept for the objects, which the commands watch beside it: all tell the same story.
     beside : mapping of str to Predictor, optional
         Other predictors on the same stream, for comparison.
 
@@ -226,7 +227,7 @@ class Forecaster(Panel):
     >>> outlook.label == y, outlook.set(0.1)
     (True, ('malignant',))
     >>> print(model.verdict())
-    intervals: too early to say: 60 of 355 examples; it claims .61 to .95 and is right in .83 of all 60
+    intervals: too early to say: 60 of 320 examples; it claims .61 to .95 and is right in .83 of all 60
     """
 
     def __init__(
@@ -261,15 +262,9 @@ class Forecaster(Panel):
         self.watch()
 
     def watch(self) -> None:
-        """Begin to watch: at the start and after each training, as theorems about sums hold from one to the next."""
-        intervals = self[INTERVALS]
-        late: Any = intervals.late if isinstance(intervals, HandOver) else intervals
-        periods, n = 1, 0
-        while (n := late.schedule.next_training(n)) is not None:
-            periods += 1
-        self.monitors = together((INTERVALS, SETS), self.classes, level=self.level / periods)
-        self._next = late.schedule.next_training(late.n)
-        self._before: Verdict | None = None
+        """Begin to watch, having seen nothing."""
+        watched = {name: self[name] for name in (INTERVALS, SETS)}
+        self.monitors = together(watched, self.classes, level=self.level, spare=1)
 
     def __repr__(self) -> str:
         intervals: Any = self[INTERVALS]
@@ -291,7 +286,7 @@ class Forecaster(Panel):
     @property
     def state(self) -> dict[str, Any]:
         """What watches."""
-        return {"monitors": self.monitors, "before": self._before}
+        return {"monitors": self.monitors}
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:
@@ -322,9 +317,7 @@ class Forecaster(Panel):
                 self.space, self.monitors[name].level,
             ):  # fmt: skip
                 raise ValueError(f"monitors must be like {self.monitors[name]!r}, got {monitor!r}")
-        if not isinstance(state["before"], Verdict | None):
-            raise ValueError(f"before must be a verdict or None, got {state['before']!r}")
-        self.monitors, self._before = monitors, state["before"]
+        self.monitors = monitors
 
     # ------------------------------------------------------------------ in use
 
@@ -374,23 +367,24 @@ class Forecaster(Panel):
             super().learn_one(x, y, noted)
         finally:
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
-                self._compare(said, y)
-
-    def _compare(self, said: Mapping[str, Any], y: Label) -> None:
-        for name, monitor in self.monitors.items():
-            monitor.update(said[name], y)
-        if self.n == self._next:
-            before = self.verdict()
-            self.watch()
-            self._before = before
+                for name, monitor in self.monitors.items():
+                    monitor.update(said[name], y)
 
     def verdict(self) -> Verdict:
-        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors.
+        """Return whether the model does what it claims, in one sentence: the worst verdict of its monitors."""
+        return worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
 
-        After a training, the verdict of before stands until enough is known of the new period.
-        """
-        now = worst({name: monitor.verdict() for name, monitor in self.monitors.items()})
-        return self._before if now.state == EARLY and self._before is not None else now
+
+def watched(names: Iterable[str]) -> list[str]:
+    """Return the names of the predictors to monitor: all but a forecaster's forecast, of which nothing is claimed.
+
+    Examples
+    --------
+    >>> watched(["forecast", "intervals", "sets", "platt"]), watched(["forecast"])
+    (['intervals', 'sets', 'platt'], ['forecast'])
+    """
+    found = list(names)
+    return found[1:] if found[:3] == [FORECAST, INTERVALS, SETS] else found
 
 
 def given_parts(scorer: FrozenScorer) -> dict[str, Predictor]:

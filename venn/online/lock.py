@@ -6,12 +6,15 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from zlib import crc32
 
 try:
     import fcntl
 except ImportError:  # not a Unix: nothing keeps a second process away there
     fcntl = None  # type: ignore[assignment]
+
+MOMENT = 0.02  # seconds
 
 #: Device and inode of the files that this process owns by `own`. To open one of them again and to close it would take
 #: SQLite's locks on it away, which POSIX drops when a process closes any of its handles of a file.
@@ -33,9 +36,32 @@ def take(path: str | os.PathLike[str]) -> int | None:
     return _locked(os.open(Path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
 
+def held(path: str | os.PathLike[str]) -> bool | None:
+    """Return whether a process has locked a file; None where that cannot be known."""
+    if fcntl is None:
+        return None  # type: ignore[unreachable]
+    try:
+        handle = os.open(Path(path), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # for a moment, which `_locked` waits for
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _locked(handle: int) -> int:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sleep(MOMENT)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:
         os.close(handle)
         raise

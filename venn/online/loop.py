@@ -15,6 +15,7 @@ from typing import Any
 
 from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
+from venn.monitors.objects import Drift
 from venn.monitors.verdict import Verdict, worst
 from venn.online import checkpoint
 from venn.online.ahead import ahead
@@ -61,8 +62,10 @@ class Online:
     ----------
     predictor : Predictor or Panel
         As a new process makes it. If the journal holds a run of it, that run continues: see `panel`.
-    monitor : Monitor or mapping of str to Monitor, optional
-        One for a single predictor, or by name for some in a panel; each has seen nothing yet.
+    monitor : Monitor, Drift or mapping of str to these, optional
+        A monitor for a single predictor, or by name for some in a panel; each has seen nothing yet. A `Drift`, alone or
+        under a name that no predictor has, watches the objects: it gets each as it is asked about, and rings before
+        labels come. `venn.monitors.together` makes them so that they share one level.
     journal : Journal, str or path, optional
         None: nothing is kept, and an id can be used again once its question no longer waits.
     patience : int >= 1, optional
@@ -75,7 +78,7 @@ class Online:
     ----------
     panel : Panel
         The predictors as they are now; after a restart these are not the objects that were given.
-    monitors : dict of str to Monitor
+    monitors : dict of str to Monitor or Drift
     told : dict of str to Monitor
         For each predictor, curves of its predictions as they were made, without evidence.
     asked, answered, expired : int
@@ -113,7 +116,7 @@ class Online:
     def __init__(
         self,
         predictor: Predictor | Panel,
-        monitor: Monitor | Mapping[str, Monitor] | None = None,
+        monitor: Monitor | Drift | Mapping[str, Monitor | Drift] | None = None,
         journal: Journal | str | os.PathLike[str] | None = None,
         *,
         patience: int | None = None,
@@ -139,8 +142,8 @@ class Online:
         return self._run.panel
 
     @property
-    def monitors(self) -> dict[str, Monitor]:
-        """The monitors, by name of their predictor."""
+    def monitors(self) -> dict[str, Monitor | Drift]:
+        """The monitors, by name of their predictor, and what watches the objects, by its own."""
         return self._run.monitors
 
     @property
@@ -232,6 +235,7 @@ class Online:
         with self._trying():
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
+            self._run.check(kept)
         run, journal, now = self._run, self.journal, time.time()
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions)
         late = run.overdue(self.patience)
@@ -245,9 +249,12 @@ class Online:
                             journal.expire(run.expired + place, asked.event + place, given_up.event, now)
                 else:
                     journal.ask(question)
-            run.ask(id, asked, now)
+            rung = run.ask(id, asked, now)
             for old, _ in late:
                 run.give_up(old, now)
+        if journal is not None and run.drifts:
+            self._bulletin.ring(run.answered + 1, now, rung)
+            self._publish(journal, now)
         self._keep(PATIENT)
         return next(iter(predictions.values())) if self.alone else predictions
 
@@ -508,11 +515,12 @@ class Online:
         That of the monitors, as page, metrics and notifications have it; without any, a `Forecaster` has its own, and
         of others it is one on the predictions as they were made, on which nothing bets.
         """
-        if isinstance(self.panel, Forecaster) and not self.monitors:
-            return self.panel.verdict()
-        watching = self.monitors or self.told
+        if isinstance(self.panel, Forecaster) and not self._run.watched:
+            own = self.panel.verdict()
+            return worst({own.predictor: own} | {name: one.verdict() for name, one in self.monitors.items()})
+        watching = self.monitors if self._run.watched else {**self.told, **self.monitors}
         found = {name: monitor.verdict() for name, monitor in watching.items()}
-        return next(iter(found.values())) if self.alone else worst(found)
+        return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
 
     def record(self) -> Record:
         """Return what the journal holds as a `Record`: predictions as they were made, in the order of their answers.

@@ -19,7 +19,7 @@ from venn.monitors.sources import usual_sources
 from venn.online import figures, record_file
 from venn.online.record_file import Saved, SavedTrack
 from venn.online.tracks import Track
-from venn.parameters import by_name, integer, is_number, members
+from venn.parameters import ascending, by_name, integer, is_number, members
 from venn.prediction import NOTHING, Floats, Label, Prediction
 from venn.show import terminal
 from venn.smoothing import Smoothing
@@ -48,6 +48,8 @@ class Record(HasLabels):
     clip : float in [0, 1), default 1e-15
         Probabilities of the true label below `clip` count as `clip` in the log loss; each predictor's
         curves say how many did. 0 lets a loss be infinite.
+    restarts : mapping of str to sequence of int, optional
+        Steps after which the bets on a predictor begin anew, see `Monitor`. `venn.replay` fills it in.
     before : mapping of str to int, optional
         How many examples each predictor had learned before the first step; the title says so. `venn.replay` fills it
         in.
@@ -95,6 +97,7 @@ class Record(HasLabels):
         parameters: Mapping[str, str] | None = None,
         clip: float = 1e-15,
         before: Mapping[str, int] | None = None,
+        restarts: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         if isinstance(names, str):
             raise TypeError(f"names must be a sequence of str, got {names!r}")
@@ -115,6 +118,11 @@ class Record(HasLabels):
         for name in self.before:
             if name not in self.names:
                 raise ValueError(f"before must have names of predictors, {', '.join(self.names)}, got {name!r}")
+        given = by_name("restarts", restarts, "steps")
+        self.restarts = {name: ascending("restarts", steps) for name, steps in given.items()}
+        for name in self.restarts:
+            if name not in self.names:
+                raise ValueError(f"restarts must have names of predictors, {', '.join(self.names)}, got {name!r}")
         self.seconds = 0.0
         self._tracks = {name: Track(name, self.space) for name in self.names}
         self._truth = np.empty(START, self.space.dtype)
@@ -392,6 +400,7 @@ class Record(HasLabels):
         parameters = {
             "classes": self.space, "names": self.names, "data": self.data, "shuffle": self.shuffle,
             "parameters": self.parameters, "clip": self.clip, "before": self.before,
+            "restarts": self.restarts,
         }  # fmt: skip
         tracks = [
             SavedTrack(self.kinds[name], track.scorer.guaranteed, *track.saved(self._n))

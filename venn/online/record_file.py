@@ -37,6 +37,9 @@ class SavedTrack(NamedTuple):
     tails: Floats  #: (n * breadth of its kind,)
 
 
+RARE = ("before", "restarts")  # written where they say anything
+
+
 class Saved(NamedTuple):
     """All that a file holds: the parameters of a `Record`, and its n steps."""
 
@@ -58,8 +61,7 @@ def write(path: Path, saved: Saved) -> None:
         **{key: saved.parameters[key] for key in ("names", "data", "shuffle", "parameters", "clip")},
         "seconds": saved.seconds,
     }
-    if saved.parameters["before"]:  # rare
-        header["before"] = saved.parameters["before"]
+    header |= {key: saved.parameters[key] for key in RARE if saved.parameters[key]}
     members: dict[str, NDArray[Any]] = {"truth": saved.truth}
     for place, track in enumerate(saved.tracks):
         members[f"predictor_{place}"], members[f"row_{place}"] = track.rows, track.tails
@@ -87,7 +89,7 @@ def read(file: IO[bytes]) -> Saved:
         "shuffle": _typed(header, "shuffle", int, type(None)),
         "parameters": described,
         "clip": _typed(header, "clip", float),
-        "before": _typed(header, "before", dict) if "before" in header else {},
+        **{key: _typed(header, key, dict) if key in header else {} for key in RARE},
     }
     seconds = _typed(header, "seconds", float)
     kinds, guaranteed = _typed(header, "kinds", list), _typed(header, "guaranteed", list)

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from venn.monitors.monitor import Monitor
+from venn.monitors.together import trainings
 from venn.online.ahead import ahead
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
@@ -94,11 +95,12 @@ def replay(
         data=data if isinstance(data, str) else None,
         parameters={name: repr(predictor) for name, predictor in panel.items()},
         before=learned_before(panel),
+        restarts={name: found for name, predictor in panel.items() if (found := trainings(predictor))},
     )
     first = next(iter(panel))
     start = perf_counter()
     with Progress(length(stream, steps), progress) as bar:
-        for n, predictions, y in advance(stream, panel, steps=steps):
+        for n, _, predictions, y in advance(stream, panel, steps=steps):
             try:
                 record.update(predictions, y)
                 for name, monitor in watched.items():
@@ -153,13 +155,14 @@ def length(stream: object, steps: int | None) -> int | None:
 
 def advance(
     stream: Iterable[tuple[Any, Label]], panel: Panel, *, steps: int | None = None
-) -> Iterator[tuple[int, dict[str, Prediction], Label]]:
+) -> Iterator[tuple[int, Any, dict[str, Prediction], Label]]:
     """Predict every example, then reveal its label and learn it: the loop of `replay`, a step at a time.
 
     Yields
     ------
     n : int
         Number of the step, from 1.
+    x : object
     predictions : dict of str to prediction
         Made before the label was known; the example has been learned by now.
     y : label
@@ -187,7 +190,7 @@ def advance(
         except Exception as error:
             error.add_note(f"at step {n} of the replay")
             raise
-        yield n, predictions, y
+        yield n, x, predictions, y
         if n == steps:
             break
 

@@ -87,7 +87,7 @@ def happen_again(
                 f"{event.event} holds another one: was it written by another version?"
             )
         ids[event.event] = event.id
-        run.ask(event.id, waiting, event.time)
+        bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time))
         return
     if event.question not in ids:
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.monitor import Monitor
+from venn.monitors.objects import ABOUT, Drift
 from venn.online.bulletin import Rung
 from venn.online.panel import Panel
 from venn.prediction import Label, Prediction
@@ -31,7 +33,7 @@ class Run:
     Parameters
     ----------
     panel : Panel
-    monitor : Monitor or mapping of str to Monitor, optional
+    monitor : Monitor, Drift or mapping of str to these, optional
         As for `Online`; see there for the attributes.
 
     Attributes
@@ -57,12 +59,28 @@ class Run:
 
     # ------------------------------------------------------------------- events
 
-    def ask(self, id: int | str, question: Waiting, time: float) -> None:
-        """Add a question, which the panel has just answered, to those that wait."""
+    @property
+    def drifts(self) -> dict[str, Drift]:
+        """What watches the objects, by name."""
+        return {name: one for name, one in self.monitors.items() if isinstance(one, Drift)}
+
+    @property
+    def watched(self) -> bool:
+        """Whether any predictor has a monitor."""
+        return any(isinstance(one, Monitor) for one in self.monitors.values())
+
+    def check(self, x: Any) -> None:
+        """Raise what `ask` would raise for an object that the panel has accepted."""
+        for one in self.drifts.values():
+            one.check(x)
+
+    def ask(self, id: int | str, question: Waiting, time: float) -> list[Rung]:
+        """Add a question, which the panel has just answered, to those that wait; return the alarms about its object."""
         self.asked += 1
         self.mark = time
         # What a restart would read from the journal, so that it changes nothing.
         self.waiting[id] = question._replace(predictions=kept(question.predictions))
+        return [one for name, drift in self.drifts.items() for one in rung_by(name, drift, drift.update(question.x))]
 
     def overdue(self, patience: int | None) -> list[tuple[int | str, Waiting]]:
         """Return what is given up when the next question is asked."""
@@ -91,7 +109,8 @@ class Run:
             name: before[name]
             if name in before and kind_of(before[name], name).whole
             else self.panel[name].predict_one(waiting.x)
-            for name in self.monitors
+            for name, monitor in self.monitors.items()
+            if isinstance(monitor, Monitor)
         }
 
     def learn(
@@ -115,13 +134,12 @@ class Run:
             monitor = self.monitors.get(name)
             try:
                 told.update(waiting.predictions[name], y)
-                alarms = () if monitor is None else monitor.update(current[name], y)
+                alarms = monitor.update(current[name], y) if isinstance(monitor, Monitor) else ()
             except REFUSALS as error:
                 failure = failure or error
                 continue
             if monitor is not None:
-                first = monitor.count - len(alarms)
-                rung += [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
+                rung += rung_by(name, monitor, alarms)
         return rung, failure
 
     # -------------------------------------------------------------------- state
@@ -143,17 +161,29 @@ class Run:
         self.waiting, self.mark = waiting, state["mark"]
 
 
-def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor]:
+def rung_by(name: str, monitor: Monitor | Drift, alarms: Sequence[Alarm]) -> list[Rung]:
+    """Return alarms that a monitor has just rung, numbered."""
+    first = monitor.count - len(alarms)
+    return [Rung(name, first + place, alarm) for place, alarm in enumerate(alarms, 1)]
+
+
+def checked_monitors(monitor: Any, panel: Panel) -> dict[str, Monitor | Drift]:
     """Return the monitors by name, or say what is wrong with them."""
     if monitor is None:
         return {}
+    if isinstance(monitor, Drift):
+        monitor = {ABOUT: monitor}
     if isinstance(monitor, Monitor):
         if len(panel) > 1:
             raise TypeError(f"monitor must be a mapping for a panel of {', '.join(panel)}, got one monitor")
         monitor = {next(iter(panel)): monitor}
-    if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor) for one in monitor.values()):
+    if not isinstance(monitor, Mapping) or not all(isinstance(one, Monitor | Drift) for one in monitor.values()):
         raise TypeError(f"monitor must be a Monitor or a mapping of names to monitors, got {monitor!r}")
     for name, one in monitor.items():
+        if isinstance(one, Drift):
+            if not isinstance(name, str) or name in panel:
+                raise ValueError(f"monitor must give a Drift a name that no predictor has, got {name!r}")
+            continue
         if name not in panel:
             raise ValueError(f"monitor must have names of predictors, {', '.join(panel)}, got {name!r}")
         if one.space != panel.space:

@@ -72,6 +72,8 @@ class Watch(HasLabels):
         The predictors.
     predictors, monitors : dict of str to str
         Their descriptions.
+    objects : tuple of str
+        The names of what watches the objects: monitors of no predictor.
     created : float
         Seconds since 1970.
 
@@ -102,6 +104,7 @@ class Watch(HasLabels):
             self.names: tuple[str, ...] = tuple(header["names"])
             self.predictors: dict[str, str] = header["predictors"]
             self.monitors: dict[str, str] = header["monitors"]
+            self.objects = tuple(name for name in self.monitors if name not in self.names)
             self.created: float = header["created"]
         except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
             self.close()
@@ -192,14 +195,15 @@ class Watch(HasLabels):
     def snapshot(self, name: str) -> dict[str, Any] | None:
         """Return a predictor's latest figures: `told`, its predictions as they were made, and `monitor`.
 
-        Both are results of `Monitor.snapshot`; `monitor` is None without a monitor. None before the first snapshot.
+        Both are results of `Monitor.snapshot`; `monitor` is None without a monitor, and `told` is None for what watches
+        objects. None before the first snapshot.
 
         Raises
         ------
         KeyError
             No predictor has this name.
         """
-        if not isinstance(name, str) or name not in self.names:
+        if not isinstance(name, str) or name not in (*self.names, *self.objects):
             raise KeyError(f"name: no predictor {name!r} in this run; it has {', '.join(self.names)}")
         rows = self._checked("latest", "WHERE predictor = ?", (name,))
         with self._making():
@@ -207,15 +211,20 @@ class Watch(HasLabels):
 
     def verdict(self) -> Verdict | None:
         """Return the worst verdict on the predictors, with its name, at the latest snapshot; None before the first."""
-        found = {name: self.snapshot(name) for name in self.names}
+        found = {name: self.snapshot(name) for name in (*self.names, *self.objects)}
         with self._making():
             return overall({name: snapshot for name, snapshot in found.items() if snapshot is not None})
 
     def alarms(self, name: str, last: int = 100) -> list[dict[str, Any]]:
-        """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`."""
+        """Return the latest alarms about a predictor, oldest first, each with its `time` and the run's `step`.
+
+        The `step` of an alarm about objects is the number of the question.
+        """
         rows = self._checked("alarms", "WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, last))
         with self._making():
-            return [{**json.loads(alarm), "step": step, "time": when} for _, _, step, when, alarm in reversed(rows)]
+            told = [(json.loads(alarm), step, when) for _, _, step, when, alarm in reversed(rows)]
+            asked = name in self.objects
+            return [{**alarm, **({} if asked else {"step": step}), "time": when} for alarm, step, when in told]
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
@@ -245,6 +254,11 @@ class Watch(HasLabels):
                 Seen(event, id, when, decode(content, self.names, self.space), "answered", self.space.decode(y), late)
                 for event, id, when, content, y, late in rows
             ]
+
+    def asked_at(self, number: int) -> float | None:
+        """Return when a question came, in seconds since 1970; None if there is no such question."""
+        rows = self._rows("SELECT time FROM questions ORDER BY event LIMIT 1 OFFSET ?", (number - 1,))
+        return rows[0][0] if rows else None
 
     def answered_at(self, step: int) -> float | None:
         """Return when the answer of a step came, in seconds since 1970; None if there is no such step."""

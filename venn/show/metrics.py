@@ -59,6 +59,10 @@ BRIER = Metric("venn_brier_score", "gauge", "Mean Brier score, from 0 to 2.", _E
 ECE = Metric("venn_expected_calibration_error_ratio", "gauge", "Expected calibration error of the forecast.", _EACH)
 SET_ERROR = Metric("venn_set_error_ratio", "gauge", "Share of sets at a level that missed the true label.", _LEVEL)
 WINDOW_ERROR = Metric("venn_window_set_error_ratio", "gauge", "The same over the latest steps.", _LEVEL)
+INSIDE = Metric(
+    "venn_inside_interval_ratio", "gauge", "Share of labels inside the interval at level 0.05, of numbers.", _EACH
+)
+WINDOW_INSIDE = Metric("venn_window_inside_interval_ratio", "gauge", "The same over the latest steps.", _EACH)
 WIDTH = Metric("venn_interval_width", "gauge", "Mean width of the finite intervals at a level, of numbers.", _LEVEL)
 SET_SIZE = Metric("venn_set_size_labels", "gauge", "Mean number of labels in a set at a level.", _LEVEL)
 EVIDENCE = Metric(
@@ -71,7 +75,8 @@ CHANGE = Metric("venn_change_step", "gauge", "Estimated step of the change, whil
 
 METRICS = (
     UP, QUESTIONS, ANSWERS, EXPIRED, PENDING, RATE, LAST, CREATED, PREDICTOR, ACCURACY, WINDOW, LOWER, UPPER, LOG_LOSS,
-    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, WIDTH, EVIDENCE, THRESHOLD, ALARMS, VERDICT, CHANGE,
+    BRIER, ECE, SET_ERROR, WINDOW_ERROR, SET_SIZE, WIDTH, INSIDE, WINDOW_INSIDE, EVIDENCE, THRESHOLD, ALARMS, VERDICT,
+    CHANGE,
 )  # fmt: skip
 
 Sample = tuple[Metric, tuple[str, ...], float]
@@ -87,19 +92,24 @@ def samples(watched: Watched) -> Iterator[Sample]:
         yield metric, (), float(value)
     if counts.time:
         yield LAST, (), counts.time
-    for name in watched.names:
+    for name in (*watched.names, *watched.objects):
         snapshot = watched.snapshot(name)
-        if snapshot is not None:
-            yield from _of_predictor(name, watched.predictors.get(name, ""), snapshot)
-            yield from _of_verdict(name, snapshot)
+        if snapshot is None:
+            continue
+        if snapshot["told"] is not None:
+            yield from _of_predictor(name, watched.predictors.get(name, ""), snapshot["told"])
+        if snapshot["monitor"] is not None:
+            yield from _of_monitor(name, snapshot["monitor"])
+        yield from _of_verdict(name, snapshot)
 
 
-def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> Iterator[Sample]:
-    told, monitor = snapshot["told"], snapshot["monitor"]
+def _of_predictor(name: str, parameters: str, told: Mapping[str, Any]) -> Iterator[Sample]:
     curves, window = told["curves"], told["window"]
     yield PREDICTOR, (name, parameters, str(told["predictions"]), str(told["guaranteed"])), 1.0
+    of_numbers = any(field.startswith("width_") for field in curves)
+    share, lately = (INSIDE, WINDOW_INSIDE) if of_numbers else (ACCURACY, WINDOW)
     found = {
-        ACCURACY: curves.get("accuracy"), WINDOW: window.get("accuracy"), LOWER: curves.get("lower"),
+        share: curves.get("accuracy"), lately: window.get("accuracy"), LOWER: curves.get("lower"),
         UPPER: curves.get("upper"), LOG_LOSS: curves.get("log_loss"), BRIER: curves.get("brier"),
         ECE: told.get("calibration", {}).get("ece"),
     }  # fmt: skip
@@ -113,8 +123,9 @@ def _of_predictor(name: str, parameters: str, snapshot: Mapping[str, Any]) -> It
         for field, value in means.items():
             if field.startswith(key):
                 yield metric, (name, field.removeprefix(key)), value
-    if monitor is None:
-        return
+
+
+def _of_monitor(name: str, monitor: Mapping[str, Any]) -> Iterator[Sample]:
     yield ALARMS, (name,), float(monitor["alarms"]["count"])
     for one in monitor["evidence"]:
         if "log10" in one:

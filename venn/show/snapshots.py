@@ -46,7 +46,8 @@ def verdicts(snapshots: Mapping[str, Snapshot]) -> dict[str, Verdict]:
 def overall(snapshots: Mapping[str, Snapshot]) -> Verdict | None:
     """Return the worst of these verdicts; None if there is none. If some predictors have a monitor, only they count."""
     watched = {name: one for name, one in snapshots.items() if one.get("monitor") is not None}
-    found = verdicts(watched or snapshots)
+    alone = any(one["told"] is not None for one in watched.values())  # else only objects are watched
+    found = verdicts(watched if alone else snapshots)
     return worst(found) if found else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log
 
+from venn.monitors.objects import ABOUT
 from venn.show.snapshots import Snapshot
 
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector
@@ -37,4 +38,5 @@ class Telling:
             return sentence
         about = f" against the {alarm['about']}" if alarm["about"] else ""
         evidence = f"10^{alarm['log_evidence'] / log(10):.2f}"
-        return f"At step {alarm['step']} {alarm['detector']} rang{about}, evidence {evidence}."
+        counted = "question" if alarm["about"] == ABOUT else "step"
+        return f"At {counted} {alarm['step']} {alarm['detector']} rang{about}, evidence {evidence}."

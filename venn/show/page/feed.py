@@ -58,6 +58,10 @@ class Watched(Protocol):
     @property
     def monitors(self) -> Mapping[str, str]: ...
     @property
+    def objects(self) -> tuple[str, ...]:
+        """The names of monitors that watch the objects, and no predictor."""
+
+    @property
     def created(self) -> float: ...
 
     def counts(self) -> Counts: ...
@@ -72,6 +76,9 @@ class Watched(Protocol):
     def outcomes(self, answers: int = 20) -> Sequence[Any]: ...
     def answered_at(self, step: int) -> float | None:
         """Return when the label of a step came, in seconds since 1970; None if that is not known."""
+
+    def asked_at(self, number: int) -> float | None:
+        """Return the same of a question."""
 
     def close(self) -> None: ...
 
@@ -102,7 +109,7 @@ class Run:
 
     def __init__(self, watched: Watched) -> None:
         self.space, self.names, self.created = watched.space, watched.names, watched.created
-        self.predictors, self.monitors = watched.predictors, watched.monitors
+        self.predictors, self.monitors, self.objects = watched.predictors, watched.monitors, watched.objects
         self.points: list[Point] = []
         self.thinned = 0
         self._apart = 1
@@ -113,7 +120,8 @@ class Run:
         self.version = 0
         self.verdict: Verdict | None = None
         self.since: float | None = None
-        self.snapshots: dict[str, Snapshot] = {}
+        self.snapshots: dict[str, Snapshot] = {}  # of predictors
+        self.drifts: dict[str, Snapshot] = {}  # of what watches objects
         self.alarms: dict[str, Sequence[Snapshot]] = {}
         self.read(watched)
 
@@ -121,9 +129,11 @@ class Run:
         """Read what has happened since the last time."""
         self.counts = watched.counts()
         series = watched.series(MOST_POINTS, self._drawn)
-        found = {name: watched.snapshot(name) for name in self.names}
-        self.snapshots = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
-        self.alarms = {name: watched.alarms(name) for name in self.names}
+        found = {name: watched.snapshot(name) for name in (*self.names, *self.objects)}
+        known = {name: snapshot for name, snapshot in found.items() if snapshot is not None}
+        self.snapshots = {name: known[name] for name in self.names if name in known}
+        self.drifts = {name: known[name] for name in self.objects if name in known}
+        self.alarms = {name: watched.alarms(name) for name in found}
         self.latest = watched.latest(LATEST)
         self.outcomes = watched.outcomes(OUTCOMES)
         self._judge(watched)
@@ -145,16 +155,19 @@ class Run:
 
     def _judge(self, watched: Watched) -> None:
         """Note the worst verdict, and when what it says began."""
-        before = None if self.verdict is None else self.verdict.since
-        self.verdict = overall(self.snapshots)
-        step = None if self.verdict is None else self.verdict.since
-        if step != before:
-            self.since = None if step is None else watched.answered_at(step)
+        before, verdict = self.verdict, overall({**self.snapshots, **self.drifts})
+        self.verdict = verdict
+        if verdict is None or verdict.since is None:
+            self.since = None
+        elif before is None or (before.since, before.predictor) != (verdict.since, verdict.predictor):
+            when = watched.asked_at if verdict.predictor in self.objects else watched.answered_at
+            self.since = when(verdict.since)
 
     @property
     def worst(self) -> str:
-        """The predictor on which the verdict is; the first one before there is a verdict."""
-        return self.names[0] if self.verdict is None else self.verdict.predictor
+        """The predictor on which the verdict is, or would be if nobody watched objects; at first the first one."""
+        found = overall(self.snapshots)
+        return self.names[0] if found is None else found.predictor
 
     def _figures(self) -> dict[str, Any]:
         """Return the point of the curves given by the snapshots."""

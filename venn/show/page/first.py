@@ -97,6 +97,8 @@ def _since(run: Run, verdict: Verdict, now: float) -> str:
         return f"no alarm since it began, {clock(run.created)}, {ago(now - run.created)} ago" if calm else ""
     when = run.since
     at = f", {clock(when)}, {ago(now - when)} ago" if when else ""
+    if verdict.predictor in run.objects:
+        return f"since about question {verdict.since:,}{at}"
     if verdict.state == CHANGED:
         return f"since about answer {verdict.since:,}{at}"
     return f"again: the last alarm was at answer {verdict.since:,}{at}"
@@ -159,7 +161,7 @@ def lately(run: Run) -> str:
     share, claim = numbers(found)
     of = f"{text(name)}, " if len(run.names) > 1 else ""
     span = f"all {found.size:,}" if found.size == found.step else f"the last {found.size:,}"
-    bad = verdict.state in (CHANGED, DOUBTFUL)
+    bad = verdict.state in (CHANGED, DOUBTFUL) and verdict.predictor == name
     return (
         f'<section class="card lately"><h2>{of}{span} answers</h2><div class="pair"><p><b>{share}</b> {found.what}</p>'
         f"<p><b>{claim}</b> claimed</p></div>{bar(found, bad)}{each(run)}</section>"
@@ -192,8 +194,8 @@ def bar(found: Recent, bad: bool) -> str:
 
 
 def each(run: Run) -> str:
-    """Return one line for each predictor, if there are several."""
-    if len(run.names) == 1:
+    """Return one line for each predictor and for the objects, if there are several."""
+    if len(run.names) + len(run.objects) == 1:
         return ""
     found, rows = verdicts(run.snapshots), []
     for name in run.names[:ROWS]:
@@ -203,6 +205,10 @@ def each(run: Run) -> str:
         state = found[name].state if name in found else EARLY
         said = f'<span class="mini {of_state(state)}">{shape(state)}{SHORT.get(state, state)}</span>'
         rows.append((text(name, 24), f"{what}{share}", claim, said))
+    rows += [
+        (text(name, 24), "–", "–", f'<span class="mini {of_state(one.state)}">{shape(one.state)}{one.state}</span>')
+        for name, one in verdicts(run.drifts).items()
+    ]
     more = f"<p class='fine'>and {len(run.names) - ROWS} more, below</p>" if len(run.names) > ROWS else ""
     return words.table(("predictor", "lately", "claimed", "now"), rows) + more
 
@@ -214,7 +220,8 @@ def alarms(run: Run) -> str:
         none = "none" if run.monitors else "none: no predictor has a monitor"
         return f'<section class="card rung"><h2>Alarms: {none}</h2></section>'
     lines = "".join(
-        f"<li>{f'{clock(when, zone=False)} ' if when else ''}<b>{text(name, 24)}</b> at {one['step']:,}, evidence "
+        f"<li>{f'{clock(when, zone=False)} ' if when else ''}<b>{text(name, 24)}</b> at "
+        f"{'question ' if name in run.objects else ''}{one['step']:,}, evidence "
         f"10<sup>{one['log_evidence'] / columns.LN10:.1f}</sup>: {text(against(one['detector'], one['about']))}</li>"
         for when, name, one in found[:ALARMS]
     )

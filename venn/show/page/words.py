@@ -211,12 +211,13 @@ def legend(entries: Sequence[tuple[str, str, str]]) -> str:
 def rung(run: Run) -> list[tuple[float, str, Mapping[str, Any]]]:
     """Return the alarms of all predictors that were read, each with its time and its predictor, newest first."""
     found = ((alarm["time"], name, alarm) for name, of in run.alarms.items() for alarm in of)
-    return sorted(found, key=lambda one: (one[2]["step"], one[1]), reverse=True)
+    return sorted(found, key=lambda one: (one[0], one[2]["step"], one[1]), reverse=True)
 
 
 def alarm_count(run: Run) -> int:
     """Return the number of alarms of all predictors so far."""
-    told = sum(one["monitor"]["alarms"]["count"] for one in run.snapshots.values() if one["monitor"] is not None)
+    of = (*run.snapshots.values(), *run.drifts.values())
+    told = sum(one["monitor"]["alarms"]["count"] for one in of if one["monitor"] is not None)
     return max(int(told), sum(map(len, run.alarms.values())))
 
 
@@ -321,6 +322,6 @@ def parameters(run: Run) -> str:
     rows = [
         (text(name), f"<code>{text(run.predictors.get(name, '–'), 2000)}</code>",
          f"<code>{text(run.monitors.get(name, '–'), 2000)}</code>")
-        for name in run.names
+        for name in (*run.names, *run.objects)
     ]  # fmt: skip
     return f'<div class="parameters">{table(("predictor", "is", "watched by"), rows)}</div>'
