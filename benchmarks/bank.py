@@ -6,7 +6,7 @@
 A step asks and learns one example after n others: `TransductiveVennAbers` on one `LeastSquaresSVM`, on the `Mixture` of
 the bank of three penalties, both with the kernel `MultiscaleRBF()`, and on that of twelve members, four widths of `RBF`
 by three penalties. Two classes, eight features. Each round makes the three machines anew and takes `--steps` steps; the
-median of a round counts, and the least of the rounds. Wall time, one thread, compilation excluded. A bank's factors
+median of a round counts, and the least of the rounds. Processor time, one thread, compilation excluded. A bank's factors
 take M n^2 / 2 numbers; a processor whose last cache does not hold them all reads them from memory at every step.
 
 With `--loss`: the ratio of log losses over steps 100 to 500 of each set to those of `TransductiveVennAbers` on
@@ -50,11 +50,11 @@ def step_seconds(make, X, y, steps):
     """Return the median seconds of the last `steps` steps."""
     model, spent = make(), []
     for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-        start = time.perf_counter()
+        start = time.thread_time()
         if i >= len(y) - steps:
             model.predict_one(x)
         model.learn_one(x, label)
-        spent.append(time.perf_counter() - start)
+        spent.append(time.thread_time() - start)
     return median(spent[-steps:])
 
 

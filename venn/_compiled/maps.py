@@ -78,12 +78,14 @@ def logistic_pass(x, target, weights, beta, curvature):  # type: ignore[no-untyp
 
 
 @compiled
-def logistic_loss(x, target, weights, beta):  # type: ignore[no-untyped-def]
-    """Return the log loss of those logits."""
+def logistic_loss(x, target, weights, ridge, beta):  # type: ignore[no-untyped-def]
+    """Return the log loss of those logits, and half the `ridge` (3,) times the squares of `beta`."""
     value = 0.0
     for i in range(target.shape[0]):
         u = beta[0] * x[0, i] + beta[1] * x[1, i] + beta[2]
         value += weights[i] * (max(u, 0.0) - target[i] * u + np.log1p(np.exp(-abs(u))))
+    for j in range(3):
+        value += 0.5 * ridge[j] * beta[j] * beta[j]
     return value
 
 
@@ -94,3 +96,92 @@ def reach_of(x, step):  # type: ignore[no-untyped-def]
     for i in range(x.shape[1]):
         largest = max(largest, abs(step[0] * x[0, i] + step[1] * x[1, i] + step[2]))
     return largest
+
+
+@compiled
+def free_step(gradient, curvature, free, step, room):  # type: ignore[no-untyped-def]
+    """Set `step` (3,) to Newton's step over the `free` numbers, 0 for others; return whether there is one.
+
+    Elimination with pivots of the curvature in units of its diagonal; `room` is (3, 4).
+    """
+    for j in range(3):
+        step[j] = 0.0
+        for k in range(3):
+            both = free[j] and free[k]
+            here = curvature[min(j, k), max(j, k)]
+            room[j, k] = here / np.sqrt(curvature[j, j] * curvature[k, k]) if both else (1.0 if j == k else 0.0)
+        room[j, 3] = -gradient[j] / np.sqrt(curvature[j, j]) if free[j] else 0.0
+    for j in range(3):
+        best = j
+        for k in range(j + 1, 3):
+            best = k if abs(room[k, j]) > abs(room[best, j]) else best
+        if not abs(room[best, j]) > 0.0:
+            return False
+        for k in range(4):
+            room[j, k], room[best, k] = room[best, k], room[j, k]
+        for row in range(j + 1, 3):
+            share = room[row, j] / room[j, j]
+            for k in range(j, 4):
+                room[row, k] -= share * room[j, k]
+    for j in range(2, -1, -1):
+        rest = room[j, 3]
+        for k in range(j + 1, 3):
+            rest -= room[j, k] * room[k, 3]
+        room[j, 3] = rest / room[j, j]
+        step[j] = room[j, 3] / np.sqrt(curvature[j, j]) if free[j] else 0.0
+    return True
+
+
+@compiled
+def fit_logistic(x, target, weights, ridge, beta, iterations, last_step):  # type: ignore[no-untyped-def]
+    """Move `beta` (3,) to the least log loss over slopes beta[:2] >= 0; return whether that was reached.
+
+    Newton's method over the free slopes: those > 0, and those at 0 that loss and step want larger. A step ends where
+    it meets a bound. As long as no logit moves by more than 1, the curvature grows by at most a factor e, and a full
+    step decreases the loss by more than a quarter of what its slope promises; longer steps are halved until they
+    decrease it, too.
+    """
+    curvature = np.empty((3, 3))
+    room = np.empty((3, 4))
+    step = np.empty(3)
+    moved = np.empty(3)
+    free = np.ones(3, np.bool_)
+    for _ in range(iterations):
+        gradient = logistic_pass(x, target, weights, beta, curvature)
+        for j in range(3):
+            gradient[j] += ridge[j] * beta[j]
+            curvature[j, j] += ridge[j]
+        for j in range(2):
+            free[j] = beta[j] > 0.0 or gradient[j] < 0.0
+        while True:
+            if not free_step(gradient, curvature, free, step, room):
+                return False
+            outside = False
+            for j in range(2):
+                if beta[j] == 0.0 and step[j] < 0.0:
+                    free[j] = False
+                    outside = True
+            if not outside:
+                break
+        reach = reach_of(x, step)
+        if not np.isfinite(reach):
+            return False
+        length = 1.0
+        for j in range(2):
+            if step[j] < 0.0:
+                length = min(length, -beta[j] / step[j])
+        if reach > 1.0:
+            before = logistic_loss(x, target, weights, ridge, beta)
+            promise = gradient[0] * step[0] + gradient[1] * step[1] + gradient[2] * step[2]
+            while length * reach > 1.0:
+                for j in range(3):
+                    moved[j] = beta[j] + length * step[j]
+                if logistic_loss(x, target, weights, ridge, moved) <= before + 1e-4 * length * promise:
+                    break
+                length *= 0.5
+        for j in range(3):
+            met = j < 2 and step[j] < 0.0 and length >= -beta[j] / step[j]
+            beta[j] = 0.0 if met else beta[j] + length * step[j]
+        if reach <= last_step:
+            return True
+    return False

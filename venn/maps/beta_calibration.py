@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from venn._compiled.maps import log_memberships, logistic_loss, logistic_pass, reach_of
+from venn._compiled.maps import fit_logistic, log_memberships
 from venn.machines.machine import NotConverged
 from venn.maps.checks import binary_examples, finite_array
+from venn.maps.followers import Refitting
 from venn.maps.sigmoids import FittedConstant, logistic, soft_targets
 from venn.parameters import Parameters
-from venn.prediction import Floats
+from venn.prediction import Floats, Label
 from venn.saved import saved
 
 ITERATIONS = 500
@@ -28,22 +29,10 @@ def _features(f: Floats) -> Floats:
     return both
 
 
-def _newton_step(gradient: Floats, curvature: Floats, free: NDArray[np.bool_]) -> Floats:
-    inside = curvature[np.ix_(free, free)]
-    unit = 1 / np.sqrt(np.diag(inside))
-    step = np.zeros(len(gradient))
-    step[free] = -unit * np.linalg.solve(inside * np.outer(unit, unit), unit * gradient[free])
-    return step
-
-
-def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Return the slopes >= 0 and the offset of least log loss, with the ridge on the slopes in standard units.
-
-    Newton's method over the free slopes: those > 0, and those at 0 that loss and step want larger. A step ends where
-    it meets a bound. As long as no logit moves by more than 1, the curvature grows by at most a factor e, and a full
-    step decreases the loss by more than a quarter of what its slope promises; longer steps are halved until they
-    decrease it, too.
-    """
+def _least_log_loss(
+    features: Floats, target: Floats, weights: Floats, start: FittedBetaCalibration | None
+) -> tuple[Floats, float]:
+    """Return the slopes >= 0 and the offset of least log loss, with the ridge on the slopes in standard units."""
     weights = weights / weights.sum()
     # Centred and scaled: scores far from 0, or close together, lose no digits.
     centre = features @ weights
@@ -51,42 +40,16 @@ def _least_log_loss(features: Floats, target: Floats, weights: Floats) -> tuple[
     scale = np.abs(x).max(axis=1)
     scale[scale == 0] = np.inf  # one value only: its slope stays 0
     x /= scale[:, None]
-    ridge = np.array([RIDGE, RIDGE, 0.0])
     mean = float(weights @ target)
     beta = np.array([0.0, 0.0, np.log(mean) - np.log1p(-mean)])
-    curvature = np.empty((3, 3))
-
-    def loss(beta: Floats) -> float:
-        return float(logistic_loss(x, target, weights, beta) + ridge @ beta**2 / 2)
-
-    for _ in range(ITERATIONS):
-        gradient = logistic_pass(x, target, weights, beta, curvature) + ridge * beta
-        curvature += np.diag(ridge)
-        free = (beta > 0) | (gradient < 0)
-        free[-1] = True
-        try:
-            step = _newton_step(gradient, curvature, free)
-            while ((beta[:-1] == 0) & (step[:-1] < 0)).any():
-                free[:-1] &= (beta[:-1] > 0) | (step[:-1] >= 0)
-                step = _newton_step(gradient, curvature, free)
-        except np.linalg.LinAlgError:
-            break
-        reach = reach_of(x, step)
-        if not np.isfinite(reach):
-            break
-        falling = step[:-1] < 0
-        to_bound = np.where(falling, beta[:-1] / np.where(falling, -step[:-1], 1.0), np.inf)
-        length = min(1.0, float(to_bound.min()))
-        if reach > 1:
-            before, promise = loss(beta), float(gradient @ step)
-            while length * reach > 1 and loss(beta + length * step) > before + 1e-4 * length * promise:
-                length /= 2
-        beta = beta + length * step
-        beta[:-1][length >= to_bound] = 0.0
-        if reach <= LAST_STEP:
-            slopes = beta[:-1] / scale
-            return slopes, float(beta[-1] - slopes @ centre)
-    raise NotConverged(f"beta calibration must converge within {ITERATIONS} steps, got no optimum of its log loss")
+    ridge = np.array([RIDGE, RIDGE, 0.0])
+    near = beta if start is None else start.in_units(centre, scale)
+    if fit_logistic(x, target, weights, ridge, near, ITERATIONS, LAST_STEP):
+        beta = near
+    elif start is None or not fit_logistic(x, target, weights, ridge, beta, ITERATIONS, LAST_STEP):
+        raise NotConverged(f"beta calibration must converge within {ITERATIONS} steps, got no optimum of its log loss")
+    slopes = beta[:-1] / scale
+    return slopes, float(beta[-1] - slopes @ centre)
 
 
 @saved
@@ -102,6 +65,11 @@ class FittedBetaCalibration:
         """Return (n,) probabilities of label 1 at (n,) scores."""
         with np.errstate(over="ignore"):
             return logistic(np.array([self.a, self.b]) @ _features(finite_array("scores", scores)) + self.c)
+
+    def in_units(self, centre: Floats, scale: Floats) -> Floats:
+        """Return the slopes and the offset for features that are centred and scaled."""
+        slopes = np.array([self.a, self.b])
+        return np.array([*np.where(np.isfinite(scale), slopes * scale, 0.0), self.c + slopes @ centre])
 
 
 @saved
@@ -146,8 +114,17 @@ class BetaCalibration(Parameters):
         f, y, w = binary_examples(scores, labels, weights)
         return self.fit_counts(f, w * y, w)
 
-    def fit_counts(self, scores: Floats, of_class: Floats, of_all: Floats) -> FittedBetaCalibration | FittedConstant:
-        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores."""
+    def follower(self, classes: Sequence[Label]) -> Refitting:
+        """Return what fits anew after each example, from the last fit on."""
+        return Refitting(self, near=True)
+
+    def fit_counts(
+        self, scores: Floats, of_class: Floats, of_all: Floats, near: Any = None
+    ) -> FittedBetaCalibration | FittedConstant:
+        """Return the map fitted to counts, or weights > 0 in all, at each of (n,) scores.
+
+        A map that is `near` saves time: the search starts from it, and ends at the same optimum, up to rounding.
+        """
         positive = float(of_class.sum())
         negative = float(of_all.sum()) - positive
         if positive == 0 or negative == 0:
@@ -156,5 +133,7 @@ class BetaCalibration(Parameters):
         if scores[of_class < of_all].max() <= scores[of_class > 0].min() and scores.min() < scores.max():
             of_negative, of_positive = soft_targets(positive, negative)
             target = of_negative + target * (of_positive - of_negative)
-        (a, b), c = _least_log_loss(_features(scores), target, of_all)
+        (a, b), c = _least_log_loss(
+            _features(scores), target, of_all, near if isinstance(near, FittedBetaCalibration) else None
+        )
         return FittedBetaCalibration(float(a), float(b), c)

@@ -50,10 +50,14 @@ class Following:
 
 
 class Refitting:
-    """Follows by fitting the map anew each time: one map, or one for each class."""
+    """Follows by fitting the map anew each time: one map, or one for each class.
 
-    def __init__(self, score_map: ScoreMap) -> None:
+    With `near` the map's `fit_counts` is given the last fit as well, to start from.
+    """
+
+    def __init__(self, score_map: ScoreMap, near: bool = False) -> None:
         self._map = score_map
+        self._near = near
         self._of_all = bool(getattr(score_map, "of_all_classes", False))
         self.fitted: tuple[FittedMap, ...] = ()  # one for each class, or one for all
 
@@ -62,6 +66,8 @@ class Refitting:
         rows = [scores] if self._of_all else scores
         counts = [(positives,)] if self._of_all else [(positive, totals) for positive in positives]
         from_counts = getattr(self._map, "fit_counts", self._from_counts)
+        if self._near and self.fitted:
+            counts = [(*numbers, last) for numbers, last in zip(counts, self.fitted, strict=True)]
         self.fitted = tuple(from_counts(f, *numbers) for f, numbers in zip(rows, counts, strict=True))
 
     def _from_counts(self, scores: Floats, positives: Integers, totals: Integers | None = None) -> FittedMap:
