@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import gc
 import inspect
 import os
 import signal
@@ -26,6 +27,11 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["STREAMS_OFFLINE"] = "1"  # a test that needs a network makes one on the loopback
+
+# Bytecode is kept, whatever this shell says: else each worker parses all tests, and each program they start all of us.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+gc.disable()  # until all tests are collected: what is made then stays
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,6 +60,12 @@ def pytest_collection_modifyitems(items):
     for item in lanes.slow(items):
         item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: -lanes.seconds(item.path.name))
+
+
+def pytest_collection_finish():
+    """Look no more at what collecting has made: it lives as long as the worker."""
+    gc.freeze()
+    gc.enable()
 
 
 def public():
