@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import gc
+import importlib.util
 import inspect
 import os
 import signal
@@ -60,6 +61,15 @@ def pytest_collection_modifyitems(items):
     for item in lanes.slow(items):
         item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: -lanes.seconds(item.path.name))
+
+
+@pytest.fixture
+def undrawn():
+    """Make figures and write none: most of what a short command takes is drawing. `undrawn.undo()` draws again."""
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("matplotlib"):
+            patch.setattr("matplotlib.figure.Figure.savefig", lambda figure, path, **options: Path(path).touch())
+        yield patch
 
 
 def pytest_collection_finish():
