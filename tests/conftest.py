@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import csv
+import gc
+import importlib.util
 import inspect
 import os
 import signal
@@ -26,6 +28,11 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["STREAMS_OFFLINE"] = "1"  # a test that needs a network makes one on the loopback
+
+# Bytecode is kept, whatever this shell says: else each worker parses all tests, and each program they start all of us.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+gc.disable()  # until all tests are collected: what is made then stays
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,6 +61,21 @@ def pytest_collection_modifyitems(items):
     for item in lanes.slow(items):
         item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: -lanes.seconds(item.path.name))
+
+
+@pytest.fixture
+def undrawn():
+    """Make figures and write none: most of what a short command takes is drawing. `undrawn.undo()` draws again."""
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("matplotlib"):
+            patch.setattr("matplotlib.figure.Figure.savefig", lambda figure, path, **options: Path(path).touch())
+        yield patch
+
+
+def pytest_collection_finish():
+    """Look no more at what collecting has made: it lives as long as the worker."""
+    gc.freeze()
+    gc.enable()
 
 
 def public():

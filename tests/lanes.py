@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-QUICK = 0.1  # seconds that one test with all its cases may take in the quick lane
+QUICK = 0.05  # seconds that one test with all its cases may take in the quick lane
 CASES = 5  # of one test in the quick lane: to set one up costs as much as most of them take
 WHOLE = ("test_contract.py", "test_monitor_contract.py")  # every public class: all cases are in the quick lane
 

@@ -144,10 +144,10 @@ LABELS = {
 @pytest.mark.parametrize("order", ORDERS)
 def test_adversarial_orders(order, labels):
     rng = np.random.default_rng(3)
-    scores = ORDERS[order](rng, 700)
+    scores = ORDERS[order](rng, 400)
     y = LABELS[labels](rng, scores)
     calibrator, bag = VennAbers(), naive.Bag()
-    for n in range(700):
+    for n in range(400):
         calibrator.insert(scores[n], y[n])
         bag.insert(scores[n], y[n])
         if n % 7 == 0:
@@ -155,11 +155,11 @@ def test_adversarial_orders(order, labels):
                 assert max(bag.errors(s, calibrator.query(s))) <= TOLERANCE
     for s in rng.choice(scores, 5):
         close(calibrator.query(s), naive.refitted(scores, y, s))
-    for n in rng.permutation(700)[:650]:
+    for n in rng.permutation(400)[:370]:
         calibrator.delete(scores[n], y[n])
         bag.delete(scores[n], y[n])
         if n % 11 == 0:
-            s = scores[rng.integers(700)]
+            s = scores[rng.integers(400)]
             assert max(bag.errors(s, calibrator.query(s))) <= TOLERANCE
 
 

@@ -244,7 +244,7 @@ def test_what_is_no_bank(wrong, message):
 def test_venn_abers_on_a_mixture_after_every_step(kind, c, rate):
     """The last class of four never comes."""
     rng = np.random.default_rng(c)
-    n = 18
+    n = 14
     X = objects(kind, rng, n)
     y = np.minimum(labels("signal" if kind == "normal" else "noise", rng, X, c), 2)
     names = ("rbf", "linear") if kind == "normal" else ("rbf",)

@@ -122,7 +122,7 @@ def test_a_coefficient_a_little_beyond_its_end_takes_the_scores_back_with_it(see
 @pytest.mark.parametrize("seed", [5, 7])
 def test_a_wide_column_hides_the_others_and_a_rare_class_is_solved(seed):
     """It was refused at 88 and 137 examples: members nearly depend on one another."""
-    rng, n = np.random.default_rng(seed), 240
+    rng, n = np.random.default_rng(seed), 160
     salary = rng.normal(6e4, 2e4, 340).round(2)
     columns = salary, rng.lognormal(-7, 1, 340), rng.normal(1016, 6, 340)
     X = np.column_stack([*columns, np.eye(4)[rng.integers(0, 4, 340)]])
@@ -130,7 +130,7 @@ def test_a_wide_column_hides_the_others_and_a_rare_class_is_solved(seed):
     y = (rng.random(340) < 0.02).astype(int)
     y[:3] = 1
     C = {5: 0.1, 7: 10.0}[seed]
-    certified(venn.OneVsAllSVM(venn.RBF(1e-9), C, [0, 1]), X[:n], y[:n], every=20)
+    certified(venn.OneVsAllSVM(venn.RBF(1e-9), C, [0, 1]), X[:n], y[:n], every=40)
 
 
 def test_scales_that_no_number_holds_are_refused_in_words_that_help():
@@ -240,7 +240,7 @@ def test_of_two_classes_one_machine_is_the_mirror_of_the_other_to_the_last_bit(k
     assert np.array_equal(one.bag.scores, both.bag.scores)
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("kind", ["normal", "few", "repeats"])
 @pytest.mark.parametrize("name", ["OneVsAllSVM", "OneVsOneSVM"])
 def test_any_number_of_threads_gives_the_same_bits(name, kind):
     rng = np.random.default_rng(3)

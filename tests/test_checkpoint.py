@@ -118,7 +118,9 @@ def test_it_goes_on_to_the_last_bit(name):
             one.learn_one(X[n], y[n])
         for _, twin in twins:
             assert said(twin, X[n + 1]) == said(subject, X[n + 1])
-            assert pack(twin) == pack(subject)
+        for start, twin in twins:
+            if n == start + AFTER - 1:  # what had differed on the way would still differ
+                assert pack(twin) == pack(subject)
 
 
 @pytest.mark.parametrize("name", RUNNING)
@@ -148,14 +150,16 @@ def known(name):
     return name in KINDS
 
 
-@pytest.mark.parametrize("name", ["Panel", "InductiveConformal", "Restarting", "Platt, fitted"])
-def test_a_process_that_has_imported_nothing_yet_loads_what_another_saved(name, tmp_path):
-    fitted = name == "Platt, fitted"  # its class has no public name
-    subject = venn.maps.Platt().fit([0.0, 1.0, 2.0], [0, 1, 1]) if fitted else PREDICTORS[name]()
-    venn.save(tmp_path / "it", subject)
-    code = "import sys, venn; print(repr(venn.load(sys.argv[1])))"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "it")], capture_output=True, text=True)
-    assert done.stdout.strip() == repr(subject), done.stderr
+def test_a_process_that_has_imported_nothing_yet_loads_what_another_saved(tmp_path):
+    """The first needs the least; the class of the last has no public name."""
+    subjects = [PREDICTORS["InductiveConformal"](), PREDICTORS["Restarting"](), PREDICTORS["Panel"]()]
+    subjects.append(venn.maps.Platt().fit([0.0, 1.0, 2.0], [0, 1, 1]))
+    for number, subject in enumerate(subjects):
+        venn.save(tmp_path / str(number), subject)
+    code = "import sys, venn\nfor path in sys.argv[1:]: print(repr(venn.load(path)))"
+    paths = [str(tmp_path / str(number)) for number in range(len(subjects))]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True)
+    assert done.stdout.splitlines() == list(map(repr, subjects)), done.stderr
 
 
 def test_every_public_class_that_learns_is_covered():
@@ -614,7 +618,7 @@ def test_contradictions_are_refused_or_work(name, hostile):
     """Right checksums, wrong numbers: a longer run is `python -m tools.hostile_checkpoints`, in its own process."""
     rng, outcomes = random.Random(name), []
     with np.errstate(all="ignore"):
-        while len(outcomes) < 15:
+        while len(outcomes) < 8:
             try:
                 data = hostile_checkpoints.damaged(hostile[name], rng)
             except (ValueError, KeyError, IndexError, TypeError, OverflowError):
@@ -631,6 +635,7 @@ def test_the_path_is_named(tmp_path):
 
 
 HUGE = 300_000_000
+APART = {*MACHINES, *RUNNING, *PARAMETERS} - {"SlidingWindow"}
 
 
 def numbered(value, path=()):
@@ -657,6 +662,8 @@ def test_a_forged_number_makes_no_room(name, kind):
         header, arrays = archive.read(io.BytesIO(pack(thing)))
         del header["crc32"]
         for number, described in enumerate(header["objects"]):
+            if number != header["root"].get("object") and described["class"] in APART:
+                continue  # forged by itself
             for path in numbered(described[kind]):
                 forged = json.loads(json.dumps(header))
                 at = forged["objects"][number][kind]

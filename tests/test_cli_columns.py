@@ -39,7 +39,7 @@ QUICK = ("--predictors", "venn", "--gamma", 1, "--C", 1, "--steps", 3, "--no-pro
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, undrawn):
     """Run a command line in a folder that holds orders.csv."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "orders.csv").write_text(ORDERS)

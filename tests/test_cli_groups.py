@@ -13,6 +13,9 @@ from venn.cli.main import main
 ROWS = "\n".join(f"{i % 7},{'xyz'[i % 3]},{'yes' if (i % 7) + (i % 3) > 4 else 'no'}" for i in range(60))
 
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "table.csv"

@@ -25,7 +25,7 @@ from venn.prediction import Forecast
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, undrawn):
     """Run a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])

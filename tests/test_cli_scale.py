@@ -36,7 +36,7 @@ def write(path, X, y):
 
 
 @pytest.fixture
-def typed(tmp_path, monkeypatch):
+def typed(tmp_path, monkeypatch, undrawn):
     """Run a command in a folder with a raw table and the same table scaled, in this process."""
     monkeypatch.chdir(tmp_path)
     X, y = table(0)

@@ -16,7 +16,7 @@ from venn.cli.setting import Learning
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, undrawn):
     """Run a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(cli.main, ["compare", *map(str, arguments)])

@@ -49,12 +49,12 @@ def centroids(c):
 
 CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "multipliers, heavy ties": (hinge, Multiplier(), "grid", "noise", 3, 180, 20),
-    "training margins, four objects": (hinge, Margin(deleted=False), "few", "signal", 2, 120, 20),
-    "span-deleted margins": (hinge, Margin(), "binary", "signal", 2, 100, 20),
-    "deleted margins": (squares, Margin(), "normal", "signal", 3, 40, 80),
-    "deleted margins, repeats": (squares, Margin(), "repeats", "noise", 3, 100, 25),
-    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 100, 25),
-    "distance ratios": (centroids, DistanceRatio(), "grid", "signal", 3, 100, 25),
+    "training margins, four objects": (hinge, Margin(deleted=False), "few", "signal", 2, 80, 20),
+    "span-deleted margins": (hinge, Margin(), "binary", "signal", 2, 60, 20),
+    "deleted margins": (squares, Margin(), "normal", "signal", 3, 30, 60),
+    "deleted margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 25),
+    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 25),
+    "distance ratios": (centroids, DistanceRatio(), "grid", "signal", 3, 60, 25),
     "from the median": (squares, FromMedian(), "normal", "noise", 2, 60, 30),
 }
 TIED = "multipliers, heavy ties"

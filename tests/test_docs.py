@@ -39,7 +39,7 @@ def named(path: Path) -> str:
 
 # The lines of other libraries stand in blocks that are called py, which nothing here runs.
 @pytest.mark.parametrize("page", [path.name for path in PAGES if blocks(path.read_text(), "python")])
-def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys, undrawn):
     monkeypatch.chdir(tmp_path)
     code = "\n".join(blocks((DOCS / page).read_text(), "python"))
     for module in {"river": "river", "venn.scale": "dask"}.items():

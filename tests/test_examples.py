@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 import runpy
@@ -11,17 +10,21 @@ import sys
 
 import pytest
 import stand_ins
+from click.testing import CliRunner
 
 import streams
 from tools import outputs
+from venn import cli
 
 ROOT = pathlib.Path(__file__).parent.parent
 ON_PROCESSES = {"many_replays.py"}  # other processes look for its functions in the program that was started
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, capsys, undrawn):
     """Run a program in an empty folder and return what it prints: here, where most of what it needs is imported.
+
+    Their figures are drawn where the gallery of the documentation is built.
 
     A made-up table stands in for a published set that is not at hand. What an example says of its own data is not
     tested then: only that it runs, and answers.
@@ -129,12 +132,11 @@ def test_the_loop_that_is_shown_goes_on_when_its_lines_run_again(run, tmp_path):
     assert first[:asked] + went_on == whole
 
 
-def test_the_main_job_ends_as_the_readme_says(tmp_path):
+def test_the_main_job_ends_as_the_readme_says(tmp_path, monkeypatch, undrawn):
     page = (ROOT / "README.md").read_text()
     (said,) = re.findall(r"```text\n(predictor .*?)```", page, flags=re.S)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
-    command = [sys.executable, "-m", "venn", "replay", "car", "--out", "here"]
-    output = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
-    lines = output.splitlines()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = CliRunner().invoke(cli.main, ["replay", "car", "--out", "here"]).stdout.splitlines()
     assert [line for line in lines if line in said.splitlines()] == said.splitlines()
     assert len(lines) <= 24  # a screen

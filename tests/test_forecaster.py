@@ -194,8 +194,8 @@ def raw_table(seed, n):
 
 def test_a_raw_table_loses_little_beside_the_same_table_scaled_beforehand():
     lost = np.zeros(2)
-    for seed in range(3):
-        *tables, y = raw_table(seed, 220)
+    for seed in range(2):
+        *tables, y = raw_table(seed, 180)
         for place, (X, model) in enumerate(
             zip(tables, (Forecaster(CLASSES), Forecaster(CLASSES, first=0)), strict=True)
         ):

@@ -272,8 +272,9 @@ def test_blocks_say_what_the_loop_says(name):
             one.learn_one(X[start + i], y[start + i])
         start += size
         many = pickle.loads(pickle.dumps(many))
-        asked, again = many.predict_many(X), learner.predict_many(X.tolist())
-        for i, x in enumerate(X):
+        new = X[start % 3 :: 3]
+        asked, again = many.predict_many(new), learner.predict_many(new.tolist())
+        for i, x in enumerate(new):
             prediction = one.predict_one(x)
             assert_same(asked, i, prediction)
             assert_same(again, i, prediction)

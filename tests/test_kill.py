@@ -1,4 +1,4 @@
-"""A process that may die at any moment: at least 60 deaths, and nothing is lost, learned twice or different."""
+"""A process that may die at any moment, and nothing is lost, learned twice or different."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
-def test_sixty_deaths(tmp_path):
-    """On the first examples of Car, each machine and predictor in turn; `python -m tools.kill` kills on all."""
+def test_deaths_change_nothing(tmp_path):
+    """On the first examples of Car, each machine and predictor in turn; `python -m tools.kill` kills more, on all."""
     told = subprocess.run(
-        [sys.executable, "-m", "tools.kill", "--examples", "100", "--kills", "64", "--folder", tmp_path],
+        [sys.executable, "-m", "tools.kill", "--examples", "60", "--kills", "24", "--folder", tmp_path],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert told.returncode == 0, told.stdout[-2000:] + told.stderr[-2000:]
     found = json.loads(told.stdout.splitlines()[-1])
-    assert found["kills"] >= 60
+    assert found["kills"] >= 20
     assert found["differences"] == 0
 
 

@@ -112,7 +112,7 @@ def test_the_batch_solver_is_optimal(kernel, kind, labelled, C):
 @pytest.mark.parametrize("kernel", ["rbf", "rbf flat", "rbf sharp", "linear", "quadratic"])
 def test_every_hypothesis_after_every_step(kind, kernel):
     rng = np.random.default_rng([OBJECTS.index(kind), len(kernel)])
-    n, c, C = 16, 3, 4.0
+    n, c, C = 13, 3, 4.0
     X = objects(kind, rng, n)
     y = labels("late" if kind == "grid" else "noise", rng, X, c)
     machine = machine_of(kernel, C, c)
@@ -312,8 +312,9 @@ def of_everything(machine, X):
     return [*arrays, machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(), machine.residual]
 
 
-@pytest.mark.parametrize("class_weights", [None, (1.0, 2.0, 0.5, 1.0)])
-@pytest.mark.parametrize("kind", ["few", "normal", "repeats"])
+@pytest.mark.parametrize(
+    ("kind", "class_weights"), [("few", None), ("normal", (1.0, 2.0, 0.5, 1.0)), ("repeats", (1.0, 2.0, 0.5, 1.0))]
+)
 def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights, tmp_path):
     rng = np.random.default_rng(8)
     X = objects(kind, rng, 64)  # past the refresh of the inverses
@@ -404,9 +405,7 @@ def three_of_four(n, rare=()):
     return np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])[y] + 0.8 * rng.normal(size=(n, 2)), y
 
 
-@pytest.mark.parametrize(
-    ("kernel", "C"), [("rbf", 1.0), ("rbf", 10.0), ("rbf", 100.0), ("rbf sharp", 100.0), ("linear", 1.0)]
-)
+@pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf sharp", 100.0), ("linear", 1.0)])
 def test_venn_abers_gives_next_to_nothing_to_a_class_that_has_not_come(kernel, C):
     """With -1 for its score, above all others, it had the pair [0, 1], and a third of the mean probability."""
     X, y = three_of_four(220)

@@ -98,16 +98,16 @@ def test_oracle_conventions():
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scores_match_the_definition_at_every_step(kind, kernel):
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 17)
+    X = objects(kind, rng, 13)
     follow_the_oracle(kernel, 1.0, X, labels("noise", rng, X, 3), 3)
 
 
-@pytest.mark.parametrize("C", [1e-3, 10.0, 1e3])  # test_soak has one between
+@pytest.mark.parametrize("C", [1e-3, 1e3])  # test_soak has those between
 @pytest.mark.parametrize("kind", ["normal", "grid", "repeats"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "rbf flat"])
 def test_scores_match_the_definition_for_small_and_large_C(C, kind, kernel):
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 16)
+    X = objects(kind, rng, 13)
     follow_the_oracle(kernel, C, X, labels("signal", rng, X, 3), 3)
 
 
@@ -160,7 +160,7 @@ def test_an_object_that_a_screened_path_could_miss():
     follow_the_oracle("rbf", 1.0, X[:20], y, 3)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kernel=st.sampled_from(list(KERNELS)),
@@ -175,7 +175,7 @@ def test_scores_match_the_definition_on_small_streams(seed, kernel, kind, sequen
     follow_the_oracle(kernel, C, X, labels(sequence, rng, X, c), c)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_soak(seed):
     """Long streams of every kind, the answers compared at every third step."""
     rng = np.random.default_rng(1000 + seed)

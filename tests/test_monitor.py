@@ -276,17 +276,17 @@ def one_category(rng, n, monitor, flip=None):
 
 
 def test_exchangeable_streams_are_silent_at_the_stated_rate():
-    """1000 streams: false alarms within the binomial limit of the stated rates, at significance .001."""
+    """500 streams: false alarms within the binomial limit of the stated rates, at significance .001."""
     ever = often = 0
     n, level, run_length = 60, 0.1, 500
-    for seed in range(1000):
+    for seed in range(500):
         monitor = venn.Monitor((0, 1), level=level, run_length=run_length, window=10, seed=seed)
         rang = one_category(np.random.default_rng([seed, 1]), n, monitor)
         ever += bool(rang & {"Ville", "DeviationBand"})
         often += "ShiryaevRoberts" in rang
-    assert ever <= stats.binom.ppf(0.999, 1000, level)
+    assert ever <= stats.binom.ppf(0.999, 500, level)
     # R_n - n is a martingale from 0, so R reaches r within n steps with probability at most n / r.
-    assert often <= stats.binom.ppf(0.999, 1000, n / run_length)
+    assert often <= stats.binom.ppf(0.999, 500, n / run_length)
 
 
 def class_intervals(counts):

@@ -18,6 +18,9 @@ def said(*arguments):
     return result.exit_code, result.output
 
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
 @pytest.fixture
 def housing(tmp_path):
     rng = np.random.default_rng(0)

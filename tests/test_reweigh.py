@@ -50,7 +50,7 @@ def assert_equal_answers(first, second, tolerance=1e-7):
 def test_equals_the_definition_with_the_new_weights(name, kind, seed):
     """The number of different weights goes from 1 to 3, 2 and 1."""
     make, define = MACHINES[name]
-    X, y, w = examples(kind, seed, 16, late=seed == 1)
+    X, y, w = examples(kind, seed, 13, late=seed == 1)
     K = svm.rbf(0.5)(X, X)
     machine = taught(make(venn.RBF(0.5), 2.0, range(3)), X[:-1], y[:-1], w[:-1])
     for class_weights in [(0.5, 1, 2), (4, 0.5, 0.5), (2, 2, 2)]:
@@ -101,7 +101,7 @@ def test_paths_are_exact_and_seldom_fail(name, kernel, C, monkeypatch):
     monkeypatch.setattr(hinge, "move_masses", watched)
     rng = np.random.default_rng(0)
     for kind in ("normal", "grid", "binary"):
-        X, y, w = examples(kind, 3, 30)
+        X, y, w = examples(kind, 3, 24)
         machine = taught(make(KERNELS[kernel][0], C, range(3)), X, y, w)
         for _ in range(3):
             class_weights = 10.0 ** rng.uniform(-1, 1, 3)

@@ -130,7 +130,7 @@ def test_each_key_is_as_if_it_had_been_alone(tmp_path):
     """A shard with two keys in memory at most equals an Online for each key, predictions included."""
     shards = Shards(tmp_path / "shards", make, 1, monitor=monitor, open=2)
     alone = {key: venn.Online(make(key), monitor(key)) for key in KEYS}
-    said = messages_of(shards, 0, 150)
+    said = messages_of(shards, 0, 80)
     with shards.own(0) as shard:
         events = list(shard.follow(Told(said), before_bar))
         assert len(shard._online) == 2

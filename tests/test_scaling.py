@@ -169,7 +169,7 @@ def assert_forecast(forecast, expected, tolerance):
 
 
 @every_kind
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [1, 2, 3])  # of 3, 4 and 2 classes, the last without ties
 def test_every_step_matches_the_definition(kind, seed):
     make, fit = KINDS[kind]
     machine = FakeMachine("abcd"[: 2 + seed % 3], seed, levels=3 if seed < 3 else 0)

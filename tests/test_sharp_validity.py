@@ -21,7 +21,7 @@ import venn
 GAMMA = {"noise": 0.02, "car": 0.5, "wine": 0.1, "grid": 0.5}
 
 
-def bag(data, n=26):
+def bag(data, n=20):
     """Return n examples with codes 0..c-1 and c: noise with more features than examples, or of a real set."""
     rng = np.random.default_rng(5)
     if data == "noise":
@@ -326,15 +326,15 @@ def beyond(curves, delta):
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_accuracy_of_the_predicted_label_keeps_to_its_widened_band(name):
-    """Five shuffles, at every step. It is so for whatever data: those not at hand have stand-ins."""
+    """Two shuffles, at every step. It is so for whatever data: those not at hand have stand-ins."""
     stream = stand_ins.load(name)
     gamma = 0.5 if name == "car" else 1 / len(stream.features)
-    for seed in range(5):
+    for seed in range(2):
         part = stream.shuffle(seed).take(min(400, len(stream)))
         machine = venn.LeastSquaresSVM(venn.RBF(gamma), 10.0, stream.classes)
         record = venn.replay(part, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())), progress=False)
         assert record.guaranteed["TransductiveVenn"] == "predicted label"
-        assert beyond(record["TransductiveVenn"], 1e-3 / (5 * len(SETS))) < 1, seed
+        assert beyond(record["TransductiveVenn"], 1e-3 / (2 * len(SETS))) < 1, seed
 
 
 class TrainingScoresOfThePast(DeletedWithoutTheNewExample):
@@ -357,4 +357,4 @@ def test_the_widened_band_is_narrow_enough_to_find_out_a_false_claim():
             {"broken": model.predict_one(x) if model.machine.n else venn.Multiprobability(np.eye(2), (0, 1))}, label
         )
         model.learn_one(x, label)
-    assert beyond(record["broken"], 1e-3 / (5 * len(SETS))) > 1
+    assert beyond(record["broken"], 1e-3 / (2 * len(SETS))) > 1

@@ -75,7 +75,7 @@ def test_deleted_scores_match_the_definition_at_every_step(kind, kernel):
     A flat RBF kernel is left out: whether its objects depend on one another is beyond double precision.
     """
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 15)
+    X = objects(kind, rng, 12)
     follow_the_definition(kernel, 1.0, X, labels("noise", rng, X, 3), 3)
 
 

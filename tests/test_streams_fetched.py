@@ -208,14 +208,16 @@ def test_a_set_of_openml_is_the_published_one(name, openml, tmp_path, monkeypatc
     assert len(openml.asked) == 4
     assert cached(tmp_path) == [f"{name}.table.csv"]
     assert published.where() == "cached"
-    again = streams.load(name, scale=False)  # from the cache of ours
-    (tmp_path / "cache" / "vennstream" / f"{name}.table.csv").unlink()
-    anew = streams.load(name, scale=False)  # from that of scikit-learn
-    assert len(openml.asked) == 4
+    if size < 300_000:  # the ways back are those of all sets
+        again = streams.load(name, scale=False)  # from the cache of ours
+        (tmp_path / "cache" / "vennstream" / f"{name}.table.csv").unlink()
+        anew = streams.load(name, scale=False)  # from that of scikit-learn
+        assert len(openml.asked) == 4
+        assert same(stream, again)
+        assert same(stream, anew)
     monkeypatch.setenv("STREAMS_DATA", DATA)
     assert published.where() == "local"
-    for other in (again, anew, streams.load(name, scale=False)):
-        assert same(stream, other)
+    assert same(stream, streams.load(name, scale=False))
 
 
 @needs_data

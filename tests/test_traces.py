@@ -44,8 +44,7 @@ def everything_read(machine, x):
     _ = machine.bag, machine.deleted_bag, machine.residual
 
 
-@pytest.mark.parametrize("kind", ["normal", "repeats"])
-@pytest.mark.parametrize("expected", [False, True])
+@pytest.mark.parametrize(("expected", "kind"), [(False, "repeats"), (True, "normal")])
 @pytest.mark.parametrize("name", MACHINES)
 def test_asked_or_never_asked_the_bits_are_the_same(name, expected, kind):
     """Asked about the object that is learned, about others, or restored half-way: nothing shows later."""

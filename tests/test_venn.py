@@ -45,10 +45,10 @@ def model_of(kernel, C, c, taxonomy=ARGMAX):
 def test_probabilities_equal_the_definition_at_every_step(kind, kernel, C):
     """c machines fitted from nothing for each of the c hypotheses: c^2 fits a step."""
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 16)
+    X = objects(kind, rng, 13)
     y = labels(LABELS[len(kind) % len(LABELS)], rng, X, 3)
     model = model_of(kernel, C, 3)
-    for i in range(16):
+    for i in range(13):
         expected = naive.transductive(X[:i], y[:i], X[i], 3, KERNELS[kernel][1], C)
         assert np.array_equal(model.predict_one(X[i]).probabilities, expected), f"step {i}"
         model.learn_one(X[i], y[i])
@@ -172,8 +172,8 @@ def test_wine_equals_scikit_learn(gamma, C, monkeypatch):
 @pytest.mark.parametrize("sequence", LABELS)
 def test_streams_of_ties_equal_scikit_learn(kind, sequence):
     rng = np.random.default_rng(len(kind) + len(sequence))
-    X = objects(kind, rng, 60)
-    compare_with_brute_force(X, labels(sequence, rng, X, 3), "rbf", 1.0, set(range(0, 60, 5)))
+    X = objects(kind, rng, 40)
+    compare_with_brute_force(X, labels(sequence, rng, X, 3), "rbf", 1.0, set(range(0, 40, 5)))
 
 
 @pytest.mark.parametrize("kind", ["normal", "grid"])

@@ -405,7 +405,7 @@ def test_without_monitors_a_run_is_judged_by_its_latest_steps():
     assert str(verdict).endswith("it says .50 and is right in .50 of all 300; nothing bets against it")
 
 
-def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch):
+def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     monkeypatch.chdir(tmp_path)
     stream = streams.flip_labels(streams.gaussians(700, classes=2, spread=0.4, seed=1), 450)
     rows = [f"{x[0]:.6f},{x[1]:.6f},{'no' if y else 'yes'}" for x, y in stream]

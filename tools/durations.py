@@ -19,7 +19,7 @@ from pathlib import Path
 from tools import ROOT
 
 KEPT = ROOT / "tests" / "durations.json"
-LEAST = 0.2  # seconds of a test in all its cases
+LEAST = 0.1  # seconds of a test in all its cases
 
 
 def durations(report: Path) -> dict[str, dict[str, tuple[float, int]]]:
