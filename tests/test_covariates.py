@@ -316,5 +316,7 @@ def test_venn_abers_in_blocks_and_in_parts():
         said.append(in_turn.predict_one(x).pairs)
         in_turn.learn_one(x, int(label))
     assert np.array_equal(ABERS["frozen"](shift=TILT).replay_many(X, y).pairs, said)
+    with pytest.raises(TypeError, match="predictor must have no CovariateShift"):
+        venn.predictors.by_group(whole, 0)
     with pytest.raises(TypeError, match="shift must be a CovariateShift"):
         ABERS["frozen"](shift=1.0)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from venn.covariates import CovariateShift
 from venn.machines.base import BaseHypotheses
 from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Bag, Hypotheses, Tables, checked_machine
@@ -65,6 +66,10 @@ def by_group(predictor: Any, by: By) -> Any:
     (('yes',), ('no', 'yes'))
     """
     if isinstance(predictor, Inductive):
+        if isinstance(getattr(predictor, "shift", None), CovariateShift):
+            raise TypeError(
+                f"predictor must have no CovariateShift to stand within groups, got {predictor!r}: make one for each group"
+            )
         return InductiveByGroup(predictor, by)
     if not isinstance(predictor, OnMachine):
         raise TypeError(
