@@ -68,7 +68,7 @@ def by_group(predictor: Any, by: By) -> Any:
     if isinstance(predictor, Inductive):
         if isinstance(getattr(predictor, "shift", None), CovariateShift):
             raise TypeError(
-                f"predictor must have no CovariateShift to stand within groups, got {predictor!r}: make one for each group"
+                f"predictor must have no CovariateShift to stand within groups, got {predictor!r}: make one a group"
             )
         return InductiveByGroup(predictor, by)
     if not isinstance(predictor, OnMachine):
