@@ -2,6 +2,7 @@
 
     pip install -e '.[peers]'
     python benchmarks/peers.py --markdown docs/peers.md > rows.jsonl     # ten minutes of one core
+    pip install --no-deps torchcp; pip install torch                        # it is not among the peers: it is large
     python benchmarks/peers.py --quick                                   # a trial, of everything a little
     python benchmarks/peers.py --from rows.jsonl --markdown docs/peers.md   # the page anew, nothing run
 

@@ -334,6 +334,36 @@ def test_a_journal_goes_on_to_the_last_bit(tmp_path):
     assert model.certificates[0].bound == pytest.approx((1 + 0.01 * 5) / 0.01)
 
 
+def test_the_estimator_for_scikit_learn_learns_in_the_order_of_the_rows():
+    examples = stream(40)
+    X, y = np.array([x for x, _ in examples]), np.array([label for _, label in examples])
+    alone = Adaptive(venn.Conformal(machine()), [0.2])
+    for x, label in examples:
+        alone.learn_one(x, label)
+    options = {"kernel": venn.RBF(0.5), "C": 1.0, "alpha": 0.2, "adaptive": True}
+    fitted = venn.ConformalClassifier(**options).fit(X, y)
+    batches = venn.ConformalClassifier(**options)
+    for part in (slice(0, 1), slice(1, 17), slice(17, 40)):
+        batches.partial_fit(X[part], y[part], classes=CLASSES)
+    for model in (fitted, batches, pickle.loads(pickle.dumps(fitted))):
+        assert model.predictor_.certificates == alone.certificates
+        p_values = [alone.predict_one(x).p_values for x in X]
+        assert np.array_equal(model.predict_set(X), np.array(p_values) > 0.2)
+    with pytest.raises(ValueError, match="alpha must"):
+        venn.ConformalClassifier(alpha=0.0, adaptive=True).fit(X, y)
+
+
+def test_the_adapter_for_river_predicts_and_learns():
+    pytest.importorskip("river")
+    model = venn.RiverClassifier(lambda classes: Adaptive(venn.Conformal(machine())), classes=CLASSES)
+    alone = Adaptive(venn.Conformal(machine()))
+    for x, label in stream(30):
+        row = dict(enumerate(x.tolist()))
+        assert model.predict_set_one(row, 0.1) == alone.predict_one(x).set(0.1)
+        model.learn_one(row, label)
+        alone.learn_one(x, label)
+
+
 def test_kinds_keep_the_word():
     kind = KINDS["PredictionSet"]
     space = venn.labels.Classes(CLASSES)

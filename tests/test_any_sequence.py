@@ -79,6 +79,45 @@ def test_the_inequality_holds_at_every_step_of_a_long_adversarial_stream(kernel,
         assert model.certificate.holds
 
 
+@pytest.mark.parametrize("landmarks", [None, 7])
+def test_scaled_by_the_first_it_is_the_definition_on_scaled_objects(landmarks):
+    """Columns of any unit: the objects are 0 until the first 5 have fixed the scale; all of them count."""
+    rng = np.random.default_rng(11)
+    X = np.column_stack([rng.integers(0, 3, 60) * 1e6, rng.integers(0, 3, 60) * 1e-3, np.full(60, 7.0)])
+    center, spread = X[:5].mean(axis=0), np.where(X[:5].std(axis=0) > 0, X[:5].std(axis=0), 1.0)
+    placed = np.clip((X - center) / spread, -10, 10)
+    placed[:5] = 0.0
+    model = Defensive(venn.RBF(0.5), (0, 1), first=5, landmarks=landmarks)
+    past = []
+    for x, z in zip(X, placed, strict=True):
+        p = float(model.predict_one(x).proba[1])
+        if landmarks is None:
+            assert abs(p - naive.forecast(z, past, 10.0, rbf(0.5))) < 1e-6
+        y = contrary(p, rng)
+        model.learn_one(x, y)
+        past.append((p, z, y))
+        assert model.certificate.holds
+    assert model.certificate.n == 60
+
+
+@pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")
+def test_scaling_makes_raw_columns_useful():
+    """The label hangs on a small column beside a large one: unscaled the kernel does not see it."""
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(300, 2)) * [1e5, 1e-3]
+    y = (X[:, 1] > 0).astype(int)
+    losses = {}
+    for how in ({}, {"first": 30}, {"ranges": [(-3e5, 3e5), (-3e-3, 3e-3)]}):
+        model = Defensive(venn.RBF(1.0), (0, 1), landmarks=50, **how)
+        loss = 0.0
+        for x, label in zip(X, y.tolist(), strict=True):
+            loss += (label - model.predict_one(x).proba[1]) ** 2
+            model.learn_one(x, label)
+        losses[next(iter(how), "raw")] = loss / 300
+    assert losses["raw"] > 0.2
+    assert max(losses["first"], losses["ranges"]) < 0.1
+
+
 def test_functions_of_forecast_and_object_are_answered_on_average():
     """What follows from the inequality: no function of the kernel's space finds a departure above its bound."""
     rng = np.random.default_rng(2)
@@ -144,10 +183,11 @@ def test_a_window_breaks_it():
     assert model.certificate.holds
 
 
+@pytest.mark.parametrize("first", [0, 5, 15])
 @pytest.mark.parametrize("landmarks", [None, 4, 100_000])
-def test_saved_and_loaded_it_goes_on_to_the_bit(landmarks, tmp_path):
+def test_saved_and_loaded_it_goes_on_to_the_bit(landmarks, first, tmp_path):
     rng = np.random.default_rng(6)
-    model = Defensive(venn.RBF("auto"), ("no", "yes"), gamma=3.0, landmarks=landmarks)
+    model = Defensive(venn.RBF("auto"), ("no", "yes"), gamma=3.0, landmarks=landmarks, first=first)
     for twin_of in (0, 12):
         for _ in range(twin_of):
             model.learn_one(rng.integers(0, 3, 2), ("no", "yes")[int(rng.integers(2))])
@@ -203,6 +243,7 @@ def test_sparse_rows_give_the_same():
     [
         ({"classes": (0, 1, 2)}, ValueError, "classes must be two"), ({"kernel": "rbf"}, TypeError, "kernel must"),
         ({"gamma": 0.0}, ValueError, "gamma must"), ({"gamma": 51}, ValueError, "gamma must be at most"),
+        ({"first": 1}, ValueError, "first must"), ({"first": 5, "ranges": [(0, 1)]}, ValueError, "first must not"),
         ({"landmarks": 0}, ValueError, "landmarks must"), ({"landmarks": 1.5}, TypeError, "landmarks must"),
     ],
 )  # fmt: skip

@@ -83,6 +83,7 @@ def test_a_defensive_forecaster_replays(table):
     found = json.loads(done.stdout)
     assert found["predictors"]["defensive"]["log_loss"] < 1
     assert "chose" not in done.stderr  # it has neither kernel nor C, so no example is spent on their choice
+    assert "columns scaled by the first 30" in replay(table, "--predictors", "defensive", "--scale").output
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,6 @@ def test_a_defensive_forecaster_replays(table):
         (["--predictors", "forecaster", "--groups", "kind"], "--groups does not go with forecaster: name predictors"),
         (["--groups", "kind"], "--predictors conformal,abers"),
         (["--predictors", "defensive,forecaster", "--C", "1"], "--C chooses nothing of a defensive forecaster or a"),
-        (["--predictors", "defensive", "--scale"], "--scale does not go with defensive"),
     ],
 )
 def test_what_has_no_groups_is_refused(table, options, match):

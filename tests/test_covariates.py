@@ -246,3 +246,77 @@ def test_an_object_that_cannot_come_has_full_sets():
         AsGiven(), schedule=NoTraining(), shift=CovariateShift(LogLinear([0.0, 0.0], -2000.0)), smoothed=False
     )
     assert model.predict_one([0.1, 0.2]).p_values.tolist() == [1.0, 1.0, 1.0]
+
+
+# Venn-Abers ------------------------------------------------------------------------------------------------------
+
+ABERS = {
+    "frozen": lambda **o: venn.InductiveVennAbers(AsGiven(), schedule=NoTraining(), **o),
+    "transductive": lambda **o: venn.TransductiveVennAbers(squares(), **o),
+    "transductive, training scores": lambda **o: venn.TransductiveVennAbers(squares(), deleted=False, **o),
+}
+
+
+def test_venn_abers_pairs_are_those_of_the_definition_at_every_step():
+    X, y = data(50, seed=11)
+    shift = CovariateShift(lambda rows: np.rint(rows[:, 0] * 3))  # one weight in four is 0
+    w, scores = shift.weights(X), AsGiven().score_many(X)
+    model = ABERS["frozen"](shift=shift)
+    for n in range(50):
+        pairs = model.predict_one(X[n]).pairs
+        for k in CLASSES:
+            wanted = naive.isotonic_pair(scores[:n, k], y[:n] == k, w[:n], scores[n, k], w[n])
+            assert pairs[k] == pytest.approx(wanted, abs=1e-12)
+        model.learn_one(X[n], int(y[n]))
+
+
+@pytest.mark.parametrize("name", ABERS)
+def test_weighted_departures_of_venn_abers_cancel(name):
+    """Over a weighted choice of the last example each class's probability under the true hypothesis is calibrated."""
+    X, y = data(14, seed=6)
+    w = TILT.weights(X)
+    for shift, exact in ((TILT, True), (None, False)):
+        by_pair = {}
+        for last in range(14):
+            rest = np.delete(np.arange(14), last)
+            pairs = taught(ABERS[name](shift=shift), X[rest], y[rest]).predict_one(X[last]).pairs
+            for k in CLASSES:
+                hit = int(y[last] == k)
+                value = round(pairs[k, hit], 9)
+                by_pair[k, value] = by_pair.get((k, value), 0.0) + w[last] * (hit - pairs[k, hit])
+        off = max(abs(total) for total in by_pair.values()) / w.sum()
+        assert off < 1e-9 if exact else off > 0.005
+
+
+@pytest.mark.parametrize("name", ABERS)
+def test_equal_weights_change_no_venn_abers_pair(name, tmp_path):
+    X, y = data(30, seed=2)
+    even = taught(ABERS[name](shift=CovariateShift(LogLinear([0.0, 0.0], 2.0))), X, y)
+    none = taught(ABERS[name](), X, y)
+    for x in data(6, seed=9)[0]:
+        assert even.predict_one(x).pairs == pytest.approx(none.predict_one(x).pairs, abs=1e-12)
+    again = copy.deepcopy(even)
+    assert np.array_equal(again.predict_one(X[0]).pairs, even.predict_one(X[0]).pairs)
+    if name != "frozen":  # its scorer is a class of these tests
+        venn.save(tmp_path / "model", even)
+        assert np.array_equal(venn.load(tmp_path / "model").predict_one(X[0]).pairs, even.predict_one(X[0]).pairs)
+
+
+def test_venn_abers_in_blocks_and_in_parts():
+    X, y = data(60, seed=5)
+    whole, in_turn, *parts = (ABERS["frozen"](shift=TILT) for _ in range(4))
+    whole.learn_many(X, y)
+    parts[0].learn_many(X[:20], y[:20])
+    parts[1].learn_many(X[20:], y[20:])
+    merged, block = parts[1].merge(parts[0]), whole.predict_many(X).pairs
+    assert np.array_equal(merged.predict_many(X).pairs, block)
+    assert np.array_equal([whole.predict_one(x).pairs for x in X], block)
+    said = []
+    for x, label in zip(X, y, strict=True):
+        said.append(in_turn.predict_one(x).pairs)
+        in_turn.learn_one(x, int(label))
+    assert np.array_equal(ABERS["frozen"](shift=TILT).replay_many(X, y).pairs, said)
+    with pytest.raises(TypeError, match="predictor must have no CovariateShift"):
+        venn.predictors.by_group(whole, 0)
+    with pytest.raises(TypeError, match="shift must be a CovariateShift"):
+        ABERS["frozen"](shift=1.0)

@@ -11,6 +11,7 @@ from scipy import stats
 
 import venn
 from venn.nonconformity import APS, LAC, RAPS, SAPS, TopK
+from venn.predictors import by_group
 from venn.schedules import NoTraining
 
 MEASURES = {
@@ -117,6 +118,39 @@ def test_transductive_p_values_are_uniform_over_all_orders(name):
         plain.append(model.predict_one(X[last]).p_values[y[last]])
     for value in plain:
         assert (np.array(plain) <= value + 1e-12).sum() == pytest.approx(5 * value)
+
+
+class WithGroup(AsGiven):
+    """The same where the last feature names the group, and is no score."""
+
+    def scores(self, x):
+        return np.asarray(x, float)[:3]
+
+    def score_many(self, X):
+        return np.asarray(X, float)[:, :3]
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize("base", ["inductive", "transductive"])
+@pytest.mark.parametrize("name", MEASURES)
+def test_within_groups_and_classes_they_are_exactly_uniform_in_each(name, base, conditional):
+    """Over the choice of the last example among those of its group, or of its group and class."""
+    options = {"measure": MEASURES[name][0], "smoothed": False, "label_conditional": conditional}
+    rng = np.random.default_rng(9)
+    X = np.column_stack([rng.permuted(np.tile([0.5, 0.3, 0.2], (9, 1)), axis=1), np.arange(9) % 2])
+    y = rng.integers(0, 2, size=9)
+    plain = []
+    for last in range(9):
+        if base == "inductive":
+            model = by_group(venn.InductiveConformal(WithGroup(), schedule=NoTraining(), **options), 3)
+        else:
+            model = by_group(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 2.0, (0, 1)), **options), 3)
+        order = np.append(np.delete(np.arange(9), last), last)
+        plain.append(ranks_of_the_last(lambda model=model: model, X[order], y[order]))
+    for group in {(x[3], label if conditional else 0) for x, label in zip(X, y, strict=True)}:
+        inside = [p for p, x, label in zip(plain, X, y, strict=True) if (x[3], label if conditional else 0) == group]
+        for value in inside:
+            assert (np.array(inside) <= value + 1e-12).sum() == pytest.approx(len(inside) * value)
 
 
 class NewU(APS):

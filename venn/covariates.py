@@ -29,7 +29,9 @@ class CovariateShift(Parameters):
     Theorem: each single smoothed p-value is uniform, and each plain one conservative, if the examples that count are
     drawn independently from the old distribution, the new one from the new distribution, with the same P(y | x), and w
     is known. The reason: given all of them in any order, each is the new one with a probability proportional to its
-    weight. With `label_conditional` the same holds within each class.
+    weight. With `label_conditional` the same holds within each class. The same argument holds for Venn and Venn-Abers
+    predictors, one step at a time: in a category, or a block of the weighed isotonic fit, the chance that the new
+    example has label k is the share of the weight that this label has there.
 
     As for `PriorShift`, *all* examples that count must be old ones: predict the new ones with `predict_many`, or let a
     full `FixedCalibration` ignore them. Nothing is proved about sums over a stream, and no martingale may bet on the
@@ -79,6 +81,13 @@ class CovariateShift(Parameters):
                 f"weight must return finite numbers >= 0, got {clean[~(np.isfinite(clean) & (clean >= 0))][0]}"
             )
         return clean
+
+
+def checked_covariates(shift: Any) -> CovariateShift | None:
+    """Return a shift of objects, or none, or say what is wrong with it."""
+    if shift is not None and not isinstance(shift, CovariateShift):
+        raise TypeError(f"shift must be a CovariateShift, got {shift!r}")
+    return shift
 
 
 @saved

@@ -258,11 +258,10 @@ JOBS = [
     Job(
         "measures_fixed",
         "Measures of strangeness and groups, calibrated once",
-        "A logistic regression fitted to 2000 examples, calibrated on the next 999, 10 000 objects in one call (optdigits:"
-        " 1500, 999, 3000). One measure in all rows of a name; randomised and smoothed where the library does that: MAPIE's"
-        " sets are those with the last label included, or not, as is its default. RAPS: penalty .01 beyond 2 labels; MAPIE"
-        " chooses both on a fifth of the calibration examples. SAPS: weight .05. Two groups: whether the first feature is "
-        "positive. Limits as above.",
+        "A logistic regression fitted to 2000 examples, calibrated on the next 999, 10 000 objects in one call "
+        "(optdigits: 1500, 999, 3000). Rows of one name are by one measure; randomised and smoothed where the library "
+        "does so by default. RAPS: weight .01 beyond 2 labels; MAPIE chooses both on a fifth of the calibration "
+        "examples. SAPS: weight .05. Two groups: is the first feature positive? Limits as above.",
         {"covtype": Size(2000, 999, 10_000), "optdigits": Size(1500, 999, 3000)},
         [
             *measured("LAC", venn.nonconformity.LAC(), "LAC", {}, "lac"),
@@ -274,7 +273,10 @@ JOBS = [
             *measured("top-k", venn.nonconformity.TopK(), "TOPK", {}, "top_k"),
             *measured("APS by class", venn.nonconformity.APS(), "APS", {"by_class": True}, label_conditional=True),
             Contender(
-                A, "LAC within two groups", lambda t: OursSets(t, positive, measure=venn.nonconformity.LAC()), fixed=True
+                A,
+                "LAC within two groups",
+                lambda t: OursSets(t, positive, measure=venn.nonconformity.LAC()),
+                fixed=True,
             ),
             Contender(CR, "LAC within two groups", lambda t: CrepesSets(t, mc=positive), fixed=True),
         ],
@@ -282,13 +284,15 @@ JOBS = [
     Job(
         "drift",
         "Sets on a stream in order of time",
-        "The same logistic regression, fitted to the first 2000 half-hours, calibrated on the next 100, then one after the "
-        "other as above. None of the peers has adaptive sets of labels: MAPIE's and TorchCP's are for numbers. Limits: "
-        "binomial, those of independent errors; on a stream that drifts nobody but the adaptive row promises anything.",
+        "The same logistic regression, fitted to the first 2000 half-hours, calibrated on the next 100, then one after "
+        "the other as below. No peer has adaptive sets of labels: MAPIE's and TorchCP's are for numbers. Limits: "
+        "binomial, of independent errors; on a stream that drifts only the adaptive row promises anything.",
         {"elec2, in order of time": Size(2000, 100, 10_000)},
         [
             Contender(A, "`InductiveConformal`", lambda t: OursSetsOnline(t, measure=Denied())),
-            Contender(A, "`Adaptive(InductiveConformal)`", lambda t: OursSetsOnline(t, adaptive=True, measure=Denied())),
+            Contender(
+                A, "`Adaptive(InductiveConformal)`", lambda t: OursSetsOnline(t, adaptive=True, measure=Denied())
+            ),
             Contender(CR, "`WrapClassifier`, online, one call", lambda t: CrepesSets(t, online=True)),
             Contender(MA, "`SplitConformalClassifier`, lac, calibrated once", MAPIESets),
         ],

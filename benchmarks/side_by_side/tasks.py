@@ -82,7 +82,8 @@ def loaded(data, n):
 def read(data, n):
     """Return objects, label codes, number of classes and known probabilities (or None) of the first n examples.
 
-    Shuffled with seed 0, where the name does not end in `ORDERED`; features of real sets are standardised over the whole set.
+    Shuffled with seed 0, where the name does not end in `ORDERED`; features of real sets are standardised over the
+    whole set.
     """
     if data == "gaussians":
         stream = streams.gaussians(n, classes=3, spread=0.7, seed=0)

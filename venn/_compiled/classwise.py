@@ -49,6 +49,50 @@ def isotonic_at(keys, items, labels, weights, k, test, test_label, start, positi
 
 
 @compiled
+def weighed_rate(keys, positive, weights, at, own, label):  # type: ignore[no-untyped-def]
+    """Return the isotonic regression of 0 and 1 on keys, by weighed examples, read at a new one that joins.
+
+    Parameters
+    ----------
+    keys, positive, weights : (m,) float64
+        In ascending order of `keys`; 1 or 0; >= 0.
+    at, own, label : float
+        The new example's key, weight > 0, and 1 or 0.
+    """
+    m = keys.shape[0]
+    start, positives, totals = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1)
+    b = -1
+    i = 0
+    waits = True
+    while i < m or waits:
+        key = at if waits and (i == m or at <= keys[i]) else keys[i]
+        share = 0.0
+        total = 0.0
+        if waits and key == at:
+            waits = False
+            share, total = label * own, own
+        while i < m and keys[i] == key:
+            share += weights[i] * positive[i]
+            total += weights[i]
+            i += 1
+        if total == 0.0:
+            continue
+        first = key
+        while b >= 0 and positives[b] * total >= share * totals[b]:
+            share += positives[b]
+            total += totals[b]
+            first = start[b]
+            b -= 1
+        b += 1
+        start[b] = first
+        positives[b] = share
+        totals[b] = total
+    while start[b] > at:
+        b -= 1
+    return min(positives[b] / totals[b], 1.0)
+
+
+@compiled
 def near_order(row, m, order, known, keys, items, where, counts):  # type: ignore[no-untyped-def]
     """Set `keys` to the scores on the grid and `items` to their columns, nearly sorted: by narrow buckets.
 

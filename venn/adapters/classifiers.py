@@ -13,8 +13,9 @@ from venn.machines.kernels import Kernel
 from venn.machines.least_squares import LeastSquaresSVM
 from venn.machines.machine import Machine
 from venn.nonconformity.scores import Measure
-from venn.parameters import share
+from venn.parameters import flag, fraction, share
 from venn.prediction import Floats, Integers, RowMean, Rule
+from venn.predictors.adaptive import Adaptive
 from venn.predictors.conformal import Conformal
 from venn.predictors.transductive import TransductiveVenn
 from venn.taxonomies.base import Taxonomy
@@ -168,6 +169,12 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         The nonconformity measure, as in `Conformal`: by default `Margin()`.
     alpha : float in [0, 1], default 0.1
         Significance level of `predict_set`.
+    adaptive : bool, default False
+        For examples in order of time: after each one that `fit` or `partial_fit` learns, in the order of the rows, the
+        level moves by whether its set, made just before, held its label. The share of sets that miss is then alpha in
+        the long run on any stream, as by `Adaptive`; about the set of one object nothing is proved.
+        `predictor_.certificates` has errors, their bound and sizes. `predict_set` says the sets for what comes next; at
+        another alpha nothing holds. Scores on shuffled folds say nothing of it: scikit-learn knows no order of time.
     label_conditional : bool, default False
         Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
     smoothed : bool, default True
@@ -179,7 +186,7 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
     ----------
     classes_ : (c,) array
         Labels in sorted order: the order of columns.
-    predictor_ : Conformal
+    predictor_ : Conformal, or Adaptive around it
         May be taken from here into a `Panel` or a `Monitor`'s loop.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
@@ -213,6 +220,17 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
     ((75, 3), dtype('bool'))
     >>> bool((sets == (model.predict_p(X[1::2]) > 0.05)).all())
     True
+
+    In order of the file, sorted by class, on a window of 50; each batch is predicted, then learned:
+
+    >>> def window(kernel, C, classes):
+    ...     return venn.SlidingWindow(venn.LeastSquaresSVM(kernel, C, classes), 50)
+    >>> model = ConformalClassifier(venn.RBF(0.5), C=10, svm=window, alpha=0.1, adaptive=True)
+    >>> for part in range(0, 150, 10):
+    ...     model = model.partial_fit(X[part : part + 10], y[part : part + 10], classes=[0, 1, 2])
+    >>> (certificate,) = model.predictor_.certificates
+    >>> certificate.n, abs(certificate.errors - 15) < certificate.bound
+    (150, True)
     """
 
     usual = LeastSquaresSVM
@@ -225,6 +243,7 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         svm: Callable[..., Machine] | None = None,
         measure: Measure | None = None,
         alpha: float = 0.1,
+        adaptive: bool = False,
         label_conditional: bool = False,
         smoothed: bool = True,
         seed: int = 0,
@@ -234,13 +253,15 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
         self.svm = svm
         self.measure = measure
         self.alpha = alpha
+        self.adaptive = adaptive
         self.label_conditional = label_conditional
         self.smoothed = smoothed
         self.seed = seed
 
-    def _predictor(self, machine: Machine) -> Conformal:
+    def _predictor(self, machine: Machine) -> Conformal | Adaptive:
         share("alpha", self.alpha)
-        return Conformal(machine, self.measure, self.label_conditional, self.smoothed, self.seed)
+        sets = Conformal(machine, self.measure, self.label_conditional, self.smoothed, self.seed)
+        return Adaptive(sets, [fraction("alpha", self.alpha)]) if flag("adaptive", self.adaptive) else sets
 
     def predict_p(self, X: Any) -> Floats:
         """Return (n, c) p-values of the classes.

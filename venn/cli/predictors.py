@@ -55,7 +55,7 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "beta_calibration": ("hinge", lambda machine: Scaler(machine, BetaCalibration())),
     "temperature": ("hinge", lambda machine: Scaler(machine, Temperature())),
     "conformal": ("squares", Conformal),
-    "defensive": ("classes", lambda classes: Defensive(MultiscaleRBF(), classes, landmarks=LANDMARKS)),
+    "defensive": ("classes", lambda given: Defensive(MultiscaleRBF(), given[0], landmarks=LANDMARKS, first=given[1])),
     "inductive": (
         "squares",
         lambda machine: InductiveVenn(machine.fresh(), schedule=PrefixRestart(last=LAST_TRAINING)),
@@ -256,15 +256,16 @@ def panel_of(
     """
     machines: dict[str, Any] = {}
     others = [name for name in predictors if name != FORECASTER]
+    first = 0 if standardised or scale is False else FIRST
+    columns = "standardised beforehand" if standardised else f"scaled by the first {FIRST}"
+    columns = "taken as they are" if scale is False else columns
     if len(others) < len(predictors):
         if window is not None:
             raise click.UsageError(
                 f"--window does not go with {FORECASTER}, which forgets nothing: name others, such as --predictors "
                 f"{','.join(WINDOWED)}"
             )
-        by = "standardised beforehand" if standardised else f"scaled by the first {FIRST}"
-        by = "taken as they are" if scale is False else by
-        say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {by}")
+        say(f"{FORECASTER}: forecast, intervals and sets, with nothing to choose; columns {columns}")
     for kind, (title, make) in MACHINES.items():
         readers = [name for name in predictors if PREDICTORS[name][0] == kind]
         if readers:
@@ -273,20 +274,19 @@ def panel_of(
             say(f"{', '.join(readers)}: {title} with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
 
     if DEFENSIVE in predictors:
-        if window is not None or scale:
-            raise click.UsageError(f"{'--scale' if window is None else '--window'} does not go with {DEFENSIVE}")
-        columns = "" if standardised else "; columns taken as they are"
-        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel of four widths and {LANDMARKS} landmarks{columns}")
+        if window is not None:
+            raise click.UsageError(f"--window does not go with {DEFENSIVE}")
+        say(f"{DEFENSIVE}: a theorem on any sequence, by a kernel and {LANDMARKS} landmarks; columns {columns}")
 
     def one(name: str) -> Predictor:
         if name in ADAPTIVE:  # the predictor itself may restart: its p-values tell when, adaptive ones do not
             return Adaptive(one(ADAPTIVE[name]))
         kind, make = PREDICTORS[name]
         if name == DEFENSIVE:
-            return make(classes)
+            return make((classes, first))
         return make(machines[kind]) if restarting is None else restarting(make(machines[kind].fresh()))
 
     beside = {name: one(name) for name in others}
     if len(others) == len(predictors):
         return Panel(**beside)
-    return Forecaster(classes, beside=beside, level=level, first=0 if standardised or scale is False else FIRST)
+    return Forecaster(classes, beside=beside, level=level, first=first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import lgamma, log, sqrt
 from typing import Any, NamedTuple
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from venn._compiled.defensive import add_features, coordinates, defensive_forecast
 from venn.labels import Classes, HasLabels
+from venn.machines.checks import clean_object
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.machine import grown
+from venn.machines.scaled import Scale, first_or_ranges, fixed_by, held_scale, of_ranges
 from venn.machines.sparse import SparseRows
 from venn.machines.store import Content, ObjectStore
 from venn.parameters import integer, positive
@@ -23,6 +25,7 @@ LARGEST_GAMMA = 50.0  # of forecasts: with more, the powers of its series leave 
 NEGLIGIBLE = log(2.0**-60)  # of the terms of the series
 EXPLAINED = 1e-10  # an object of which the landmarks leave less than this part of K(x, x) is no new landmark
 ROUNDING = 1e-9
+FARTHEST = 10.0  # deviations: a column that was constant at first, or drifts away, does not drown all others
 
 
 class Inequality(NamedTuple):
@@ -89,12 +92,19 @@ class Defensive(HasLabels, Predictor):
     Parameters
     ----------
     kernel : Kernel
-        K, of objects: such as `RBF(0.5)`. Columns should be on a scale that was fixed beforehand.
+        K, of objects: such as `RBF(0.5)`.
     classes : sequence of two labels
     gamma : float > 0, at most 50, default 10
         Of the kernel of forecasts: the larger, the finer the differences of forecasts that are tested.
     landmarks : int >= 1, optional
         How many objects are kept. By default all.
+    first : int >= 2, or 0, default 0
+        Number of first objects that fix centre and spread of each column; 30 is a good number. K sees distances, so
+        without a scale the column of the largest numbers decides alone. Until then all objects count as equal, and
+        forecasts are made by the labels so far; no example is lost. A value beyond 10 deviations counts as 10. The
+        theorem is then about the objects as scaled. With 0 they are taken as they are.
+    ranges : sequence of (low, high), optional
+        Instead of `first`, the range of each column: it becomes one from -1.73 to 1.73.
 
     Attributes
     ----------
@@ -132,7 +142,14 @@ class Defensive(HasLabels, Predictor):
     on_any_sequence = "defensive forecasting"
 
     def __init__(
-        self, kernel: Kernel, classes: Sequence[Label], *, gamma: float = 10.0, landmarks: int | None = None
+        self,
+        kernel: Kernel,
+        classes: Sequence[Label],
+        *,
+        gamma: float = 10.0,
+        landmarks: int | None = None,
+        first: int = 0,
+        ranges: Iterable[tuple[float, float]] | None = None,
     ) -> None:
         self.kernel = checked_kernel(kernel)
         self.space = Classes(classes)
@@ -142,12 +159,20 @@ class Defensive(HasLabels, Predictor):
         if self.gamma > LARGEST_GAMMA:
             raise ValueError(f"gamma must be at most {LARGEST_GAMMA:g}, got {gamma!r}")
         self.landmarks = None if landmarks is None else integer("landmarks", landmarks, 1)
+        self.first: int = integer("first", first, 0)
+        self.ranges: tuple[tuple[float, float], ...] | None = None
+        if first or ranges is not None:
+            by_first, self.ranges = first_or_ranges(self.first or None, ranges)
+            self.first = by_first or 0
+        self._scale: Scale | None = None if self.ranges is None else of_ranges(self.ranges)
+        self._rows: list[Floats] = []  # the first objects, until they fix the scale
         rate, terms = 2.0 * self.gamma, 1
         while terms * log(rate) - lgamma(terms + 1.0) > NEGLIGIBLE or terms < rate:
             terms += 1
         self._roots: Floats = np.exp([0.5 * (j * log(rate) - lgamma(j + 1.0)) for j in range(terms)])
         self.n = 0
         self._store = ObjectStore(self.kernel)
+        self._store.scaled = self.first > 0 or self.ranges is not None
         self._kept = 0
         self._weights = np.zeros(0)  # r by object; with landmarks the sum of r times the coordinates
         self._factor = np.zeros((0, 0))
@@ -157,6 +182,7 @@ class Defensive(HasLabels, Predictor):
 
     def __repr__(self) -> str:
         kept = "" if self.landmarks is None else f", landmarks={self.landmarks}"
+        kept += f", first={self.first}" if self.first else "" if self.ranges is None else f", ranges={self.ranges!r}"
         return f"Defensive({self.kernel!r}, classes={list(self.classes)!r}, gamma={self.gamma}{kept})"
 
     # -------------------------------------------------------------------- state
@@ -164,7 +190,10 @@ class Defensive(HasLabels, Predictor):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes."""
-        return {"kernel": self.kernel, "classes": self.classes, "gamma": self.gamma, "landmarks": self.landmarks}
+        return {
+            "kernel": self.kernel, "classes": self.classes, "gamma": self.gamma, "landmarks": self.landmarks,
+            "first": self.first, "ranges": self.ranges,
+        }  # fmt: skip
 
     @property
     def state(self) -> dict[str, Any]:
@@ -180,6 +209,9 @@ class Defensive(HasLabels, Predictor):
             "of_objects": self._of_objects,
             "right": self._right,
             "missed": self._missed,
+            "rows": np.array(self._rows) if self._rows else None,
+            "center": self._scale.center if self.first and self._scale else None,
+            "spread": self._scale.spread if self.first and self._scale else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -203,11 +235,24 @@ class Defensive(HasLabels, Predictor):
         self._of_objects = held_float("of_objects", state["of_objects"])
         self._right = held_float("right", state["right"], 0.0)
         self._missed = held_float("missed", state["missed"], 0.0)
+        self._restore_scale(n, state["rows"], state["center"], state["spread"])
         if kept:
             if not sparse:
                 held_finite("objects", objects, np.shape(objects))
             self._store.hold(objects)
         self.n, self._kept, self._weights = n, kept, weights.copy()
+
+    def _restore_scale(self, n: int, rows: Any, center: Any, spread: Any) -> None:
+        """Take over the scale, or the objects so far that will fix it."""
+        seen = min(n, self.first) if n < self.first else 0
+        if (rows is None) != (seen == 0) or (spread is None) != (n < self.first or not self.first):
+            raise ValueError(f"rows must be the first {seen} objects of {n}, got another number")
+        if rows is not None:
+            self._rows = list(held_finite("rows", rows, (seen, np.shape(rows)[-1])))
+        if spread is not None:
+            self._scale = held_scale(center, spread)
+        elif center is not None:
+            raise ValueError("center must be None where nothing is scaled by examples")
 
     # ---------------------------------------------------------------------- use
 
@@ -218,11 +263,25 @@ class Defensive(HasLabels, Predictor):
         return Inequality(self.n, of_forecasts + self._of_objects, self._right, self._missed)
 
     def _question(self, x: Any) -> Question:
-        clean = self._store.clean(x)
+        clean = self._store.clean(self._placed(x))
         key = clean.tobytes()
         if self._asked is None or self._asked.key != key:
             self._asked = self._answered(key, clean)
         return self._asked
+
+    def _placed(self, x: Any) -> Any:
+        """Return an object on the scale; as long as it is not known, all are equal."""
+        if self._scale is not None:
+            return self._scale.place(clean_object(x, len(self._scale.spread)), FARTHEST)
+        if not self.first:
+            return x
+        return np.zeros(len(clean_object(x, len(self._rows[0]) if self._rows else None)))
+
+    def _look(self, x: Any) -> None:
+        """Let an object help to fix the scale."""
+        self._rows.append(clean_object(x, None))
+        if len(self._rows) == self.first:
+            self._scale, self._rows = fixed_by(self._rows), []
 
     def _answered(self, key: bytes, x: Content) -> Question:
         kept = self._kept
@@ -281,6 +340,8 @@ class Defensive(HasLabels, Predictor):
         self._right += p * (1.0 - p) * asked.own
         self.n += 1
         self._asked = None
+        if self.first and self._scale is None:
+            self._look(x)
 
     def _keep(self, asked: Question) -> None:
         """Keep an object, with room for its numbers."""

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from venn.covariates import CovariateShift
 from venn.labels import space_of
 from venn.machines.around import PassesOn
 from venn.machines.base import BaseHypotheses
@@ -68,6 +69,10 @@ def by_group(predictor: Any, by: By) -> Any:
     (('yes',), ('no', 'yes'))
     """
     if isinstance(predictor, Inductive):
+        if isinstance(getattr(predictor, "shift", None), CovariateShift):
+            raise TypeError(
+                f"predictor must have no CovariateShift to stand within groups, got {predictor!r}: make one a group"
+            )
         return InductiveByGroup(predictor, by)
     if isinstance(predictor, OnMachine) and "group" in predictor.parameters:  # of numbers: it ranks no table
         return type(predictor).made_of(predictor.parameters | {"group": by})

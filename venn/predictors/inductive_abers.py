@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from venn._compiled.classwise import weighed_rate
 from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.grid import on_grid_within
+from venn.covariates import CovariateShift, checked_covariates
+from venn.machines.frozen import ObjectRows
 from venn.maps import VennAbers
 from venn.maps.abers_of_classes import coupled
 from venn.maps.merges import Merge, checked_merge
@@ -16,7 +19,8 @@ from venn.prediction import Bools, ClassIntervals, Floats, Forecast, Integers, L
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
-from venn.saved import checked_keys, saved
+from venn.priors import shown_shift
+from venn.saved import checked_keys, held_finite, held_rows, saved
 from venn.schedules import Schedule
 
 LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
@@ -100,6 +104,102 @@ class ClasswiseAbers(Mergeable):
                 if calibrate:
                     calibrator.insert(score, y)
         return ManyClassIntervals(pairs, self.classes)
+
+    def nothing(self, n: int) -> ManyClassIntervals:
+        """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""
+        return ManyClassIntervals(np.tile([0.0, 1.0], (n, len(self.classes), 1)), self.classes)
+
+    def join(self, blocks: list[ManyClassIntervals]) -> ManyClassIntervals:
+        """Return one block of all, in order."""
+        return ManyClassIntervals.join(blocks)
+
+
+def weighed_pair(examples: Floats, at: float, own: float) -> tuple[float, float]:
+    """Return (p0, p1) of a new example at a step of the grid, of weight `own`, among sorted `weighed` ones."""
+    if own == 0:  # an object that cannot come
+        return 0.0, 1.0
+    keys, positive, weights = examples.T
+    return tuple(weighed_rate(keys, positive, weights, at, own, label) for label in (0.0, 1.0))
+
+
+def weighed(keys: Floats, positive: Bools, weights: Floats) -> Floats:
+    """Return (m, 3) examples sorted by key; the order in which they came does not matter."""
+    order = np.lexsort((weights, positive, keys))
+    return np.column_stack([keys + 0.0, positive, weights])[order]
+
+
+class WeighedAbers(Mergeable):
+    """The same for examples weighed by their objects: the last column of what is read is the weight.
+
+    A prediction costs O(c m).
+    """
+
+    def __init__(self, classes: tuple[Label, ...]) -> None:
+        self.classes = classes
+        self.clear()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"classes": self.classes}
+
+    def clear(self) -> None:
+        """Forget all calibration examples."""
+        self._held = [np.zeros((0, 3)) for _ in self.classes]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Steps, whether it is the class, and weights of the calibration examples, sorted, by class."""
+        return {"examples": [held.copy() for held in self._held]}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Take in the examples of a `state`."""
+        both = [np.concatenate(pair) for pair in zip(self._held, state["examples"], strict=True)]
+        self._held = [weighed(*one.T) for one in both]
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Hold the examples of a `state`."""
+        checked_keys("state of the reader", state, ("examples",))
+        if len(state["examples"]) != len(self.classes):
+            raise ValueError(f"examples must be those of {len(self.classes)} classes, got {len(state['examples'])}")
+        for held in state["examples"]:
+            held_finite("examples", held, (held_rows("examples", held), 3))
+            if not (np.isin(held[:, 1], (0, 1)).all() and (held[:, 2] >= 0).all()):
+                raise ValueError("examples must have labels 0 or 1 and weights >= 0")
+        self.clear()
+        self.take(state)
+
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c + 1) scores and weights, and (n,) class codes."""
+        grid = steps(scores[:, :-1])
+        self._held = [
+            weighed(*np.concatenate([held, np.column_stack([grid[:, k], codes == k, scores[:, -1]])]).T)
+            for k, held in enumerate(self._held)
+        ]
+
+    def predict_one(self, scores: Floats) -> ClassIntervals:
+        """Return the prediction for one object of (1, c + 1) scores and weight; leaves no trace."""
+        own: ClassIntervals = self.predict(scores)[0]
+        return own
+
+    def predict(self, scores: Floats) -> ManyClassIntervals:
+        """Return the predictions for n objects of (n, c + 1) scores and weights, each as if it were alone."""
+        grid, own = steps(scores[:, :-1]), scores[:, -1].tolist()
+        pairs = np.empty((*grid.shape, 2))
+        for k, held in enumerate(self._held):
+            for i, at in enumerate(grid[:, k].tolist()):
+                pairs[i, k] = weighed_pair(held, at, own[i])
+        return ManyClassIntervals(pairs, self.classes)
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> ManyClassIntervals:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        blocks = [self.predict(scores[:0])]
+        for i in range(len(scores)):
+            one = slice(i, i + 1)
+            blocks.append(self.predict(scores[one]))
+            if calibrates[i]:
+                self.add(scores[one], codes[one])
+        return self.join(blocks)
 
     def nothing(self, n: int) -> ManyClassIntervals:
         """Return uninformative predictions for n objects, while there is no scorer: [0, 1] for every class."""
@@ -199,6 +299,8 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
     schedule : Schedule, optional
         By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
         examples each time: set its `last` where the machine's memory grows as the square of their number.
+    shift : CovariateShift, optional
+        For objects that are distributed differently in use. A prediction then costs O(c m).
 
     Attributes
     ----------
@@ -231,13 +333,20 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
            [0.5, 1. ]])
     """
 
-    def __init__(self, machine: Any, *, schedule: Schedule | None = None) -> None:
+    def __init__(self, machine: Any, *, schedule: Schedule | None = None, shift: CovariateShift | None = None) -> None:
         schedule = schedule_for(machine, schedule)
-        self._abers = ClasswiseAbers(tuple(machine.classes))
+        self.shift = checked_covariates(shift)
+        classes = tuple(machine.classes)
+        self._abers = ClasswiseAbers(classes) if shift is None else WeighedAbers(classes)
         super().__init__(machine, self._abers, schedule)
 
     def __repr__(self) -> str:
-        return f"InductiveVennAbers({self.given!r}, schedule={self.schedule!r})"
+        return f"InductiveVennAbers({self.given!r}, schedule={self.schedule!r}{shown_shift(self.shift)})"
+
+    def _read(self, rows: ObjectRows) -> Floats:
+        """Return scores, and weights of the objects where these differ."""
+        scores = super()._read(rows)
+        return scores if self.shift is None else np.column_stack([scores, self.shift.weights(rows)])
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return the intervals of every class for `x`; leaves no trace.

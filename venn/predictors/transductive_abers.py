@@ -7,13 +7,29 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.classwise import classwise_pairs
+from venn.covariates import CovariateShift, checked_covariates
 from venn.machines.around import inside
-from venn.machines.machine import Machine, checked_machine, only_table
+from venn.machines.machine import Machine, ScoreTable, checked_machine, only_table
 from venn.machines.one_vs_one import OneVsOneSVM
+from venn.machines.weighed import weights_of
 from venn.parameters import flag
-from venn.prediction import ClassIntervals
+from venn.prediction import ClassIntervals, Floats
+from venn.predictors.inductive_abers import steps, weighed, weighed_pair
 from venn.predictors.learning import OnMachine
+from venn.priors import shown_shift
 from venn.saved import saved
+
+
+def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
+    """Return the (c, 2) Venn-Abers pairs of a table whose examples are weighed by their objects."""
+    c, weights = len(table.negative), weights_of(table, shift)
+    pairs = np.empty((c, 2))
+    for k in range(c):
+        for label, j in ((0, (k + 1) % c), (1, k)):  # supposed another class, or this one
+            keys = steps(table.scores(j)[:, k])
+            examples = weighed(keys[:-1], table.codes(k)[:-1] == k, weights[:-1])
+            pairs[k, label] = weighed_pair(examples, keys[-1], weights[-1])[label]
+    return pairs
 
 
 @saved
@@ -38,6 +54,9 @@ class TransductiveVennAbers(OnMachine):
         Shared with other predictors when they stand in one `Panel`.
     deleted : bool, default True
         Use the score of each example by the machines without it.
+    shift : CovariateShift, optional
+        For objects that are distributed differently in use; the machine must keep dense objects. A step then costs
+        O(c n log n) besides the machine.
 
     Raises
     ------
@@ -63,7 +82,7 @@ class TransductiveVennAbers(OnMachine):
     ClassIntervals('no': [0.667, 1.000])
     """
 
-    def __init__(self, machine: Machine, deleted: bool = True) -> None:
+    def __init__(self, machine: Machine, deleted: bool = True, shift: CovariateShift | None = None) -> None:
         self.machine = checked_machine(machine)
         alone = inside(machine)
         if isinstance(alone, OneVsOneSVM):
@@ -77,12 +96,13 @@ class TransductiveVennAbers(OnMachine):
                 "if the label is not k depend on which other label it is"
             )
         self.deleted = flag("deleted", deleted)
+        self.shift = checked_covariates(shift)
         if self.deleted:
             machine.expect_deleted()
         self._order = np.zeros((2, len(machine.classes), 0), np.int64)
 
     def __repr__(self) -> str:
-        return f"TransductiveVennAbers({self.machine!r}, deleted={self.deleted})"
+        return f"TransductiveVennAbers({self.machine!r}, deleted={self.deleted}{shown_shift(self.shift)})"
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return a pair of probabilities for each class; it changes no later answer.
@@ -92,6 +112,8 @@ class TransductiveVennAbers(OnMachine):
         x : (d,) finite numbers
         """
         table = only_table(self.machine.hypotheses(x).tables(self.deleted))
+        if self.shift is not None:
+            return ClassIntervals(weighed_pairs(table, self.shift), self.classes)
         # Scores move little in one step: the last order nearly sorts them.
         order = self._order
         if order.shape[2] > len(table.labels):
