@@ -14,7 +14,12 @@ from venn.labels import Real
 from venn.machines import KernelRidge
 from venn.online import Journal
 from venn.predictors import (
-    AdaptiveIntervals, ConformalDistribution, ConformalIntervals, ConstantSteps, DecayingSteps, InductiveDistribution,
+    AdaptiveIntervals,
+    ConformalDistribution,
+    ConformalIntervals,
+    ConstantSteps,
+    DecayingSteps,
+    InductiveDistribution,
     Predictor,
 )  # fmt: skip
 

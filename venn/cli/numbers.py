@@ -14,6 +14,7 @@ import click
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
 from venn.machines.scaled import Scaled
+from venn.machines.scaled_ridge import ScaledRidge
 from venn.machines.window import SlidingWindow
 from venn.online.panel import Panel
 from venn.predictors.adaptive_intervals import AdaptiveIntervals
@@ -127,8 +128,8 @@ def panel_of_numbers(
     solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
     machine: Any = KernelRidge(solver, penalty)
     note = "" if kernel is not None and C is not None else ", by default"
-    if scale:
-        machine = Scaled(machine)
+    if scale:  # a window forgets the first examples, too
+        machine = ScaledRidge(machine) if window is None else Scaled(machine)
         note += f", scaled by the first {machine.first} examples"
     if window is not None:
         machine = SlidingWindow(machine, window)

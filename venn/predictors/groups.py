@@ -34,9 +34,9 @@ def by_group(predictor: Any, by: By) -> Any:
     ----------
     predictor : predictor that has learned nothing
         `Conformal`, `TransductiveVenn` or `TransductiveVennAbers`; `ConformalDistribution` or `ConformalIntervals`,
-        whose groups are not named by functions; or `InductiveConformal`, `InductiveVenn`,
-        `InductiveVennAbers`, `InductiveOneVsOneAbers` or `InductiveDistribution`. A transductive one may stand on a machine that others read:
-        in a `Panel` it is solved once.
+        whose groups are not named by functions; or `InductiveConformal`, `InductiveVenn`, `InductiveVennAbers`,
+        `InductiveOneVsOneAbers` or `InductiveDistribution`. A transductive one may stand on a machine that others
+        read: in a `Panel` it is solved once.
     by : int, sequence of int, or callable
         What names the groups, as for `Grouped`: a feature's position, for groups of equal values; several positions,
         such as the columns that encode one attribute; or a function from an object, (d,) float64, to any hashable
