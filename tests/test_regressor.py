@@ -107,3 +107,24 @@ def test_river_both_ways():
         RiverRegressor(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 1, ["a", "b"])))
     with pytest.raises(TypeError, match="model must be a regressor of river"):
         RegressorFromRiver(3)
+
+
+def test_the_example_of_river():
+    """The figures of its documentation; around the same model, our point forecasts are its own to the last bit."""
+    river = pytest.importorskip("river")
+    from river import conf, datasets, linear_model, preprocessing
+
+    def model():
+        return preprocessing.StandardScaler() | linear_model.LinearRegression(intercept_lr=0.1)
+
+    theirs, rows = conf.RegressionJackknife(model(), confidence_level=0.9), list(datasets.TrumpApproval())
+    names = list(rows[0][0])
+    ours, inside, widths = venn.adapters.RegressorFromRiver(model(), names), [], []
+    for x, y in rows:
+        interval = theirs.predict_one(x, with_interval=True)
+        inside.append(y in interval)
+        widths.append(interval.width)
+        assert ours.predict_one([x[name] for name in names]).label == theirs.predict_one(x)
+        theirs.learn_one(x, y)
+        ours.learn_one([x[name] for name in names], y)
+    assert (round(np.mean(inside), 6), round(np.mean(widths), 6)) == (0.939061, 4.078361), river.__version__
