@@ -21,7 +21,6 @@ from venn.parameters import integer, share
 from venn.prediction import Floats, significance
 from venn.predictors.distribution import ConformalDistribution
 
-
 SHARE = 5  # of the examples that are fitted one in so many fixes the scale
 
 
@@ -47,7 +46,8 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     first : int >= 2, or 0, optional
         Number of training examples whose objects fix the scale of the columns. They are learned like all others, but
         no interval ranks them. By default a fifth of those that are fitted, at most 30; 30 where `partial_fit` comes
-        first, or fewer than 10 are fitted: until then all count, on the scale of all. 0: features are taken as they are.
+        first, or fewer than 10 are fitted: until then all count, on the scale of all. 0: features are taken as they
+        are.
     seed : int >= 0, default 0
         Of the random numbers that break ties.
 

@@ -293,7 +293,7 @@ class PredictorTable:
     names: tuple[str, ...] | None = declare(NAMES, "Separated by commas, see below.", option="predictors")
     adaptive: bool = declare(
         FLAG,
-        "Also predict sets, or intervals, whose long-run error rate holds on any stream, from those of conformal prediction.",
+        "Also predict sets, or intervals, whose long-run error rate holds on any stream, from conformal ones.",
         False,
     )
 

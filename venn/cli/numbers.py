@@ -33,7 +33,13 @@ PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
 }
 #: Intervals with a long-run error rate on any stream, made from those of another predictor.
 ADAPTIVE = {"adaptive_intervals": "intervals", "inductive_adaptive_intervals": "inductive_distribution"}
-PREDICTORS |= {name: lambda machine, of=of: AdaptiveIntervals(PREDICTORS[of](machine)) for name, of in ADAPTIVE.items()}
+
+
+def _adaptive(of: str) -> Callable[[Any], Predictor]:
+    return lambda machine: AdaptiveIntervals(PREDICTORS[of](machine))
+
+
+PREDICTORS |= {name: _adaptive(of) for name, of in ADAPTIVE.items()}
 INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
 FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
 DEFAULT_C = 10.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernel_ridge_lines import Lines
 from venn.machines.machine import Bag
@@ -70,7 +72,8 @@ class ScaledRidge(Scaled):
     def __init__(self, machine: KernelRidge, first: int | None = None, ranges: Any = None) -> None:
         if not isinstance(machine, KernelRidge):
             raise TypeError(f"machine must be a KernelRidge, got {machine!r}; for others there is Scaled")
-        super().__init__(machine, first, ranges)
+        given: Any = machine
+        super().__init__(given, first, ranges)
         self._trains = True
         self._early: tuple[bytes | None, KernelRidge, Scale] | None = None
 
@@ -122,7 +125,7 @@ class ScaledRidge(Scaled):
         machine, scale = self._now(None, row)
         return machine.scores(scale.place(row, FARTHEST))
 
-    def hypotheses(self, x: Any, weight: float | None = None) -> Lines:
+    def hypotheses(self, x: Any, weight: float | None = None) -> Lines:  # type: ignore[override]
         """Answer, for every label of `x`, with the residuals of all examples, of which the first ones do not count.
 
         Parameters
@@ -178,7 +181,8 @@ class ScaledRidge(Scaled):
         if self._early is None or self._early[0] != key:
             machine = self.machine.fresh()
             expect_scaled(machine)
-            scale = fixed_by(rows or [other]) if rows or other is not None else Scale(None, None)
+            known = rows or ([] if other is None else [other])
+            scale = fixed_by(known) if known else Scale(None, np.ones(0))
             for one, label in zip(self._rows, self._labels, strict=True):
                 machine.learn_one(scale.place(one, FARTHEST), label)
             self._early = key, machine, scale
