@@ -233,6 +233,8 @@ class GaussianProcess(_OnLines):
         forecast = float(lines.test_scores[0])
         if lines.n < FEWEST:
             return NormalDistribution(forecast, WIDE)
-        residuals = lines.studentised(forecast)[:-1]
+        size = float(np.sqrt(np.mean(lines.studentised(forecast)[:-1] ** 2)))
+        if not size:  # all labels are equal, and their unit may be lost beside them
+            return NormalDistribution(forecast, 0.0)
         one = lines.studentised(forecast + lines.unit)[-1]  # of the new example, one unit above its forecast
-        return NormalDistribution(forecast, float(np.sqrt(np.mean(residuals**2)) / one * lines.unit))
+        return NormalDistribution(forecast, float(size / one * lines.unit))
