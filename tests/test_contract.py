@@ -193,6 +193,7 @@ TESTED_ELSEWHERE = {
             "ConformalIntervals",
             "InductiveDistribution",
             "AdaptiveIntervals",
+            "ScaledRidge",
             "GaussianProcess",
             "VennAbersRegressor",
         ),

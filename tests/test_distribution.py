@@ -10,8 +10,15 @@ from scipy import integrate, stats
 
 import venn
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
-from venn.machines import KernelRidge
-from venn.predictors import ConformalDistribution, ConformalIntervals, InductiveDistribution, by_group
+from venn.machines import KernelRidge, MultiscaleRBF, ScaledRidge
+from venn.predictors import (
+    AdaptiveIntervals,
+    ConformalDistribution,
+    ConformalIntervals,
+    GaussianProcess,
+    InductiveDistribution,
+    by_group,
+)
 from venn.predictors.distribution import checked_numbers
 
 GAMMA, C = 0.7, 4.0
@@ -323,3 +330,39 @@ def test_coverage_is_that_of_the_theorem():
         for epsilon, count in misses.items():
             assert stats.binom.cdf(count, 600, epsilon) > 0.001  # a little too rare: ends are examples
             assert stats.binom.sf(count - 1, 600, epsilon) > 0.001
+
+
+MADE = {
+    "distribution": lambda: ConformalDistribution(KernelRidge(MultiscaleRBF(), 10.0)),
+    "intervals": lambda: ConformalIntervals(KernelRidge(MultiscaleRBF(), 10.0)),
+    "scaled": lambda: ConformalDistribution(ScaledRidge(KernelRidge(MultiscaleRBF(), 10.0), 5)),
+    "adaptive": lambda: AdaptiveIntervals(ConformalIntervals(KernelRidge(MultiscaleRBF(), 10.0))),
+    "inductive": lambda: InductiveDistribution(KernelRidge(MultiscaleRBF(), 10.0)),
+    "process": lambda: GaussianProcess(KernelRidge(MultiscaleRBF(), 10.0)),
+}
+LABELS = {
+    "constant": [7.5] * 24,
+    "of size 1e100": [1e100, -1e100] * 12,
+    "tiny": [i % 5 * 1e-300 for i in range(24)],
+    "of all sizes": [1e90 if i % 7 == 0 else i * 1e-3 for i in range(24)],
+    "two values": [float(i % 2) for i in range(24)],
+    "one": [5.0],
+    "two equal": [3.0, 3.0],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("name", MADE)
+def test_odd_labels_have_an_answer(name, labels):
+    X = np.random.default_rng(0).integers(0, 3, (24, 2)) / 2
+    for objects in (X, np.zeros((24, 2))):
+        model = MADE[name]()
+        for x, y in zip(objects, LABELS[labels], strict=False):
+            prediction = model.predict_one(x)
+            lower, upper = prediction.interval(0.2)
+            assert lower <= upper
+            assert 0 <= prediction.p_value(y) <= 1
+            assert math.isfinite(prediction.label)
+            model.learn_one(x, y)
+        if len(set(LABELS[labels])) == 1 and name not in ("inductive",):
+            assert model.predict_one([0.3, 0.1]).label == LABELS[labels][0]

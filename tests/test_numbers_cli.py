@@ -112,7 +112,7 @@ def test_a_live_source_of_numbers(messages):
 def test_a_label_that_is_no_number_is_named(messages, line, message):
     (messages / "in.jsonl").write_text('{"id": 0, "x": [1, 2]}\n' + line + "\n")
     where = ["--journal", messages / "run.db", "--out", messages / "out.jsonl", "--predictors", "distribution"]
-    code, output = said("run", "--source", f"jsonl:{messages}/in.jsonl", "--numbers", "--end", *where)
+    _, output = said("run", "--source", f"jsonl:{messages}/in.jsonl", "--numbers", "--end", *where)
     assert message in output
 
 

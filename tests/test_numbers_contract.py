@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from test_contract import BAD_OBJECTS
 
 import venn
-from venn.machines import FrozenRegressor, KernelRidge, Scaled
+from venn.machines import FrozenRegressor, KernelRidge, Scaled, ScaledRidge
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
@@ -33,6 +33,8 @@ SUBJECTS = {
     "ConformalDistribution": lambda: ConformalDistribution(ridge(), seed=1),
     "ConformalIntervals": lambda: ConformalIntervals(ridge(), seed=1),
     "GaussianProcess": lambda: GaussianProcess(ridge()),
+    "scaled ridge": lambda: ConformalDistribution(ScaledRidge(ridge(), first=6)),
+    "scaled ridge by ranges": lambda: ConformalIntervals(ScaledRidge(ridge(), ranges=[(0, 1), (0, 9)])),
     "adaptive": lambda: AdaptiveIntervals(ConformalDistribution(ridge())),
     "inductive, adaptive": lambda: AdaptiveIntervals(InductiveDistribution(ridge())),
     "inductive, grouped": lambda: by_group(InductiveDistribution(ridge()), by=0),

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.datasets import make_regression
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from venn.machines import FrozenRegressor
@@ -84,3 +86,18 @@ def test_few_examples_say_nothing():
     other.learn_one([0.2], 2.0)
     both = merged.merge(other)
     assert both.n == 2
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2])
+def test_the_package_of_that_name_says_the_same(epsilon):
+    """On its example, `make_regression`, where one model scores calibration examples and new ones alike."""
+    package = pytest.importorskip("venn_abers")
+    X, y = make_regression(n_samples=300, n_features=5, noise=20.0, random_state=1)
+    model = LinearRegression().fit(X[:100], y[:100])
+    # It splits what it gets into rows that train, here one that its frozen model does not learn, and that calibrate.
+    theirs = package.VennAbersRegressor(FrozenEstimator(model), inductive=True, cal_size=100, shuffle=False)
+    theirs.fit(X[99:200], y[99:200], epsilon=epsilon)
+    ours = VennAbersRegressor(FrozenRegressor(model))
+    ours.learn_many(X[100:200], y[100:200].tolist())
+    said = [ours.predict_one(x).interval(epsilon) for x in X[200:]]
+    assert np.allclose(theirs.predict(X[200:])[1], said, rtol=0, atol=1e-9)

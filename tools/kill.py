@@ -22,9 +22,11 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import streams
 import venn
+from venn.labels import Real
 from venn.online import checkpoint
 from venn.online.journal import Journal
 
@@ -88,6 +90,29 @@ def windowed() -> Made:
     return several(deleted=venn.TransductiveVenn(machine), conformal=venn.Conformal(machine))
 
 
+def of_numbers(**predictors: object) -> Made:
+    return venn.Panel(**predictors), {name: venn.Monitor(Real()) for name in predictors}
+
+
+def ridges() -> Made:
+    machine = venn.machines.ScaledRidge(ridge(), first=10)
+    return of_numbers(
+        distribution=venn.predictors.ConformalDistribution(machine),
+        within=venn.predictors.ConformalDistribution(machine, group=0),
+        intervals=venn.predictors.ConformalIntervals(machine),
+        adaptive=venn.predictors.AdaptiveIntervals(venn.predictors.ConformalIntervals(machine)),
+    )
+
+
+def ridge() -> venn.machines.KernelRidge:
+    return venn.machines.KernelRidge(venn.machines.MultiscaleRBF(), 3.0)
+
+
+def restarting_ridge() -> Made:
+    base = venn.predictors.ConformalDistribution(venn.SlidingWindow(venn.machines.Scaled(ridge(), 10), 60))
+    return of_numbers(restarting=venn.predictors.Restarting(base, venn.Monitor(Real(), level=0.2)))
+
+
 SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
@@ -119,6 +144,11 @@ SETUPS: dict[str, Callable[[], Made]] = {
         )
     ),
     "forecaster": lambda: watched(venn.Forecaster(CAR.classes, transductive=80, first=20)),
+    "numbers": ridges,
+    "numbers window": restarting_ridge,
+    "numbers inductive": lambda: of_numbers(
+        one=venn.predictors.InductiveDistribution(ridge(), schedule=venn.schedules.PrefixRestart(first=20, last=150))
+    ),
     "random": lambda: one(venn.InductiveVenn(squares(), schedule=venn.schedules.RandomAssignment(0.5, first=20))),
 }
 
@@ -126,6 +156,8 @@ SETUPS: dict[str, Callable[[], Made]] = {
 def live(setup: str, path: Path, events: list[object], every: int, hasten: float = 0.0) -> venn.Online:
     """Go on with a run where its journal stands, to the end of the events."""
     predictor, monitors = SETUPS[setup]()
+    if setup.startswith("numbers"):
+        events = list(map(as_number, events))
     online = venn.Online(predictor, monitors, Journal(path, every=every, share=1.0), patience=PATIENCE)
     batched = sum(map(ord, setup)) % 2 == 1
     while (place := online.asked + online.answered + refused(online)) < len(events):
@@ -137,6 +169,13 @@ def live(setup: str, path: Path, events: list[object], every: int, hasten: float
                 happen(online, event)
             online.reach("car", place + BATCH)
     return online
+
+
+def as_number(event: Any) -> Any:
+    """Return an event with a number in place of the label: that of the class, and a little more."""
+    if hasattr(event, "x"):
+        return event
+    return event._replace(y=10.0 * CAR.classes.index(event.y) + event.id * 7919 % 11 / 4)
 
 
 def refused(online: venn.Online) -> int:

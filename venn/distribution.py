@@ -186,7 +186,7 @@ class PredictiveDistribution(_Ranked):
     Attributes
     ----------
     label : float
-        The point forecast: the median. 0 where there is no point.
+        The point forecast: the median; the origin where there is no point.
 
     Raises
     ------
@@ -220,9 +220,9 @@ class PredictiveDistribution(_Ranked):
 
     @property
     def label(self) -> float:
-        """The median: the mean of the two middle points, or the middle one; 0 where there is no point."""
+        """The median: the mean of the two middle points, or the middle one; the origin where there is no point."""
         if not self.n:
-            return 0.0
+            return self.origin
         lower, upper = self._at_most((self.n + 1) // 2), self._at_least((self.n + 2) // 2)
         return lower / 2 + upper / 2
 
@@ -264,10 +264,12 @@ class PredictiveDistribution(_Ranked):
         """Return the continuous ranked probability score at `y`: smaller is better, in the unit of labels.
 
         The integral of (F(u) - 1{u >= y})^2, where F is the distribution that has each of the points with probability
-        1 / n. Without a point it is that of the point forecast 0.
+        1 / n. Without a point it is that of the point forecast.
         """
         label = REAL.encode(y)
-        return float(crps_of_points(self.points, self.places, self.n, label)) if self.n else abs(label)
+        if not self.n:
+            return abs(label - self.origin)
+        return float(crps_of_points(self.points, self.places, self.n, label))
 
     def pinball(self, y: float, q: float) -> float:
         """Return the pinball loss of the quantile at q in (0, 1): smaller is better."""

@@ -21,8 +21,9 @@ def written(path, lines, script, title):
     """
     first, last = f"<!-- tables: written by {script} -->", "<!-- end of the tables -->"
     text = path.read_text() if path.exists() else f"# {title}\n\n{first}\n{last}\n"
-    if first not in text or last not in text:
+    before, found, rest = text.partition(first)
+    if not found or last not in rest:
         raise ValueError(f"{path} must have the lines {first!r} and {last!r}, between which the tables go")
-    before, after = text.split(first)[0], text.split(last)[1]
+    after = rest.partition(last)[2]  # other programs may write other parts of the file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([before + first, "", *lines, "", last + after]))

@@ -15,9 +15,13 @@ from venn.adapters.checks import HoldsPredictor, example_weights, refuse_fractio
 from venn.adapters.turns import turn
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF, fitted_to
-from venn.parameters import share
+from venn.machines.scaled import FIRST
+from venn.machines.scaled_ridge import ScaledRidge
+from venn.parameters import integer, share
 from venn.prediction import Floats, significance
 from venn.predictors.distribution import ConformalDistribution
+
+SHARE = 5  # of the examples that are fitted one in so many fixes the scale
 
 
 class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,11 +38,16 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     Parameters
     ----------
     kernel : Kernel, optional
-        By default `MultiscaleRBF()`, of four widths around 1 / d for d features. Scale the features beforehand.
+        By default `MultiscaleRBF()`, of four widths around 1 / d for d features.
     C : float > 0, default 10
         Weight of the squared errors; 1 / C is the ridge.
     alpha : float in [0, 1], default 0.1
         Significance level of `predict_interval`.
+    first : int >= 2, or 0, optional
+        Number of training examples whose objects fix the scale of the columns. They are learned like all others, but
+        no interval ranks them. By default a fifth of those that are fitted, at most 30; 30 where `partial_fit` comes
+        first, or fewer than 10 are fitted: until then all count, on the scale of all. 0: features are taken as they
+        are.
     seed : int >= 0, default 0
         Of the random numbers that break ties.
 
@@ -54,7 +63,7 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     -----
     All examples are kept, in memory that grows with the square of their number; predicting one object costs about as
     much as learning one example. Beyond some thousands use `InductiveDistribution`. Weights other than 1, and a scaler
-    that was fitted to the training examples, void the theorem.
+    before it that was fitted to the training examples, void the theorem; it needs none, as it scales by itself.
 
     References
     ----------
@@ -64,8 +73,8 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ConformalRegressor(C=1.0).fit(X[:200] * 20, y[:200])
-    >>> intervals = model.predict_interval(X[200:300] * 20)
+    >>> model = ConformalRegressor(C=1.0).fit(X[:200], y[:200])
+    >>> intervals = model.predict_interval(X[200:300])
     >>> inside = (intervals[:, 0] <= y[200:300]) & (y[200:300] <= intervals[:, 1])
     >>> intervals.shape, bool(inside.mean() > 0.8)
     ((100, 2), True)
@@ -73,10 +82,14 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
 
     predictor_: ConformalDistribution
 
-    def __init__(self, kernel: Kernel | None = None, C: float = 10.0, *, alpha: float = 0.1, seed: int = 0) -> None:
+    def __init__(
+        self, kernel: Kernel | None = None, C: float = 10.0, *, alpha: float = 0.1, first: int | None = None,
+        seed: int = 0,
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.C = C
         self.alpha = alpha
+        self.first = first
         self.seed = seed
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -100,24 +113,24 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         NotConverged
             The machine misses its tolerance: see `KernelRidge`.
         """
-        return self._learn(X, y, sample_weight, True)
+        return self._learn(X, y, sample_weight, True, True)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn more examples; the bag is the same as if all had been fitted at once.
+        """Learn more examples; with `first` given, the bag is the same as if all had been fitted at once.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         """
-        return self._learn(X, y, sample_weight, not hasattr(self, "predictor_"))
+        return self._learn(X, y, sample_weight, not hasattr(self, "predictor_"), False)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> Self:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, anew: bool, complete: bool) -> Self:
         with turn(self):
-            return self._take_in(X, y, sample_weight, anew)
+            return self._take_in(X, y, sample_weight, anew, complete)
 
     @whole
-    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool) -> Self:
+    def _take_in(self, X: Any, y: Any, sample_weight: Any, anew: bool, complete: bool) -> Self:
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", accept_sparse="csr", reset=anew, y_numeric=True
         )  # fmt: skip
@@ -125,14 +138,23 @@ class ConformalRegressor(HoldsPredictor, RegressorMixin, BaseEstimator):  # type
         refuse_fractions(weights, "for conformal predictors, which count examples")
         share("alpha", self.alpha)
         if anew:
-            kernel = fitted_to(MultiscaleRBF() if self.kernel is None else self.kernel, X)
-            predictor = ConformalDistribution(KernelRidge(kernel, self.C), seed=self.seed)
+            predictor = ConformalDistribution(self._machine(X, int(weights.sum()) if complete else 0), seed=self.seed)
         else:
             predictor = deepcopy(self.predictor_)
         for i in np.repeat(np.arange(len(y)), weights.astype(np.int64)).tolist():
             predictor.learn_one(X[i : i + 1] if issparse(X) else X[i], float(y[i]))
         self.predictor_ = predictor
         return self
+
+    def _machine(self, X: Any, n: int) -> KernelRidge | ScaledRidge:
+        """Return a machine for such objects, n of them; 0 if nobody knows how many."""
+        usual = n // SHARE if 2 <= n // SHARE < FIRST else FIRST
+        first = usual if self.first is None else self.first
+        kernel = MultiscaleRBF() if self.kernel is None else self.kernel
+        if integer("first", first, 0) == 0:
+            return KernelRidge(fitted_to(kernel, X), self.C)
+        of_variance_1 = np.repeat([[-1.0], [1.0]], X.shape[1], axis=1)
+        return ScaledRidge(KernelRidge(fitted_to(kernel, of_variance_1), self.C), first)
 
     def _ask(self, X: Any, read: Any) -> Floats:
         check_is_fitted(self, "predictor_")

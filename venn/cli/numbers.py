@@ -14,6 +14,7 @@ import click
 from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
+from venn.machines.scaled_ridge import ScaledRidge
 from venn.online.panel import Panel
 from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
@@ -30,7 +31,13 @@ PREDICTORS: dict[str, Callable[[Any], Predictor]] = {
 }
 #: Intervals with a long-run error rate on any stream, made from those of another predictor.
 ADAPTIVE = {"adaptive_intervals": "intervals", "inductive_adaptive_intervals": "inductive_distribution"}
-PREDICTORS |= {name: lambda machine, of=of: AdaptiveIntervals(PREDICTORS[of](machine)) for name, of in ADAPTIVE.items()}
+
+
+def _adaptive(of: str) -> Callable[[Any], Predictor]:
+    return lambda machine: AdaptiveIntervals(PREDICTORS[of](machine))
+
+
+PREDICTORS |= {name: _adaptive(of) for name, of in ADAPTIVE.items()}
 INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
 FEW, MANY = ("distribution", "intervals"), ("inductive_distribution",)
 MOST_TRANSDUCTIVE = 6000  # examples; above, memory exceeds half a gigabyte and steps some milliseconds
@@ -122,7 +129,12 @@ def panel_of_numbers(
         Turns a predictor into one that restarts its window; each then has its own window.
     """
     solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
-    machine, scaled, windowed = with_around(KernelRidge(solver, penalty), scale, window)
+    machine: Any = KernelRidge(solver, penalty)
+    if scale and window is None:  # a window forgets the first examples, too
+        machine, scale = ScaledRidge(machine), False
+        scaled, windowed = f", scaled by the first {machine.first} examples", ""
+    else:
+        machine, scaled, windowed = with_around(machine, scale, window)
     note = "" if kernel is not None and C is not None else ", by default"
     say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
     if restarting is None:

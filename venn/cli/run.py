@@ -182,17 +182,15 @@ def made(config: Config) -> Plan:
             names, choices, place.classes, notes.append, window, restarts, scale, watch.level,
             standardised=not place.live and config.machine.scale is None,
         )  # fmt: skip
-        if config.predictor.groups is not None:
-            if place.features is None:
-                where = config.where("predictor", "groups")
-                raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
-            panel = within_groups(panel, config.predictor.groups, place.features, notes.append)
     else:
-        if config.predictor.groups is not None:
-            raise click.UsageError(f"{config.where('predictor', 'groups')} does not go with labels as numbers")
         kernel, penalty = of_numbers(config, place)
         scale = place.live if scale is None else scale  # nobody has scaled what comes live
         panel = numbers.panel_of_numbers(names, kernel, penalty, notes.append, window, scale, restarts)
+    if config.predictor.groups is not None:
+        if place.features is None:
+            where = config.where("predictor", "groups")
+            raise click.UsageError(f"{where} needs the columns' names: {config.where('source', 'features')}")
+        panel = within_groups(panel, config.predictor.groups, place.features, notes.append)
     if config.run.metrics_port is not None:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal

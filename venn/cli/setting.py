@@ -169,7 +169,7 @@ class Learning:
     ) -> tuple[Panel, Tuning | None]:
         """Return a panel of the predictors, and the tuning of their machines if there was one."""
         if not stream.classes:
-            return self._of_numbers(stream, predictors, say), None
+            return self._grouped(self._of_numbers(stream, predictors, say), stream, say), None
         if self.adaptive:
             predictors = list(with_adaptive(predictors))
         choices: dict[str, tuple[Kernel, float, str]] = {}
@@ -182,14 +182,15 @@ class Learning:
             choices, tuning = _choose(data, stream, self, say)
         whole = self.scale is None
         made = panel_of(predictors, choices, stream.classes, say, scale=self.scale, level=level, standardised=whole)
-        return made if self.groups is None else within_groups(made, self.groups, stream.features, say), tuning
+        return self._grouped(made, stream, say), tuning
+
+    def _grouped(self, made: Panel, stream: streams.Stream, say: Callable[[str], None]) -> Panel:
+        return made if self.groups is None else within_groups(made, self.groups, stream.features, say)
 
     def _of_numbers(self, stream: streams.Stream, predictors: list[str], say: Callable[[str], None]) -> Panel:
         """Return a panel of predictors of numbers."""
         if self.tuned_on:
             raise click.UsageError("--tune chooses nothing where labels are numbers: leave it out")
-        if self.groups:
-            raise click.UsageError("--groups does not go with labels as numbers")
         if self.adaptive:
             predictors = list(numbers.with_adaptive(predictors))
         return numbers.panel_of_numbers(predictors, self.fixed(stream), self.C, say, scale=bool(self.scale))

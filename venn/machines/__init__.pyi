@@ -25,6 +25,7 @@ from .one_vs_all import OneVsAllSVM as OneVsAllSVM
 from .one_vs_one import OneVsOneSVM as OneVsOneSVM
 from .scaled import Scaled as Scaled
 from .scaled_bank import ScaledBank as ScaledBank
+from .scaled_ridge import ScaledRidge as ScaledRidge
 from .store import ScaleWarning as ScaleWarning
 from .tuning import Tuning as Tuning
 from .tuning import tune as tune

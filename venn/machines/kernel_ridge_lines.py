@@ -32,6 +32,8 @@ class Lines:
         Labels are compared on the numbers origin + k grid, k an integer: so ties survive rounding.
     unit : float
         What coefficients, and with them studentised residuals, are multiples of.
+    aside : int
+        Number of examples at the start that stand in no bag: they do not count.
     objects : (d, n + 1) float64
         Features by column, the new object last; empty where objects are sparse.
     """
@@ -46,6 +48,7 @@ class Lines:
         self.origin, self.grid = origin, unit * STEP
         self.bordered = bordered
         self.current = True
+        self.aside = 0
         self.n = len(linear.shares)
         self.test_scores = np.array([origin + unit * linear.forecast])
         self._linear = linear

@@ -65,14 +65,16 @@ class _OnLines(OnMachine):
 
     def _counted(self, lines: Lines) -> Any:
         if self.group is None:
-            return slice(None)
+            return slice(lines.aside, None)
         places = [self.group] if isinstance(self.group, int) else list(self.group)
         if not max(places) < len(lines.objects):
             raise ValueError(
                 f"group must hold positions of {len(lines.objects)} features of dense objects, got {self.group}"
             )
         of_group = lines.objects[places]
-        return (of_group[:, :-1] == of_group[:, -1:]).all(axis=0)
+        beside = (of_group[:, :-1] == of_group[:, -1:]).all(axis=0)
+        beside[: lines.aside] = False
+        return beside
 
 
 @saved
@@ -93,7 +95,7 @@ class ConformalDistribution(_OnLines):
 
     Parameters
     ----------
-    machine : KernelRidge, or Scaled or SlidingWindow around one
+    machine : KernelRidge, or ScaledRidge, Scaled or SlidingWindow around one
         Shared with other predictors when they stand in one `Panel`.
     group : int or sequence of int, optional
         Position of a feature: examples are compared with those of the same value only, so that the theorem holds in
@@ -132,6 +134,8 @@ class ConformalDistribution(_OnLines):
         """
         lines, counted, tau = self._asked(x)
         points = np.sort(lines.critical_points(counted))
+        if not len(points):
+            return PredictiveDistribution([], tau, origin=float(lines.test_scores[0]))
         return PredictiveDistribution(points, tau, origin=lines.origin, grid=lines.grid)
 
 
@@ -229,6 +233,8 @@ class GaussianProcess(_OnLines):
         forecast = float(lines.test_scores[0])
         if lines.n < FEWEST:
             return NormalDistribution(forecast, WIDE)
-        residuals = lines.studentised(forecast)[:-1]
+        size = float(np.sqrt(np.mean(lines.studentised(forecast)[:-1] ** 2)))
+        if not size:  # all labels are equal, and their unit may be lost beside them
+            return NormalDistribution(forecast, 0.0)
         one = lines.studentised(forecast + lines.unit)[-1]  # of the new example, one unit above its forecast
-        return NormalDistribution(forecast, float(np.sqrt(np.mean(residuals**2)) / one * lines.unit))
+        return NormalDistribution(forecast, float(size / one * lines.unit))

@@ -53,11 +53,11 @@ class ManyDistributions:
         count = self.counts[i]
         known = self.residuals if count == len(self.residuals) else self.residuals[self.times < count]
         points = forecast + float(spread) * known
-        grid = 0.0
-        if len(points):
-            largest = max(abs(points[0]), abs(points[-1]))
-            grid = math.ldexp(1.0, max(math.frexp(largest)[1] - DIGITS, -1000)) if largest > 0 else 0.0
-            points = np.rint(points / grid) * grid if grid else points
+        if not len(points):
+            return PredictiveDistribution([], float(self.taus[i]), origin=forecast)
+        largest = max(abs(points[0]), abs(points[-1]))
+        grid = math.ldexp(1.0, max(math.frexp(largest)[1] - DIGITS, -1000)) if largest > 0 else 0.0
+        points = np.rint(points / grid) * grid if grid else points
         return PredictiveDistribution(points, float(self.taus[i]), grid=grid)
 
     def with_taus(self, taus: Floats) -> ManyDistributions:

@@ -1,0 +1,189 @@
+"""Ridge regression that scales its objects by the first examples, which teach and stand in no bag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venn.machines.kernel_ridge import KernelRidge
+from venn.machines.kernel_ridge_lines import Lines
+from venn.machines.machine import Bag
+from venn.machines.scaled import Scale, Scaled, expect_scaled, fixed_by
+from venn.prediction import Floats
+from venn.saved import saved
+
+FARTHEST = 10.0  # deviations
+
+
+@saved
+class ScaledRidge(Scaled):
+    """Kernel ridge regression that scales every column, for raw tables of numbers: no example is lost.
+
+    As by `Scaled` the first 30 objects fix the centre and the spread of each column; but these examples are then
+    learned like all others. They stand in no bag: distributions and intervals rank the later ones only. All that is
+    guaranteed holds:
+
+    - From then on the first 30 are given. Machine and scale are functions of them and of the bag, in which every
+      example, the new one included, is treated alike.
+    - Until then the bag holds all examples and the new one, and the scale is that of all their objects, the new one's
+      included. It is another for each question, so the machine is made anew for each: cheap while there are few.
+
+    A value beyond 10 deviations counts as 10: a column that was constant at first, or one that drifts away, does not
+    drown all others. It forgets nothing; in a window `Scaled(KernelRidge(...))` stands.
+
+    Parameters
+    ----------
+    machine : KernelRidge
+        One that has learned nothing. It is taught by this object from now on, and by nobody else.
+    first : int >= 2, default 30
+        Number of examples that fix the scale. Not with `ranges`.
+    ranges : sequence of (low, high), optional
+        Finite numbers, low < high, one pair for each column: no example is needed, and all stand in the bag.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples in the bag.
+    aside : int
+        Number of those that have fixed the scale: they teach only.
+    learned : int
+        Number of all examples.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is not as described, or objects lie too far apart to be scaled.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = ScaledRidge(venn.machines.KernelRidge(venn.RBF(0.5), C=10), first=10)
+    >>> model = venn.predictors.ConformalDistribution(machine)
+    >>> for i in range(50):
+    ...     model.learn_one([i * 1e6, 1e-3 * (i % 2)], i + 5.0 * (i % 2))
+    >>> machine.learned, machine.n, machine.aside
+    (50, 40, 10)
+    >>> lower, upper = model.predict_one([25e6, 1e-3]).interval(0.1)
+    >>> lower < 30 < upper
+    True
+    """
+
+    def __init__(self, machine: KernelRidge, first: int | None = None, ranges: Any = None) -> None:
+        if not isinstance(machine, KernelRidge):
+            raise TypeError(f"machine must be a KernelRidge, got {machine!r}; for others there is Scaled")
+        given: Any = machine
+        super().__init__(given, first, ranges)
+        self._trains = True
+        self._early: tuple[bytes | None, KernelRidge, Scale] | None = None
+
+    def fresh(self) -> ScaledRidge:
+        """Return a machine with the same parameters that has learned nothing: no scale is known by examples."""
+        return ScaledRidge(self.machine.fresh(), self.first, self.ranges)
+
+    def __repr__(self) -> str:
+        return f"ScaledRidge{super().__repr__().removeprefix('Scaled')}"
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a `state`, or raise a ValueError if it is not a possible one."""
+        super().restore(state)
+        if not self._trains or self.n < 0:
+            raise ValueError(f"trains must be True, and the first {self.first} examples learned")
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def aside(self) -> int:
+        """Number of examples that have fixed the scale."""
+        return 0 if self.first is None or self.scale is None else self.first
+
+    @property
+    def n(self) -> int:
+        """Number of examples in the bag."""
+        return self.learned - self.aside
+
+    @property
+    def residual(self) -> float:
+        """Worst error of the equations, the kernel computed afresh."""
+        return self._now(None)[0].residual
+
+    @property
+    def bag(self) -> Bag:
+        """Forecasts (1, n) of the examples in the bag by the machine that has learned all."""
+        bag = self._now(None)[0].bag
+        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
+
+    @property
+    def deleted_bag(self) -> Bag:
+        """Forecast (1, n) of each example in the bag by the machine without it."""
+        bag = self._now(None)[0].deleted_bag
+        return Bag(bag.scores[:, self.aside :], bag.counts[self.aside :])
+
+    def scores(self, x: Any) -> Floats:
+        """Return the (1,) forecast for `x` by the machine as it is, without `x`; 0 before the first example."""
+        row = self._clean(x)
+        machine, scale = self._now(None, row)
+        return machine.scores(scale.place(row, FARTHEST))
+
+    def hypotheses(self, x: Any, weight: float | None = None) -> Lines:  # type: ignore[override]
+        """Answer, for every label of `x`, with the residuals of all examples, of which the first ones do not count.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        weight : float > 0, optional
+            Of the new example.
+        """
+        row = self._clean(x)
+        machine, scale = self._now(row)
+        lines = machine.hypotheses(scale.place(row, FARTHEST), 1.0 if weight is None else weight)
+        lines.aside = self.aside
+        return lines
+
+    def forget(self) -> None:
+        """Drop the answer that the machine remembers."""
+        self.machine.forget()
+        if self._early is not None:
+            self._early[1].forget()
+            self._early = None
+
+    # ----------------------------------------------------------------- learning
+
+    def learn_one(self, x: Any, y: Any, weight: float | None = None) -> None:
+        """Learn one example; the last of the first ones fixes the scale.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        y : finite number
+        weight : float >= 0, optional
+            Only once the scale is fixed.
+        """
+        super().learn_one(x, y, weight)
+        self.forget()
+
+    unlearn_one: Any = None  # what was learned first stays
+
+    # ------------------------------------------------------------------ scaling
+
+    def _scaled(self, row: Any) -> Any:
+        """Return a clean object as the machine inside meets it."""
+        if self.scale is None:
+            return super()._scaled(row)
+        return Scale(self.center, self.scale).place(row, FARTHEST)
+
+    def _now(self, row: Any, other: Any = None) -> tuple[KernelRidge, Scale]:
+        """Return the machine, and the scale: until it is fixed, that of the objects so far and of this one."""
+        if self.scale is not None:
+            return self.machine, Scale(self.center, self.scale)
+        rows = self._rows if row is None else [*self._rows, row]
+        key = None if row is None else row.tobytes()
+        if self._early is None or self._early[0] != key:
+            machine = self.machine.fresh()
+            expect_scaled(machine)
+            known = rows or ([] if other is None else [other])
+            scale = fixed_by(known) if known else Scale(None, np.ones(0))
+            for one, label in zip(self._rows, self._labels, strict=True):
+                machine.learn_one(scale.place(one, FARTHEST), label)
+            self._early = key, machine, scale
+        return self._early[1], self._early[2]
