@@ -67,11 +67,6 @@ class HingeMachine(HingeState):
             machine.expect_deleted()
         return machine
 
-    def __repr__(self) -> str:
-        rest = "" if len(self._values) == self._values[0] == 1 else f", class_weights={self.class_weights.tolist()!r}"
-        rest += f", threads={self.threads}" if self.threads > 1 else ""
-        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
-
     @property
     def bag(self) -> Bag:
         """Training scores now, by distinct object."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import checked_class_weights, checked_place, shown_class_weights
+from venn.machines.checks import checked_class_weights, checked_place
 from venn.machines.kept import Part
 from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernels import Kernel, checked_kernel
@@ -112,10 +112,6 @@ class LeastSquaresSVM(KeptRidge, Weighing):
         self._system = RidgeSystem(self._store, len(self.classes), -1.0)  # targets are +1 and -1
         self._labels, self._weights = np.zeros(0, np.int64), np.zeros(0)
         self._make_tables()
-
-    def __repr__(self) -> str:
-        weights = shown_class_weights(self.class_weights)
-        return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
 
     def _make_tables(self) -> None:
         self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))

@@ -10,7 +10,7 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn._compiled.dense import dot
-from venn.machines.checks import checked_class_weights, checked_place, shown_class_weights
+from venn.machines.checks import checked_class_weights, checked_place
 from venn.machines.logistic_both import Both, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses, Question
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
@@ -98,10 +98,6 @@ class KernelLogisticRegression(LogisticState):
 
     #: Deleted scores are computed by one Newton step: see `deleted_bag`.
     deletes_exactly = False
-
-    def __repr__(self) -> str:
-        rest = shown_class_weights(self.class_weights) + (f", threads={self.threads}" if self.threads > 1 else "")
-        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
 
     # ------------------------------------------------------------------ reading
 

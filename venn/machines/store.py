@@ -394,6 +394,16 @@ class Storing(BaseMachine):
 class Weighing(Storing):
     """Base of classifiers that keep objects in a store, and learn examples of any weight."""
 
+    kernel: Kernel
+    C: float
+    class_weights: Floats
+    threads: int = 1
+
+    def __repr__(self) -> str:
+        rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
+        rest += f", threads={self.threads}" if self.threads > 1 else ""
+        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
+
     @property
     @abstractmethod
     def _stored(self) -> int:
