@@ -8,6 +8,7 @@ import streams
 import venn
 from venn._compiled.buffers import KEEP
 from venn.machines import hinge
+from venn.machines.exchange import Factor
 
 pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
 
@@ -284,3 +285,25 @@ def test_a_penalty_near_the_largest_number_gives_no_warning():
         machine.learn_one([0.0], label)
     assert machine.n == 3
     assert machine.residual <= machine.tolerance
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.25])
+@pytest.mark.parametrize("dependent", [False, True])
+def test_a_factor_solves_and_inverts_the_bordered_matrix(ridge, dependent):
+    """Of a kernel whose diagonal is not 0: with proximities some terms vanish."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(9, 3))
+    if dependent and not ridge:
+        X[4] = X[1]
+    kernel = X @ X.T + 1.0
+    factor = Factor(kernel, np.array([1, 4, 6, 8]), ridge)
+    own = factor.members
+    assert own.size == (3 if dependent and not ridge else 4)
+    bordered = np.zeros((own.size + 1, own.size + 1))
+    bordered[0, 1:] = bordered[1:, 0] = 1.0
+    bordered[1:, 1:] = kernel[np.ix_(own, own)] + ridge * np.eye(own.size)
+    np.testing.assert_allclose(factor.inverse(), np.linalg.inv(bordered), rtol=1e-9, atol=1e-9)
+    rest = rng.normal(size=own.size)
+    bias, *beta = np.linalg.solve(bordered, np.append(0.5, rest))
+    found, shift = factor.solve(rest, 0.5)
+    np.testing.assert_allclose(np.append(shift, found), np.append(bias, beta), rtol=1e-9, atol=1e-9)

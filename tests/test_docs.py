@@ -268,6 +268,17 @@ def test_the_check_of_the_built_site_finds_what_it_is_for(tmp_path):
     assert check.faults(tmp_path / "empty") == [f"{tmp_path / 'empty'} holds no page"]
 
 
+def test_the_architecture_names_files_and_classes_that_exist():
+    text = (DOCS / "architecture.md").read_text()
+    files = set(re.findall(r"`([a-z_/]+\.py)`", text))
+    assert len(files) > 30
+    assert not [file for file in files if not any((ROOT / folder / file).exists() for folder in ("", "venn"))]
+    rows = re.findall(r"^\| `(?:venn|streams).*\| (.*) \|$", text, flags=re.M)
+    names = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row)}
+    sources = "\n".join(path.read_text() for path in (ROOT / "venn").rglob("*.py"))
+    assert not [name for name in names if f"\nclass {name}" not in sources]
+
+
 def walked():
     """Return the (file, function) of each step of the page that walks an example through the code."""
     return re.findall(r"^\| \d+ \|.*\| `(\S+)` \| `(\S+)` \|$", (DOCS / "walk.md").read_text(), flags=re.M)

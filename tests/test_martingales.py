@@ -487,3 +487,13 @@ def test_a_rate_that_no_float_holds_is_refused():
 def test_a_grid_that_no_memory_holds_is_refused(grid):
     with pytest.raises(ValueError, match="grid must be an integer"):
         Sleeper(0.01, grid)
+
+
+def test_a_state_with_something_beyond_the_window_is_refused():
+    martingale = PlugIn(window=5)
+    martingale.update_many(np.array([0.1, 0.5, 0.9]))
+    state = martingale.state
+    assert state["ring"][3:] == [0.0, 0.0]
+    state["ring"] = [*state["ring"][:3], 7.0, 0.0]
+    with pytest.raises(ValueError, match="must"):
+        PlugIn(window=5).restore(state)

@@ -62,11 +62,14 @@ class Saved:
     foreign: ClassVar[frozenset[str]] = frozenset()
     #: Parameters for which a constructor allocates room: a file with fewer bytes is damaged.
     sized: ClassVar[frozenset[str]] = frozenset()
+    #: Parameters of the constructor that an attribute of another name holds, with that name.
+    held_as: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes, by name."""
-        return {name: getattr(self, name) for name in arguments_of(type(self))}
+        held_as = dict(self.held_as)
+        return {name: getattr(self, held_as.get(name, name)) for name in arguments_of(type(self))}
 
     @property
     def state(self) -> dict[str, Any]:

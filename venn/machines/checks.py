@@ -70,11 +70,6 @@ def checked_class_weights(weights: Any, classes: Sequence[Label]) -> Floats:
     return clean
 
 
-def shown_class_weights(weights: Floats) -> str:
-    """Return what a repr says of the weights of the classes: nothing where all are 1."""
-    return "" if (weights == 1).all() else f", class_weights={weights.tolist()!r}"
-
-
 def clean_object(x: Any, features: int | None) -> Floats:
     """Return `x` as a finite (d,) float64 array, or say what is wrong with it."""
     # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.

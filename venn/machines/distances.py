@@ -84,9 +84,6 @@ class NeighbourDistances(KeptDistances, ObjectMachine):
     def __repr__(self) -> str:
         return f"NeighbourDistances({self.k}, classes={list(self.classes)!r})"
 
-    def _new_features(self, features: int) -> None:
-        pass  # lists hold distances only
-
     def _new_room(self, room: int) -> None:
         c = len(self.classes)
         self._distances = np.zeros(room)

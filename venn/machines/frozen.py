@@ -149,12 +149,9 @@ class FrozenScorer(Saved):
     True
     """
 
-    foreign = frozenset({"estimator"})
+    held_as = (("estimator", "_estimator"), ("row_by_row", "_told"))
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"estimator": self._estimator, "classes": self.classes, "row_by_row": self._told}
+    foreign = frozenset({"estimator"})
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> FrozenScorer:

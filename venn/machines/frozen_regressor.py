@@ -49,6 +49,8 @@ class FrozenRegressor(Saved):
     array([9.])
     """
 
+    held_as = (("estimator", "_estimator"), ("spread", "_spread"))
+
     foreign = frozenset({"estimator", "spread"})
     classes = ()
     space = Real()
@@ -62,11 +64,6 @@ class FrozenRegressor(Saved):
                     raise TypeError(f"{name} must be a regressor, got the classifier {one!r}: use FrozenScorer")
         self._estimator, self._spread = copy.deepcopy(estimator), copy.deepcopy(spread)
         self.features, self.feature_names = columns_of(estimator)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"estimator": self._estimator, "spread": self._spread}
 
     def __repr__(self) -> str:
         spread = "" if self._spread is None else f", spread={self._spread!r}"

@@ -16,7 +16,7 @@ from venn._compiled.margin import certify, commit_step, place, worst_residual
 from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
 from venn._compiled.smo import tolerance_of
 from venn._compiled.step import PART, solve_step
-from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of
+from venn.machines.checks import checked_class_weights, checked_place
 from venn.machines.exchange import (
     SMALL,
     Problem,
@@ -31,9 +31,9 @@ from venn.machines.hinge_hypotheses import HingeHypotheses, Question
 from venn.machines.hinge_state import HingeState
 from venn.machines.machine import Bag, NotConverged
 from venn.machines.masses import SURE, backup_of, move_masses, move_one
+from venn.machines.store import Content
 from venn.machines.threads import side_by_side
-from venn.parameters import positive
-from venn.prediction import Floats, Integers, Label
+from venn.prediction import Floats, Integers
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
 
@@ -66,11 +66,6 @@ class HingeMachine(HingeState):
         if self._spans.kept:
             machine.expect_deleted()
         return machine
-
-    def __repr__(self) -> str:
-        rest = "" if len(self._values) == self._values[0] == 1 else f", class_weights={self.class_weights.tolist()!r}"
-        rest += f", threads={self.threads}" if self.threads > 1 else ""
-        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
 
     @property
     def bag(self) -> Bag:
@@ -125,28 +120,11 @@ class HingeMachine(HingeState):
         """Largest accepted violation of the optimality conditions, see the class."""
         return float(tolerance_of(self.C, self._scale))
 
-    def hypotheses(self, x: Any, weight: float = 1.0) -> HingeHypotheses:
-        """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
+    @property
+    def _stored(self) -> int:
+        return self._count
 
-        Solved once and remembered until a label is learned or another object asked about; asking changes no later
-        answer.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        weight : float > 0, default 1
-            Of the new example; it is multiplied by that of its supposed class.
-
-        Returns
-        -------
-        HingeHypotheses
-            It holds this machine's arrays: read it before the next question.
-        """
-        x, weight = self._store.clean(x), positive("weight", weight)
-        key = x.tobytes()
-        known: HingeHypotheses | None = self._remembered(key, weight)
-        if known is not None:
-            return known
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> HingeHypotheses:
         supposed = self._unit * weight
         self.forget()
         self._held.clear()
@@ -174,8 +152,7 @@ class HingeMachine(HingeState):
             self._branches, self._distinct(count), self._history[:, : self.n], self._weights[: self.n], self._store,
             self._spans,
         )  # fmt: skip
-        answer = self._asked = self._answer(key, self._by_class(self._solved.score[:, p, None])[:, 0], asked)
-        return answer
+        return self._answer(key, self._by_class(self._solved.score[:, p, None])[:, 0], asked)
 
     def _solve(self, p: int, count: int, scale: float, tolerance: float, supposed: Floats) -> tuple[float, int]:
         """Solve all branches about object p by their paths; return (worst violation, branches left unsolved)."""
@@ -304,23 +281,7 @@ class HingeMachine(HingeState):
         scores[of_class == 0] = -1.0
         return self._by_class(scores[:, None])[:, 0]
 
-    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
-        """Learn one example: the branch already solved for its label becomes the machine.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        y : one of `classes`
-        weight : float >= 0, default 1
-            The example counts as that many equal ones; with weight 0 nothing is learned.
-        """
-        label = code_of(y, self._codes)
-        weight = checked_weight(weight)
-        if weight == 0:
-            self._store.clean(x)
-            return
-        self._store.look(self._count)
-        answer = self.hypotheses(x, weight)
+    def _learn(self, answer: HingeHypotheses, label: int, weight: float) -> None:
         p, count = answer.asked.test, answer.asked.distinct.size
         sides = self._side[:, label]
         if self._spans.kept:

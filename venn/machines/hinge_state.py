@@ -16,7 +16,7 @@ from venn.machines.hinge_kept import KeptHinge
 from venn.machines.kernels import Kernel, checked_kernel, proximities
 from venn.machines.machine import grown
 from venn.machines.spans import Spans
-from venn.machines.store import ObjectStore, Storing, doubled
+from venn.machines.store import ObjectStore, Weighing, doubled
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Integers, Label
 
@@ -24,7 +24,7 @@ from venn.prediction import Floats, Integers, Label
 OFFSET = 8
 
 
-class HingeState(KeptHinge, Storing):
+class HingeState(KeptHinge, Weighing):
     """Several machines over the same distinct objects, and the examples at each object, in buffers that grow."""
 
     def __init__(

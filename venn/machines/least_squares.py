@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
+from venn.machines.checks import checked_class_weights, checked_place
 from venn.machines.kept import Part
 from venn.machines.kept_ridge import KeptRidge
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares_hypotheses import LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag
 from venn.machines.ridge import RidgeSystem
-from venn.machines.store import ObjectStore
+from venn.machines.store import Content, ObjectStore, Weighing
 from venn.parameters import class_codes, positive
 from venn.prediction import Floats, Integers, Label
 from venn.saved import saved
@@ -23,7 +23,7 @@ SMALLEST = 1e-300  # least C weight of an example: the equations contain its inv
 
 
 @saved
-class LeastSquaresSVM(KeptRidge):
+class LeastSquaresSVM(KeptRidge, Weighing):
     """One-against-all least-squares support vector machines, exact online.
 
     Machine k minimises 1/2 |w|^2 + C/2 sum_i (t_i - f_k(x_i))^2, t_i = +1 for class k and -1 for the others,
@@ -113,10 +113,6 @@ class LeastSquaresSVM(KeptRidge):
         self._labels, self._weights = np.zeros(0, np.int64), np.zeros(0)
         self._make_tables()
 
-    def __repr__(self) -> str:
-        weights = shown_class_weights(self.class_weights)
-        return f"LeastSquaresSVM({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{weights})"
-
     def _make_tables(self) -> None:
         self._tables = np.empty((len(self._values), 4, len(self.classes), self._system.room))
 
@@ -155,28 +151,11 @@ class LeastSquaresSVM(KeptRidge):
 
     # ----------------------------------------------------------------- learning
 
-    def hypotheses(self, x: Any, weight: float = 1.0) -> LeastSquaresHypotheses:
-        """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
+    @property
+    def _stored(self) -> int:
+        return self.n
 
-        Solved once and remembered until a label is learned or another object asked about; asking changes no later
-        answer.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        weight : float > 0, default 1
-            Of the new example; it is multiplied by that of its supposed class.
-
-        Returns
-        -------
-        LeastSquaresHypotheses
-            It holds this machine's arrays: read it before the next question.
-        """
-        x, weight = self._store.clean(x), positive("weight", weight)
-        key = x.tobytes()
-        known: LeastSquaresHypotheses | None = self._remembered(key, weight)
-        if known is not None:
-            return known
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> LeastSquaresHypotheses:
         with np.errstate(over="ignore"):  # an infinite bound is no ridge
             bounds = self.C * weight * self._values
         if not bounds.min() >= SMALLEST:
@@ -191,8 +170,7 @@ class LeastSquaresSVM(KeptRidge):
             self._group, self._labels[: n + 1], self._store.columns[:, : n + 1],
             self._system, bordered, self._tables,
         )  # fmt: skip
-        answer = self._asked = LeastSquaresHypotheses(key, self._system.new_scores(), float(weight), supposed)
-        return answer
+        return LeastSquaresHypotheses(key, self._system.new_scores(), float(weight), supposed)
 
     own = (Part("_labels", ("n",), "t", np.int64),)
 
@@ -201,23 +179,7 @@ class LeastSquaresSVM(KeptRidge):
         super().restore(state)
         self._system.targets[:, : self.n] = self._targets(self._labels[: self.n])
 
-    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
-        """Learn one example: the solution found for its label becomes the machine.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        y : one of `classes`
-        weight : float >= 0, default 1
-            The example counts as that many equal ones; with weight 0 nothing is learned.
-        """
-        label = code_of(y, self._codes)
-        weight = checked_weight(weight)
-        if weight == 0:
-            self._store.clean(x)
-            return
-        self._store.look(self.n)
-        answer = self.hypotheses(x, weight)
+    def _learn(self, answer: LeastSquaresHypotheses, label: int, weight: float) -> None:
         self.forget()
         self._system.append(answer.supposed.bordered[self._group[label]], self._targets(np.array([label]))[:, 0])
         self._labels[self.n], self._weights[self.n] = label, weight

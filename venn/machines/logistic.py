@@ -10,14 +10,14 @@ import numpy as np
 from venn._compiled import logistic as compiled
 from venn._compiled import packed
 from venn._compiled.dense import dot
-from venn.machines.checks import checked_class_weights, checked_place, checked_weight, code_of, shown_class_weights
+from venn.machines.checks import checked_class_weights, checked_place
 from venn.machines.logistic_both import Both, error, worths
 from venn.machines.logistic_hypotheses import LogisticHypotheses, Question
 from venn.machines.logistic_inverse import Change, Deletion, Standing, levels_of, made_anew, rounded_weights, without
 from venn.machines.logistic_state import LogisticState
 from venn.machines.machine import Bag, grown
-from venn.parameters import positive
-from venn.prediction import Floats, Integers, Label
+from venn.machines.store import Content
+from venn.prediction import Floats, Integers
 from venn.saved import saved
 
 SMALLEST = 1e-12  # least C weight of an example: below it, Newton's matrices become singular
@@ -99,10 +99,6 @@ class KernelLogisticRegression(LogisticState):
     #: Deleted scores are computed by one Newton step: see `deleted_bag`.
     deletes_exactly = False
 
-    def __repr__(self) -> str:
-        rest = shown_class_weights(self.class_weights) + (f", threads={self.threads}" if self.threads > 1 else "")
-        return f"KernelLogisticRegression({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
-
     # ------------------------------------------------------------------ reading
 
     @property
@@ -180,28 +176,11 @@ class KernelLogisticRegression(LogisticState):
 
     # ----------------------------------------------------------------- learning
 
-    def hypotheses(self, x: Any, weight: float = 1.0) -> LogisticHypotheses:
-        """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
+    @property
+    def _stored(self) -> int:
+        return self._count
 
-        Solved once and remembered until a label is learned or another object asked about; asking changes no later
-        answer.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        weight : float > 0, default 1
-            Of the new example; it is multiplied by that of its supposed class.
-
-        Returns
-        -------
-        LogisticHypotheses
-            It holds this machine's arrays: read it before the next question.
-        """
-        x, weight = self._store.clean(x), positive("weight", weight)
-        key = x.tobytes()
-        known: LogisticHypotheses | None = self._remembered(key, weight)
-        if known is not None:
-            return known
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> LogisticHypotheses:
         if not self.C * weight * self.class_weights.min() >= SMALLEST:
             raise ValueError(f"weight must be 0, or C weight at least {SMALLEST:g} for each class, got {weight!r}")
         self.forget()
@@ -224,8 +203,7 @@ class KernelLogisticRegression(LogisticState):
             self._total[:count], self._levels, self._kernel, self._inverse, self._diagonals, self._sums, self._scores,
             self._joined, self._store,
         )  # fmt: skip
-        answer = self._asked = LogisticHypotheses(key, test_scores, asked)
-        return answer
+        return LogisticHypotheses(key, test_scores, asked)
 
     def _suppose(self, p: int, count: int, test_scores: Floats, weight: float) -> None:
         """Solve all branches for object p."""
@@ -272,23 +250,7 @@ class KernelLogisticRegression(LogisticState):
             kappa = float(row[m] - dot(row, u, m))
         return compiled.Bordered(G, self._diagonals[k, :m], g, float(g.sum()), u, kappa)
 
-    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
-        """Learn one example: the branch already solved for its label becomes the machine.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row
-        y : one of `classes`
-        weight : float >= 0, default 1
-            The example counts as that many equal ones; with weight 0 nothing is learned.
-        """
-        label = code_of(y, self._codes)
-        weight = checked_weight(weight)
-        if weight == 0:
-            self._store.clean(x)
-            return
-        self._store.look(self._count)
-        answer = self.hypotheses(x, weight)
+    def _learn(self, answer: LogisticHypotheses, label: int, weight: float) -> None:
         asked = answer.asked
         p, count = asked.test, asked.total.size
         self.forget()

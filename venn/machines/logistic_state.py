@@ -14,7 +14,7 @@ from venn.machines.logistic_both import Both, Scratch
 from venn.machines.logistic_inverse import Change, Standing, made_anew, rounded_weights
 from venn.machines.logistic_kept import KeptLogistic
 from venn.machines.machine import NotConverged, grown
-from venn.machines.store import ObjectStore, Storing, doubled
+from venn.machines.store import ObjectStore, Weighing, doubled
 from venn.machines.threads import side_by_side
 from venn.parameters import class_codes, integer, positive
 from venn.prediction import Floats, Label
@@ -25,7 +25,7 @@ REFRESH = 64  # examples, learned or unlearned, between two checks of the invers
 DRIFT = 1e-10
 
 
-class LogisticState(KeptLogistic, Storing):
+class LogisticState(KeptLogistic, Weighing):
     """One-against-all machines over the same distinct objects, in buffers that grow."""
 
     def __init__(

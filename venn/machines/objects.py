@@ -74,11 +74,9 @@ class ObjectMachine(BaseMachine):
         self._weights = grown(self._weights, room)
         self._new_room(room)
 
-    @abstractmethod
     def _new_features(self, features: int) -> None:
         """Make room for objects of another length; nothing is learned yet."""
 
-    @abstractmethod
     def _new_room(self, room: int) -> None:
         """Make room for more columns."""
 
@@ -98,7 +96,6 @@ class ObjectMachine(BaseMachine):
     def _part_with(self, code: int, column: int) -> None:
         """Forget one example of a class in `column`; weight, history and `n` already exclude it."""
 
-    @abstractmethod
     def _move(self, column: int, to: int) -> None:
         """Move everything else that is kept by column."""
 
@@ -358,9 +355,6 @@ class NearestNeighbours(KeptNeighbours, ObjectMachine):
             np.zeros((room, c), np.int64), np.zeros(room),
         )  # fmt: skip
 
-    def _new_features(self, features: int) -> None:
-        pass  # levels hold distances only
-
     def _new_room(self, room: int) -> None:
         self._distances = np.zeros(room)
         self._levels = Levels(*(grown(array, room, *array.shape[1:]) for array in self._levels))
@@ -453,9 +447,6 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
         self._sums, self._errors = np.zeros((2, c, features))
         self._sizes = np.zeros(c, np.int64)
 
-    def _new_room(self, room: int) -> None:
-        pass  # only objects are kept by column
-
     def _suppose(self) -> Floats:
         scores = np.empty((len(self.classes), 1))
         here = np.ascontiguousarray(self._columns[:, self._count : self._count + 1])
@@ -486,9 +477,6 @@ class NearestCentroid(KeptCentroid, ObjectMachine):
         chosen = history[self._labels[history] == code]
         add_all_exactly(self._columns, chosen, self._sums[code], self._errors[code])
         self._sizes[code] -= 1
-
-    def _move(self, column: int, to: int) -> None:
-        pass  # only objects are kept by column
 
 
 def fill_distances(

@@ -66,8 +66,9 @@ class Solution:
 
     def kept(self, n: int) -> Kept:
         """Return copies of everything about n examples except the factor."""
+        total = float(self.total)  # one of numpy's where the compiler is off
         return Kept(
-            self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), self.total
+            self.sums[:n].copy(), self.diagonal[:n].copy(), self.solutions[:, :n].copy(), self.bases.copy(), total
         )
 
     def take_back(self, kept: Kept) -> None:

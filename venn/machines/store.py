@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from venn._compiled.sparse import Rows
 from venn.machines.base import BaseMachine
-from venn.machines.checks import clean_object, code_of
+from venn.machines.checks import checked_weight, clean_object, code_of
 from venn.machines.kernels import Kernel, needs_scale
 from venn.machines.machine import grown
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
+from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
@@ -387,3 +389,71 @@ class Storing(BaseMachine):
         """Raise what `learn_one(x, y)` would raise for a bad example, and learn nothing."""
         self._store.clean(x)
         code_of(y, self._codes)
+
+
+class Weighing(Storing):
+    """Base of classifiers that keep objects in a store, and learn examples of any weight."""
+
+    kernel: Kernel
+    C: float
+    class_weights: Floats
+    threads: int = 1
+
+    def __repr__(self) -> str:
+        rest = "" if (self.class_weights == 1).all() else f", class_weights={self.class_weights.tolist()!r}"
+        rest += f", threads={self.threads}" if self.threads > 1 else ""
+        return f"{type(self).__name__}({self.kernel!r}, C={self.C!r}, classes={list(self.classes)!r}{rest})"
+
+    @property
+    @abstractmethod
+    def _stored(self) -> int:
+        """Number of objects in the store."""
+
+    @abstractmethod
+    def _solved_for(self, x: Content, key: bytes, weight: float) -> Any:
+        """Return the answer about a clean object; `key` is its content."""
+
+    @abstractmethod
+    def _learn(self, answer: Any, label: int, weight: float) -> None:
+        """Learn the example that an answer is about, of this class and weight."""
+
+    def hypotheses(self, x: Any, weight: float = 1.0) -> Any:
+        """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
+
+        Solved once and remembered until a label is learned or another object asked about; asking changes no later
+        answer.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        weight : float > 0, default 1
+            Of the new example; it is multiplied by that of its supposed class.
+
+        Returns
+        -------
+        BaseHypotheses
+            It holds this machine's arrays: read it before the next question.
+        """
+        x, weight = self._store.clean(x), positive("weight", weight)
+        key = x.tobytes()
+        answer = self._remembered(key, weight)
+        if answer is None:
+            answer = self._asked = self._solved_for(x, key, weight)
+        return answer
+
+    def learn_one(self, x: Any, y: Label, weight: float = 1.0) -> None:
+        """Learn one example: the solution found for its label becomes the machine.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row
+        y : one of `classes`
+        weight : float >= 0, default 1
+            The example counts as that many equal ones; with weight 0 nothing is learned.
+        """
+        label, weight = code_of(y, self._codes), checked_weight(weight)
+        if weight == 0:
+            self._store.clean(x)
+            return
+        self._store.look(self._stored)
+        self._learn(self.hypotheses(x, weight), label, weight)

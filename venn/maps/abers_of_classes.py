@@ -64,6 +64,8 @@ def cross_venn_abers(folds: Sequence[tuple[Any, Any]], scores: Any, merge: Merge
 class _ByClass(Saved):
     """Base of both ways to several classes: classes, merge, and the check of examples."""
 
+    held_as = (("merge", "_merge"),)
+
     tables: dict[tuple[int, ...], Table] | None = None  # by the codes of their classes
 
     def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
@@ -73,11 +75,6 @@ class _ByClass(Saved):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(classes={list(self.classes)!r}, merge={self._merge!r})"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"classes": self.classes, "merge": self._merge}
 
     @property
     def state(self) -> dict[str, Any]:

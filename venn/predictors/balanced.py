@@ -81,6 +81,8 @@ class Balanced(HasLabels, Predictor):
     'no'
     """
 
+    held_as = (("predictor", "_given"),)
+
     def __init__(self, predictor: Any, keep: Sequence[float], seed: int = 0) -> None:
         if not has_methods(predictor, "under"):
             raise TypeError(
@@ -104,11 +106,6 @@ class Balanced(HasLabels, Predictor):
         self._given = predictor.under(None)
         self.predictor = predictor.under(shift)
         self.n = 0
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"predictor": self._given, "keep": self.keep, "seed": self.seed}
 
     @property
     def state(self) -> dict[str, Any]:

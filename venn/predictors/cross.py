@@ -89,6 +89,8 @@ class CrossVenn(Predictor):
     ('no', 'nothing')
     """
 
+    held_as = (("machine", "given"),)
+
     sized = frozenset({"folds"})
 
     def __init__(
@@ -123,12 +125,6 @@ class CrossVenn(Predictor):
             f"CrossVenn({self.given!r}, {self.taxonomy!r}, folds={self.folds}, seed={self.seed}, "
             f"first={self.first}, growth={self.growth}, last={self.last}{shown_shift(self.shift)})"
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        names = ("taxonomy", "folds", "seed", "first", "growth", "last", "shift")
-        return {"machine": self.given, **{name: getattr(self, name) for name in names}}
 
     @property
     def state(self) -> dict[str, Any]:

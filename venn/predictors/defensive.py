@@ -188,14 +188,6 @@ class Defensive(HasLabels, Predictor):
     # -------------------------------------------------------------------- state
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {
-            "kernel": self.kernel, "classes": self.classes, "gamma": self.gamma, "landmarks": self.landmarks,
-            "first": self.first, "ranges": self.ranges,
-        }  # fmt: skip
-
-    @property
     def state(self) -> dict[str, Any]:
         """The objects kept, what was made of the others, and both sides of the inequality."""
         kept = self._kept

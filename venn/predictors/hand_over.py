@@ -73,11 +73,6 @@ class HandOver(HasLabels, Combined):
         return self._described
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The two predictors, the early one only while it answers."""
-        return {"early": self.early, "late": self.late}
-
-    @property
     def state(self) -> dict[str, Any]:
         """How it was described when it was made."""
         return {"described": self._described}

@@ -416,15 +416,12 @@ class InductiveOneVsOneAbers(Inductive[ManyForecasts]):
     ('a', 'nothing')
     """
 
+    held_as = (("machine", "given"), ("merge", "_merge"))
+
     def __init__(self, machine: Any, merge: Merge | None = None, *, schedule: Schedule | None = None) -> None:
         schedule = schedule_for(machine, schedule)
         self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two predictors
         super().__init__(machine, PairwiseAbers(tuple(machine.classes), self._merge), schedule)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"machine": self.given, "merge": self._merge, "schedule": self.schedule}
 
     def __repr__(self) -> str:
         return f"InductiveOneVsOneAbers({self.given!r}, merge={self._merge!r}, schedule={self.schedule!r})"

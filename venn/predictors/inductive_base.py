@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from venn.prediction import Bools, Floats, Integers, Label
 from venn.predictors.history import History
 from venn.predictors.learning import Predictor
 from venn.predictors.merging import Calibration, checked_parts
-from venn.saved import arguments_of, held_bool, held_codes, held_int, held_rows, is_saved
+from venn.saved import held_bool, held_codes, held_int, held_rows, is_saved
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 
 Many = TypeVar("Many")
@@ -92,6 +92,8 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         What scores objects now; None before the first training. Do not teach it.
     """
 
+    held_as: ClassVar[tuple[tuple[str, str], ...]] = (("machine", "given"),)
+
     def __init__(self, machine: Any, reader: Reader[Many], schedule: Schedule) -> None:
         self.given = machine
         self.schedule = schedule
@@ -114,11 +116,6 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         return getattr(self.given, "tuning", None)
 
     # -------------------------------------------------------------------- state
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {name: self.given if name == "machine" else getattr(self, name) for name in arguments_of(type(self))}
 
     @property
     def state(self) -> dict[str, Any]:

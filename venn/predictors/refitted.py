@@ -71,6 +71,8 @@ class Refitted(HasLabels, Predictor):
     'no'
     """
 
+    held_as = (("estimator", "_given"),)
+
     def __init__(self, estimator: Any, classes: Sequence[Label], *, schedule: Schedule | None = None) -> None:
         if not has_methods(estimator, "fit", "predict_proba"):
             raise TypeError(
@@ -93,11 +95,6 @@ class Refitted(HasLabels, Predictor):
         self.n = 0
 
     foreign = frozenset({"estimator", "fitted"})
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"estimator": self._given, "classes": self.classes, "schedule": self.schedule}
 
     @property
     def state(self) -> dict[str, Any]:

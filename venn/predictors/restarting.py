@@ -95,6 +95,8 @@ class Restarting(HasLabels, Predictor):
     (1, True, True)
     """
 
+    held_as = (("monitor", "_pattern"),)
+
     def __init__(self, predictor: Any, monitor: Watcher, keep: int = 0, seed: int = 0) -> None:
         checked_predictor(predictor)
         if not has_methods(getattr(predictor, "machine", None), "restart"):
@@ -112,11 +114,6 @@ class Restarting(HasLabels, Predictor):
         self.monitor = monitor.fresh(seed=self.seed)
         self.n = 0
         self._restarts: list[tuple[int, tuple[Any, ...]]] = []
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"predictor": self.predictor, "monitor": self._pattern, "keep": self.keep, "seed": self.seed}
 
     @property
     def state(self) -> dict[str, Any]:

@@ -74,6 +74,8 @@ class Scaler(Predictor):
     Forecast('no': 0.750)
     """
 
+    held_as = (("machine", "_given"),)
+
     def __init__(self, machine: Any, map: ScoreMap, source: ScoreSource | None = None) -> None:
         self.map = checked_map(map)
         self.source = checked_source(source)
@@ -87,11 +89,6 @@ class Scaler(Predictor):
 
     def __repr__(self) -> str:
         return f"Scaler({self._given!r}, map={self.map!r}, source={self.source!r})"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {"machine": self._given, "map": self.map, "source": self.source}
 
     @property
     def state(self) -> dict[str, Any]:
