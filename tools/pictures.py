@@ -1,4 +1,4 @@
-"""Take pictures of the page's first screen in each state, in a real browser, on a telephone and on a wall, light and dark.
+"""Take pictures of the page's first screen in each state, in a browser: on a telephone and a wall, light and dark.
 
     python -m tools.pictures FOLDER           # state x width x theme, to be looked at
     python -m tools.pictures FOLDER --docs    # and those of the documentation

@@ -193,8 +193,7 @@ def made(config: Config) -> Plan:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    scaled = not place.live and config.machine.scale is None
-    monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift, scaled)
+    monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift)
     return Plan(place, panel, monitors, journal, notes)
 
 
