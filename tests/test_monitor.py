@@ -594,3 +594,26 @@ def test_what_is_proved_of_means_is_asked_of_the_present_period_only():
 def test_restarts_that_are_none_are_refused(restarts):
     with pytest.raises((TypeError, ValueError), match="restarts must be"):
         venn.Monitor(["no", "yes"], restarts=restarts)
+
+
+class KeepsItsLevel(venn.Monitor):
+    """A broken variant: each period has the whole level."""
+
+    def _begin(self, kind, guaranteed):
+        split, self.level = self.level, self.level * (len(self.restarts) + 1)
+        super()._begin(kind, guaranteed)
+        self.level = split
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_all_periods_together_ring_falsely_as_seldom_as_they_say(broken):
+    level, streams_, restarts = 0.5, 60, tuple(range(40, 640, 40))
+    make = KeepsItsLevel if broken else venn.Monitor
+    rang = 0
+    for seed in range(streams_):
+        monitor = make(["no", "yes"], level=level, run_length=1e9, restarts=restarts, window=1)
+        for p in np.random.default_rng(seed).random(640):
+            if monitor.update(PredictionSet(np.array([p, 0.5]), ["no", "yes"], guaranteed="error rate"), "no"):
+                rang += 1
+                break
+    assert (rang > stats.binom.isf(1e-5, streams_, level)) == broken
