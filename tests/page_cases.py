@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from venn.monitors.alarms import Alarm
 from venn.monitors.monitor import Monitor
+from venn.monitors.objects import Drift
 from venn.online.codec import encode
 from venn.online.journal import Journal, Question
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, Prediction, PredictionSet
@@ -40,24 +42,27 @@ class Made(NamedTuple):
 
 def write(
     path: Any, n: int, kinds: str = "venn abers conformal platt", *, pending: int = 3, expired: int = 1,
-    created: float = CREATED, seed: int = 0, flip: int | None = None, watched: bool = True,
+    created: float = CREATED, seed: int = 0, flip: int | None = None, watched: bool = True, evil: str = "",
 ) -> Made:  # fmt: skip
-    """Write the journal of n answers, one event a second, with a point of the curves every 8; return its content."""
+    """Write the journal of n answers, one event a second, with a point of the curves every 8; return its content.
+
+    `evil` ends the names of predictors; if there is any, it is also the name of what watches the objects.
+    """
     rng = np.random.default_rng(seed)
-    names = kinds.split()
+    names = [name + evil for name in kinds.split()]
     told = {name: Monitor(CLASSES, window=50) for name in names}
     journal = Journal(path)
     header = {
         "classes": list(CLASSES), "names": names, "alone": len(names) == 1, "created": created, "start": 0,
         "predictors": {name: f"{name}(<b>)" for name in names},
-        "monitors": {name: "Monitor()" for name in names} if watched else {},
+        "monitors": {name: "Monitor()" for name in (*names, *([evil] if evil else []))} if watched else {},
     }  # fmt: skip
     journal.open(header)
     said, truths = [], []
     event = 0
     with journal:
         for step in range(1, n + 1):
-            made = predictions(rng, kinds)
+            made = dict(zip(names, predictions(rng, kinds).values(), strict=True))
             y = 0 if rng.random() < 0.7 else 1
             if flip is not None and step > flip:
                 y = 2
@@ -73,7 +78,8 @@ def write(
                 journal.draw(step, created + event, {name: figures(one, watched) for name, one in told.items()})
         for number in range(pending + expired):
             event += 1
-            question = Question(event, number, n, b"", encode(predictions(rng, kinds)), created + event)
+            made = dict(zip(names, predictions(rng, kinds).values(), strict=True))
+            question = Question(event, number, n, b"", encode(made), created + event)
             journal.ask(question)
             if number < expired:
                 event += 1
@@ -81,6 +87,9 @@ def write(
         for name, one in told.items():
             seen = one.snapshot()
             journal.show(name, n, created + event, {"told": seen, "monitor": seen if watched else None})
+        if evil:
+            journal.show(evil, n, created + event, {"told": None, "monitor": Drift().snapshot()})
+            journal.ring(evil, 1, 1, created + event, Alarm(1, evil, 9.0, f"{evil} Theorem: {evil}", evil))
     journal.close()
     return Made(said, truths, told)
 

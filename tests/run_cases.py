@@ -15,19 +15,8 @@ import streams
 from venn import cli
 
 CLASSES = ("no", "yes")
-OPTIONS = (
-    "--no-conformal",
-    "--classes",
-    "no,yes",
-    "--features",
-    "a,b",
-    "--predictors",
-    "inductive",
-    "--gamma",
-    "0.5",
-    "--C",
-    "1",
-)
+OPTIONS = ("--no-conformal", "--no-drift", "--classes", "no,yes", "--features", "a,b", "--predictors", "inductive",
+           "--gamma", "0.5", "--C", "1")  # fmt: skip
 TEACHER = streams.Lazy(0.1, seed=2, teacher=streams.RandomDelay(4, seed=1))
 TABLES = (
     ("questions", "event, id, step, x, predictions"),

@@ -134,7 +134,7 @@ def test_the_first_output_fits_a_screen_and_says_why_others_stand_beside_the_for
     assert lines[3].startswith("venn, platt, binning, isotonic: one-vs-all SVM")
     assert [line.split()[0] for line in lines[6:8]] == ["forecast", "intervals"]
     assert "look first at runs/car/curves.png" in result.stdout
-    assert lines[-1].startswith("verdict: intervals: too early to say: 60 of 320 examples; ")
+    assert lines[-1].startswith("verdict: intervals: too early to say: 60 of 363 examples; ")
 
 
 def test_default_predictors_share_their_machines(run, tmp_path):

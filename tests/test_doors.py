@@ -110,16 +110,19 @@ def test_the_token_comes_as_bearer_or_as_the_cookie_made_of_it():
     assert door.refusal({"Host": "evil.example:5006", "Authorization": f"Bearer {TOKEN}"}).status == 403
 
 
+EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{7*7}}@{x}$\\frac{'\"`"
+
+
 # --------------------------------------------------------------------- raw sockets
 
 
 @pytest.fixture
 def pages(tmp_path):
-    """Starts servers of the page of a run of four hostile classes; gives port and lines of the log."""
+    """Starts servers of the page of a run whose classes, ids and names are hostile; gives port and lines of the log."""
     pytest.importorskip("bokeh", reason="bokeh is not installed")
     from venn.show.page.server import serve
 
-    write(tmp_path / "run.db", 32, flip=16)
+    write(tmp_path / "run.db", 32, flip=16, evil=EVIL)
     begun = []
 
     def start(**guard):
@@ -521,8 +524,6 @@ def test_a_viewer_with_the_token_enters_once_and_stays(misled, pages):
 
 # -------------------------------------------------------------------- hostile names
 
-EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>{{7*7}}@{x}$\\frac{'\"`"
-
 
 def hostile_record(n=40, evil=EVIL, kinds="venn abers conformal platt"):
     """Return a record whose data, predictors, parameters and classes have hostile names."""
@@ -591,7 +592,7 @@ def test_hostile_names_are_text_on_the_page(misled, pages):
     viewer = Viewer(misled, made.url, viewport={"width": 900, "height": 900})
     viewer.page.locator("canvas").first.wait_for()
     for name in ("abers", "conformal", "venn"):
-        viewer.page.locator("select").select_option(name)
+        viewer.page.locator("select").select_option(name + EVIL)
         viewer.waits_for(f"{HOSTILE}32")
         hover(viewer)
     assert viewer.page.evaluate("window.hacked") is None

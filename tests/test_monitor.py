@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 from math import log
@@ -538,3 +539,81 @@ def test_a_replay_tells_its_monitors():
         assert monitors[name].state == record.monitor(name).state
     with pytest.raises(ValueError, match="monitors must have names of predictors, venn, conformal, got 'platt'"):
         venn.replay(stream, panel, monitors={"platt": monitors["venn"]})
+
+
+def coins(n, seed):
+    """Return predictions that claim .7 for "yes", and labels of which .7 are so."""
+    labels = np.where(np.random.default_rng(seed).random(n) < 0.7, "yes", "no").tolist()
+    return [Multiprobability(np.array([[0.3, 0.7]] * 2), ["no", "yes"])] * n, labels
+
+
+@pytest.mark.parametrize("restarts", [(40,), (1, 100)])
+def test_bets_begin_anew_in_each_period_with_a_share_of_the_level(restarts):
+    said, labels = coins(150, 1)
+    labels[110:] = ["no"] * 40
+    whole = venn.Monitor(["no", "yes"], level=0.03, restarts=restarts)
+    rung, expected = [], []
+    for begin, end in itertools.pairwise((0, *restarts, 150)):
+        one = venn.Monitor(["no", "yes"], level=0.03 / (len(restarts) + 1))  # one for each period
+        one._smoothing = Smoothing(0)
+        one._smoothing.at = lambda n, begin=begin: Smoothing(0).at(begin + n)
+        for step in range(begin, end):
+            rung += [(alarm.step, alarm.detector) for alarm in whole.update(said[step], labels[step])]
+            expected += [(begin + alarm.step, alarm.detector) for alarm in one.update(said[step], labels[step])]
+    assert rung == expected != []
+    assert {detector for _, detector in rung} >= {"Ville", "DeviationBand"}
+
+
+@pytest.mark.parametrize("n", [39, 40, 41, 99])
+def test_a_monitor_that_begins_anew_goes_on_from_its_state_to_the_last_bit(n):
+    said, labels = coins(120, 2)
+    labels[20:] = ["no"] * 100
+    monitor = venn.Monitor(["no", "yes"], restarts=(40, 99))
+    for step in range(n):
+        monitor.update(said[step], labels[step])
+    other = monitor.fresh()
+    other.restore(json.loads(json.dumps(monitor.state)))
+    for step in range(n, 120):
+        assert other.update(said[step], labels[step]) == monitor.update(said[step], labels[step])
+    assert other.state == monitor.state
+    assert other.verdict() == monitor.verdict()
+
+
+def test_what_is_proved_of_means_is_asked_of_the_present_period_only():
+    said, labels = coins(600, 3)
+    labels[:60] = ["no"] * 60  # worse than chance explains, but before the training
+    quiet = {"level": 0.01, "sources": ()}
+    assert venn.Monitor(["no", "yes"], **quiet).update_many(said[:300], labels[:300]) == ()
+    one, period = venn.Monitor(["no", "yes"], **quiet), venn.Monitor(["no", "yes"], restarts=(60,), **quiet)
+    for monitor in (one, period):
+        monitor.update_many(said[:300], labels[:300])
+    assert (one.verdict().state, period.verdict().state) == ("doubtful", "as claimed")
+
+
+@pytest.mark.parametrize("restarts", [(0,), (5, 5), (7, 3), "ab", 5, (1.5,)])
+def test_restarts_that_are_none_are_refused(restarts):
+    with pytest.raises((TypeError, ValueError), match="restarts must be"):
+        venn.Monitor(["no", "yes"], restarts=restarts)
+
+
+class KeepsItsLevel(venn.Monitor):
+    """A broken variant: each period has the whole level."""
+
+    def _begin(self, kind, guaranteed):
+        split, self.level = self.level, self.level * (len(self.restarts) + 1)
+        super()._begin(kind, guaranteed)
+        self.level = split
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_all_periods_together_ring_falsely_as_seldom_as_they_say(broken):
+    level, streams_, restarts = 0.5, 60, tuple(range(40, 640, 40))
+    make = KeepsItsLevel if broken else venn.Monitor
+    rang = 0
+    for seed in range(streams_):
+        monitor = make(["no", "yes"], level=level, run_length=1e9, restarts=restarts, window=1)
+        for p in np.random.default_rng(seed).random(640):
+            if monitor.update(PredictionSet(np.array([p, 0.5]), ["no", "yes"], guaranteed="error rate"), "no"):
+                rang += 1
+                break
+    assert (rang > stats.binom.isf(1e-5, streams_, level)) == broken

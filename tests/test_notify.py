@@ -282,7 +282,7 @@ def test_a_run_tells_of_an_alarm_once_over_kill_and_restart(tmp_path, server):
         sys.executable, "-m", "venn", "run", "--source", f"jsonl:{source}", "--classes", "no,yes",
         "--features", "x", "--predictors", "conformal", "--window", "200", "--journal", "run.db", "--out", "out.jsonl",
         "--alarm-webhook", f"{server.url}/secret", "--on-alarm", f"{sys.executable} -c '{KEEP}' {kept}",
-        "--alarm-every", "0", "--every", "100",
+        "--alarm-every", "0", "--every", "100", "--no-drift",
     ]  # fmt: skip
 
     def count():
@@ -319,7 +319,7 @@ def test_a_run_goes_on_where_nobody_can_be_told(tmp_path, server, monkeypatch):
     result = CliRunner().invoke(cli.main, [
         "run", "--source", f"jsonl:{source}", "--end", "--classes", "no,yes", "--features", "x", "--predictors",
         "conformal", "--window", "200", "--journal", str(tmp_path / "run.db"), "--out", str(tmp_path / "out.jsonl"),
-        "--on-alarm", str(tmp_path / "none"), "--alarm-webhook", f"{server.url}/secret", "--quiet",
+        "--on-alarm", str(tmp_path / "none"), "--alarm-webhook", f"{server.url}/secret", "--quiet", "--no-drift",
     ])  # fmt: skip
     assert result.exit_code == 0, result.output
     with Watch(tmp_path / "run.db") as watch:

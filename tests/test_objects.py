@@ -10,7 +10,12 @@ import pytest
 from naive import objects as naive
 from scipy import stats
 
-from venn.monitors import AgainstFirst, AmongAll, Drift
+import streams
+import venn
+from venn.monitors import AgainstFirst, AmongAll, Drift, together
+from venn.online import Watch, checkpoint
+from venn.online.journal import Journal
+from venn.smoothing import Smoothing
 
 LEVEL, REFUSED = 1e-3, 1e-9
 
@@ -179,3 +184,96 @@ def test_a_damaged_state_is_refused():
     for damage in ({"near": held["near"][:-1]}, {"near": -held["near"] - 1}, {"objects": held["objects"] * np.nan}):
         with pytest.raises(ValueError, match=r"must|objects|near"):
             AmongAll(2).restore(held | damage)
+
+
+@pytest.mark.parametrize("size", [7, 20])
+def test_a_bag_of_fixed_size_begins_anew(size):
+    X, rng = tied(60, 3), np.random.default_rng(3)
+    ranking = AmongAll(2, size)
+    for n in range(len(X)):
+        tau, first = rng.random(), n // size * size
+        assert ranking.rank(X[n], tau) == pytest.approx(naive.among_all(X[first : n + 1].tolist(), 2, tau), abs=1e-12)
+    assert ranking.n == 60
+
+
+def test_the_first_objects_fix_the_scale_and_do_nothing_else():
+    X = np.random.default_rng(0).normal(size=(80, 3)) * [1, 1e6, 1e-3]
+    X[:, 2] = np.where(np.arange(80) < 12, 0.0, X[:, 2])  # constant among the first
+    center, spread = X[:10].mean(axis=0), np.where(np.ptp(X[:10], axis=0) == 0, 1.0, X[:10].std(axis=0))
+    drift, ranking = Drift(AmongAll(3), first=10), AmongAll(3)
+    smoothing = Smoothing(0)
+    for n, x in enumerate(X):
+        drift.update(x)
+        expected = None if n < 10 else ranking.rank((x - center) / spread, smoothing.at(n))
+        assert drift.p_value == (None if expected is None else pytest.approx(expected, abs=1e-12))
+    assert drift.n == 80
+
+
+CLASSES = ("no", "yes")
+
+
+def drifting(panel=None):
+    """Return a run of a panel whose objects are watched."""
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)
+    panel = panel or venn.Panel(abers=venn.TransductiveVennAbers(machine))
+    return panel, together(panel, CLASSES, objects=Drift(AmongAll(3, 60), first=5), level=0.03)
+
+
+def questions(n, change):
+    X = np.random.default_rng(1).normal(size=(n, 2))
+    X[change:] += 4
+    return X, [CLASSES[int(x[0] > 0)] for x in X]
+
+
+def test_in_service_it_rings_at_the_question_before_any_label_and_shares_the_level(tmp_path):
+    X, _ = questions(100, 30)
+    panel, monitors = drifting()
+    assert [monitors[name].level for name in ("abers", "objects")] == [0.015, 0.015]
+    alone = Drift(AmongAll(3, 60), first=5, level=0.015, run_length=200_000)
+    with venn.Online(panel, monitors, tmp_path / "run.db") as online:
+        for x in X:
+            online.ask(x)
+            if alone.update(x):
+                break
+        assert online.answered == 0
+        assert online.monitors["objects"].alarms == alone.alarms
+        verdict = online.verdict()
+        assert (verdict.state, verdict.predictor) == ("doubtful", "objects")
+        with Watch(tmp_path / "run.db") as watch:
+            (rung,) = watch.alarms("objects")
+            assert (rung["step"], rung["sentence"]) == (online.asked, alone.alarms[0].sentence)
+            assert watch.asked_at(online.asked) <= rung["time"]
+            assert watch.objects == ("objects",)
+
+
+@pytest.mark.parametrize("killed", [3, 5, 44, 70])
+def test_a_journal_goes_on_with_it_to_the_last_bit(killed, tmp_path):
+    X, y = questions(100, 45)
+    events = list(streams.teach(list(zip(X, y, strict=True)), streams.Delayed(10)))
+    whole = venn.Online(*drifting(), tmp_path / "whole.db")
+    list(whole.follow(events))
+    first = venn.Online(*drifting(), Journal(tmp_path / "run.db", every=7))
+    list(first.follow(events[:killed]))
+    first.journal.close()  # as if it had been killed
+    again = venn.Online(*drifting(), Journal(tmp_path / "run.db", every=7))
+    list(again.follow(events, again=True))
+    assert again.monitors["objects"].count > 0
+    assert checkpoint.pack(again.monitors) == checkpoint.pack(whole.monitors)
+    for online in (whole, again):
+        online.close()
+    with Watch(tmp_path / "whole.db") as one, Watch(tmp_path / "run.db") as other:
+        told = [[{**alarm, "time": 0} for alarm in watch.alarms("objects")] for watch in (one, other)]
+        assert told[0] == told[1]
+        assert one.snapshot("objects") == other.snapshot("objects")
+
+
+def test_what_watches_objects_has_a_name_of_its_own_and_refuses_with_the_question():
+    panel, monitors = drifting()
+    with pytest.raises(ValueError, match="monitor must give a Drift a name that no predictor has, got 'abers'"):
+        venn.Online(panel, {"abers": monitors["objects"]})
+    with pytest.raises(ValueError, match="names must not hold 'objects'"):
+        together(["objects"], CLASSES, objects=Drift())
+    online = venn.Online(panel, Drift(AmongAll()))
+    with pytest.raises(ValueError, match="x must lie within 1e"):
+        online.ask([1e160, 0.0])
+    assert (online.asked, online.monitors["objects"].n) == (0, 0)

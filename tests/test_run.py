@@ -383,7 +383,18 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     rows = "".join(json.dumps({"x": list(x), "y": CLASSES[y]}) + "\n" for x, y in stream)
     (tmp_path / "in.jsonl").write_text(rows)
     given = ("--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--C", 1)
-    window = ("--predictors", "conformal", "--window", 100, "--restart-on-alarm", "--keep", 5, "--out", "o")
+    window = (
+        "--predictors",
+        "conformal",
+        "--window",
+        100,
+        "--restart-on-alarm",
+        "--keep",
+        5,
+        "--out",
+        "o",
+        "--no-drift",
+    )
     result = run(*given, *window, "--journal", "run.db")
     assert result.exit_code == 0, result.output
     restarts = [text for text in result.stderr.splitlines() if text.startswith("restart: conformal: ")]

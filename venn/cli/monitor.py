@@ -145,7 +145,7 @@ def monitor(
                 stream = stream.drop(tuning.n)
             trains = {name: found for name, one in panel.items() if (found := trainings(one))}
             record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trains)
-            monitors = monitors_on(panel, drift=drift, scaled=chosen.scale is None, **settings)
+            monitors = monitors_on(panel, drift=drift, **settings)
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)
         if out is not None:

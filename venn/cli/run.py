@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import sys
@@ -46,6 +47,7 @@ from venn.cli.service import Limits, Service, Voice, known_sources, owns_termina
 from venn.cli.words import Watching, conclusion, monitors_on
 from venn.labels import Real
 from venn.machines.kernels import Kernel
+from venn.monitors.objects import ABOUT
 from venn.monitors.together import together
 from venn.online.journal import Journal
 from venn.online.loop import Online
@@ -195,8 +197,7 @@ def made(config: Config) -> Plan:
         Door(config.run.metrics_host, config.run.metrics_port, **metrics_guard(config))  # an error before anything runs
     keep = config.journal
     journal = Journal(keep.path or "", durable=keep.durable, every=keep.every)
-    scaled = not place.live and config.machine.scale is None
-    monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift, scaled)
+    monitors = monitors_on(panel, watch.level, watch.run_length, watch.drift)
     return Plan(place, panel, monitors, journal, notes)
 
 
@@ -263,8 +264,11 @@ def compared(plan: Plan) -> Counts:
             ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.monitors.items()}),
         ):
             if list(there) != list(here):
+                verb = "of the predictors" if what == "predictor" else "that watches"
+                drift = ABOUT in {*there} ^ {*here}
+                option = "" if not drift else f": see {'--drift' if ABOUT in there else '--no-drift'}"
                 raise click.ClickException(
-                    f"{path} holds a run of the predictors {', '.join(there)}, not of {', '.join(here)}"
+                    f"{path} holds a run {verb} {', '.join(there)}, not {', '.join(here)}{option}"
                 )
             for name in here:
                 if there[name] != here[name]:
@@ -293,6 +297,11 @@ def serve(config: Config, voice: Voice) -> int:
         plan.place.handlers.bad, plan.place.handlers.lost = service.bad, service.lost
         for note in plan.notes:
             voice.say(note)
+        # A collection of all garbage passes over everything, modules too, and stops the loop for a tenth of a second
+        # and more: what is there now stays, and is passed over no longer.
+        gc.collect()
+        gc.freeze()
+        stack.callback(gc.unfreeze)
         if online.asked:
             voice.say(f"goes on after {online.asked:,} questions and {online.answered:,} answers")
         service.run(ending)

@@ -57,12 +57,9 @@ def monitors_of(record: Record, names: Iterable[str] | None = None, **settings: 
     return together(chosen, record.space, restarts=record.restarts, spare=1, **settings)
 
 
-def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, scaled: bool, **settings: Any) -> Watching:
-    """Return monitors for the predictors of a panel, and of the objects, that share one level; for a run.
-
-    `drift`: whether objects are watched; `scaled`: whether their columns come on one scale.
-    """
-    objects = Drift(AmongAll(size=BAG), first=0 if scaled else FIRST) if drift else None
+def monitors_on(panel: Panel, level: float, run_length: float, drift: bool, **settings: Any) -> Watching:
+    """Return monitors for the predictors of a panel, and with `drift` one of the objects, that share one level."""
+    objects = Drift(AmongAll(size=BAG), first=FIRST) if drift else None
     parts = {name: panel[name] for name in watched(panel)}
     return together(parts, panel.space, level=level, run_length=run_length, objects=objects, **settings)
 
