@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from venn._compiled.digests import BY_11, digest, mixed
+from venn._compiled.grid import plainly
 from venn._compiled.jit import compiled
 
 WIDTH = 256  # of a bucket: narrower ones make splits expensive, wider ones insertions
@@ -225,3 +227,26 @@ def replay_ranks(buckets, values, first, last, own, greater, equal, total):  # t
             total[i, j] = size + 1
         if own[i] >= 0:
             insert(buckets, values[i, own[i]])
+
+
+@plainly
+def shares_of_one(buckets, values, bits, drawn, smoothed, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the p-values of one object: as from `replay_ranks`, in one call, to the bit as numpy computes them.
+
+    Parameters
+    ----------
+    buckets : Buckets
+    values : (c,) float64
+        Its values with each label.
+    bits : (d,) uint64
+        Of its float64 numbers.
+    drawn : uint64
+        Random bits of the step, which the object's digest is mixed with to break ties.
+    smoothed : bool
+    out : (c,) float64
+    """
+    tau = np.float64(mixed(drawn ^ digest(bits)) >> BY_11) * 2.0**-53 if smoothed else 1.0
+    size = buckets.totals[1]
+    for j in range(values.shape[0]):
+        below, up_to = below_and_up_to(buckets, values[j])
+        out[j] = (size - up_to + tau * (up_to - below + 1)) / (size + 1)
