@@ -42,8 +42,8 @@ class Bulletin:
         """Record the alarms of a step, and its point of the curves if it has one."""
         self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
         if step % spacing(step) == 0:
-            seen = {name: one.snapshot() for name, one in monitors.items()}
-            self._points.append((step, now, {name: figures_of(told[name].snapshot(), seen.get(name)) for name in told}))
+            seen = {name: one.figures() for name, one in monitors.items()}
+            self._points.append((step, now, {name: figures_of(told[name].figures(), seen.get(name)) for name in told}))
 
     def due(self) -> bool:
         """Whether there is something to write."""
