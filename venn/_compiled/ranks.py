@@ -139,7 +139,8 @@ def split(buckets, here):  # type: ignore[no-untyped-def]
     largest[here + 1] = largest[here]
     sizes[here] = half
     largest[here] = row[half - 1]
-    values[used, : values.shape[1] - half] = row[half:]
+    for i in range(half, values.shape[1]):
+        values[used, i - half] = row[i]
     tree[: used + 2] = 0
     for bucket in range(1, used + 2):
         tree[bucket] += sizes[bucket - 1]
