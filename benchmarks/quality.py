@@ -203,7 +203,9 @@ def table(args):
             mean[name, title] = {
                 field: float(np.mean([row[title][field] for row in mine])) for field in (*FIELDS, "deviation")
             } | {f"worst {field}": max(row[title][field] for row in mine) for field in ("deviation", "outside")}
-    scalers = [title for title in titles if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")]
+    scalers = [
+        title for title in titles if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")
+    ]
     best = {name: min(mean[name, title]["log_loss"] for title in scalers) for name in names}
     shuffles = len({row["shuffle"] for row in found})
     longest = max(row["n"] for row in found)

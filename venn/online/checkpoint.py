@@ -296,9 +296,7 @@ class Packer:
     def _items(self, things: Iterable[Any], where: str) -> list[Any]:
         """Return JSON for each of the values; that of plain ones is themselves, most of them are numbers."""
         return [
-            one
-            if (type(one) is float and one - one == 0.0) or type(one) in PLAIN
-            else self.value(one, f"{where}[{i}]")
+            one if (type(one) is float and one - one == 0.0) or type(one) in PLAIN else self.value(one, f"{where}[{i}]")
             for i, one in enumerate(things)
         ]
 
