@@ -217,7 +217,9 @@ def table(args):
         "*Deviation* and *outside* are explained at the head of that file: the largest of all runs, as a share of its "
         "bound; the statement is a theorem only if the column *guaranteed* says so. *Ratio* is the log loss by that "
         "of the best scaler of each set, averaged over sets. For the forecaster and the kernel of several widths "
-        "nothing was chosen. All steps count, the first ones too, when nobody knows anything.",
+        "nothing was chosen: they are compared with machines whose kernel and penalty were chosen by labels that were "
+        "still to come, which nobody has in a stream; {doc}`which_predictor` compares them with machines for which "
+        "nothing was chosen either. All steps count, the first ones too, when nobody knows anything.",
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
         "| outside |",
