@@ -203,7 +203,9 @@ def table(args):
             mean[name, title] = {
                 field: float(np.mean([row[title][field] for row in mine])) for field in (*FIELDS, "deviation")
             } | {f"worst {field}": max(row[title][field] for row in mine) for field in ("deviation", "outside")}
-    scalers = [title for title in titles if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")]
+    scalers = [
+        title for title in titles if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")
+    ]
     best = {name: min(mean[name, title]["log_loss"] for title in scalers) for name in names}
     shuffles = len({row["shuffle"] for row in found})
     longest = max(row["n"] for row in found)
@@ -215,7 +217,9 @@ def table(args):
         "*Deviation* and *outside* are explained at the head of that file: the largest of all runs, as a share of its "
         "bound; the statement is a theorem only if the column *guaranteed* says so. *Ratio* is the log loss by that "
         "of the best scaler of each set, averaged over sets. For the forecaster and the kernel of several widths "
-        "nothing was chosen. All steps count, the first ones too, when nobody knows anything.",
+        "nothing was chosen: they are compared with machines whose kernel and penalty were chosen by labels that were "
+        "still to come, which nobody has in a stream; {doc}`which_predictor` compares them with machines for which "
+        "nothing was chosen either. All steps count, the first ones too, when nobody knows anything.",
         "",
         "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
         "| outside |",

@@ -287,6 +287,22 @@ def test_beta_calibration_by_hand():
     np.testing.assert_allclose([fitted.a, fitted.b, fitted.c], [1, 1, 0], rtol=0, atol=1e-8)
 
 
+def test_beta_calibration_from_a_map_that_is_near():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=200)
+    of_class = (scores + rng.normal(size=200) > 0).astype(np.float64)
+    ones = np.ones(200)
+    afresh = BetaCalibration().fit_counts(scores, of_class, ones)
+    for near in (
+        BetaCalibration().fit_counts(scores[:150], of_class[:150], ones[:150]),
+        BetaCalibration().fit_counts(-scores, of_class, ones),  # flat
+        BetaCalibration().fit_counts(scores[:3], ones[:3], ones[:3]),  # of one class
+        BetaCalibration().fit_counts(1e3 * scores, of_class, ones),  # far
+    ):
+        again = BetaCalibration().fit_counts(scores, of_class, ones, near)
+        assert again(scores) == pytest.approx(afresh(scores), abs=1e-12)
+
+
 def test_beta_calibration_of_labels_that_only_touch():
     """A tie between the classes separates them still: soft targets 1/4 and 3/4, and their mean at the tie."""
     fitted = BetaCalibration().fit([-1, 0, 0, 1], [0, 0, 1, 1])

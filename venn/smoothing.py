@@ -62,7 +62,7 @@ class Smoothing(Saved):
         ValueError
             For a negative n.
         """
-        z = self._bits_at(n)
+        z = self.bits_at(n)
         if digest is not None:
             z = z ^ digest
             z = (z ^ (z >> 30)) * FIRST & MASK
@@ -78,7 +78,7 @@ class Smoothing(Saved):
         ValueError
             For a negative n.
         """
-        return _mixed(np.uint64(self._bits_at(n)) ^ digests)
+        return _mixed(np.uint64(self.bits_at(n)) ^ digests)
 
     def of_each(self, start: int, digests: NDArray[np.uint64]) -> Floats:
         """Return (m,) numbers from position `start` >= 0 on, each for the object of its step, by (m,) digests.
@@ -100,8 +100,8 @@ class Smoothing(Saved):
         """
         return _numbers(self._bits(start, count))
 
-    def _bits_at(self, n: int) -> int:
-        """Return the 64 random bits of number n; those nearby are drawn with them."""
+    def bits_at(self, n: int) -> int:
+        """Return the 64 random bits of number n >= 0; those nearby are drawn with them."""
         number, place = divmod(n, BLOCK)
         if self._drawn[0] != number:
             self._drawn = number, self._bits(number * BLOCK, BLOCK).tolist()

@@ -11,7 +11,7 @@ from venn._compiled.jit import compiled
 # All unsigned: combined with a signed integer they would become floats.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-BY_27, BY_30, BY_31, ONE = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(1)
+BY_11, BY_27, BY_30, BY_31, ONE = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(1)
 
 
 @compiled
@@ -33,12 +33,18 @@ def dense_digests(bits, out):  # type: ignore[no-untyped-def]
     out : (n,) uint64
     """
     for i in range(bits.shape[0]):
-        total = key = np.uint64(0)
-        for f in range(bits.shape[1]):
-            key += GOLDEN
-            if bits[i, f] << ONE:  # all but the sign
-                total += mixed(bits[i, f] + key)
-        out[i] = total
+        out[i] = digest(bits[i])
+
+
+@compiled
+def digest(bits):  # type: ignore[no-untyped-def]
+    """Return the digest of one object, of (d,) uint64."""
+    total = key = np.uint64(0)
+    for f in range(bits.shape[0]):
+        key += GOLDEN
+        if bits[f] << ONE:  # all but the sign
+            total += mixed(bits[f] + key)
+    return total
 
 
 @compiled

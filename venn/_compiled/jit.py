@@ -52,6 +52,7 @@ def loops(**flags: Any) -> Callable[[Any], Any]:
 # numba's cache does not notice when flags change: delete __pycache__ then.
 compiled = loops(error_model="numpy", fastmath={"contract"}, nogil=True)
 
+# Loops copy arrays number by number: for `a[:] = b` numba compiles a message about shapes, which takes two seconds.
 # For long sums that limit the speed: the compiler may add in lanes as wide as the processor's.
 # The last bits then differ between processors, not between calls.
 in_lanes = loops(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, nogil=True)

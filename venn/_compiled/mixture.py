@@ -125,7 +125,9 @@ def forecast(f, fitted, out):  # type: ignore[no-untyped-def]
 @compiled
 def weigh(losses, rate, weights):  # type: ignore[no-untyped-def]
     """Set `weights` (M,), of sum 1, in proportion to exp(-rate loss)."""
-    least = losses.min()
+    least = losses[0]
+    for j in range(1, losses.shape[0]):
+        least = min(least, losses[j])
     total = 0.0
     for j in range(losses.shape[0]):
         weights[j] = np.exp(-rate * (losses[j] - least))

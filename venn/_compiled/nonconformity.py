@@ -22,7 +22,8 @@ def start_counts(c, codes, weights):  # type: ignore[no-untyped-def]
     for i in range(codes.shape[0]):
         total[0, codes[i]] += weights[i]
     for j in range(c - 1, -1, -1):
-        total[j] = total[0]
+        for k in range(c):
+            total[j, k] = total[0, k]
         total[j, j] += 1
         equal[j, j] = 1
     return greater, equal, total

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from venn._compiled.digests import BY_11, digest, mixed
+from venn._compiled.grid import plainly
 from venn._compiled.jit import compiled
 
 WIDTH = 256  # of a bucket: narrower ones make splits expensive, wider ones insertions
@@ -137,7 +139,8 @@ def split(buckets, here):  # type: ignore[no-untyped-def]
     largest[here + 1] = largest[here]
     sizes[here] = half
     largest[here] = row[half - 1]
-    values[used, : values.shape[1] - half] = row[half:]
+    for i in range(half, values.shape[1]):
+        values[used, i - half] = row[i]
     tree[: used + 2] = 0
     for bucket in range(1, used + 2):
         tree[bucket] += sizes[bucket - 1]
@@ -225,3 +228,26 @@ def replay_ranks(buckets, values, first, last, own, greater, equal, total):  # t
             total[i, j] = size + 1
         if own[i] >= 0:
             insert(buckets, values[i, own[i]])
+
+
+@plainly
+def shares_of_one(buckets, values, bits, drawn, smoothed, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the p-values of one object: as from `replay_ranks`, in one call, to the bit as numpy computes them.
+
+    Parameters
+    ----------
+    buckets : Buckets
+    values : (c,) float64
+        Its values with each label.
+    bits : (d,) uint64
+        Of its float64 numbers.
+    drawn : uint64
+        Random bits of the step, which the object's digest is mixed with to break ties.
+    smoothed : bool
+    out : (c,) float64
+    """
+    tau = np.float64(mixed(drawn ^ digest(bits)) >> BY_11) * 2.0**-53 if smoothed else 1.0
+    size = buckets.totals[1]
+    for j in range(values.shape[0]):
+        below, up_to = below_and_up_to(buckets, values[j])
+        out[j] = (size - up_to + tau * (up_to - below + 1)) / (size + 1)

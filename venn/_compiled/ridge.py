@@ -274,7 +274,9 @@ def score_row(n, row, sums, solutions, bases, total):  # type: ignore[no-untyped
 def score_rows(n, rows, sums, solutions, bases, total, out):  # type: ignore[no-untyped-def]
     """Set `out` (m, t) to the scores by the current system, from (m, >= n) kernel rows."""
     for i in range(rows.shape[0]):
-        out[i] = score_row(n, rows[i], sums, solutions, bases, total)
+        scores = score_row(n, rows[i], sums, solutions, bases, total)
+        for k in range(scores.shape[0]):
+            out[i, k] = scores[k]
 
 
 @compiled

@@ -463,9 +463,8 @@ def fit_isotonic(scores, positives, totals, order):  # type: ignore[no-untyped-d
     widest = 0
     for k in range(c):
         items = sorted_order[k]
-        items[:known] = order[k]
-        for i in range(known, m):
-            items[i] = i
+        for i in range(m):
+            items[i] = order[k, i] if i < known else i
         sort_row(scores[k], items, known, keys, spare_keys, spare_items)
         found = pool(keys, items, positives[k], totals, blocks[0, b:], blocks[1, b:], blocks[2, b:])
         widest = max(widest, found)

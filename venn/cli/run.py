@@ -75,7 +75,20 @@ def declared(command: Command) -> Command:
     return command
 
 
-@click.command(epilog=f"Predictors: {', '.join(PREDICTORS)}.")
+class SourceByOption(click.Command):
+    """A command that says how its source is named, to those who give it as an argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message:
+                raise click.UsageError(f"{error.message}: name a source by --source", ctx) from None
+            raise
+
+
+@click.command(cls=SourceByOption, epilog=f"Predictors: {', '.join(PREDICTORS)}.")
 @click.option("--config", "toml", metavar="FILE", help="TOML file with the same settings; options take precedence.")
 @click.option("--check", is_flag=True, help="Only say what would run.")
 @declared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -83,8 +84,20 @@ class VennAbers(Saved):
     (0.0, 0.5)
     """
 
-    def __init__(self) -> None:
+    # The empty tree is made when it is first read: many predictors hold one that they may never need, and its loops
+    # take seconds to compile.
+
+    @cached_property
+    def _nodes(self) -> Integers:
         self._build(np.array([-np.inf]), np.array([0]))
+        nodes: Integers = vars(self)["_nodes"]
+        return nodes
+
+    @cached_property
+    def _leaves(self) -> Integers:
+        self._build(np.array([-np.inf]), np.array([0]))
+        leaves: Integers = vars(self)["_leaves"]
+        return leaves
 
     def _build(self, scores: Floats, blocks: Integers) -> None:
         """Start from distinct scores in order and their blocks, minus infinity with 0 first."""

@@ -64,6 +64,7 @@ class Refitting:
     def fit(self, scores: Floats, positives: Integers, totals: Integers) -> None:
         """Fit to the examples there are now."""
         rows = [scores] if self._of_all else scores
+        counts: list[tuple[Any, ...]]
         counts = [(positives,)] if self._of_all else [(positive, totals) for positive in positives]
         from_counts = getattr(self._map, "fit_counts", self._from_counts)
         if self._near and self.fitted:

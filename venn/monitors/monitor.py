@@ -402,22 +402,31 @@ class Monitor(HasLabels, Running):
             "verdict": verdict.plain(),
             "predictions": self._scorer.kind and self._scorer.kind.name,
             "guaranteed": self._scorer.guaranteed,
-            "curves": {},
-            "window": {"size": 0},
+            **self.figures(),
             "recent": {"size": 0},
-            "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }
         if self.n:
             size = min(self.n, self.window)
-            shown["curves"] = self._named(self._sums / self.n)
-            shown["window"] = self._named(self._ring[:size].mean(axis=0)) | {"size": size}
             if verdict.state == CHANGED and verdict.since is not None:
                 size = min(size, self.n - verdict.since + 1)
             shown["recent"] = (self._scorer.kind or FORECAST).finished(self._latest(size)) | {"size": size}
             shown["accuracy_interval"] = [self._accuracy.lower, self._accuracy.upper]
             if (self._scorer.kind or FORECAST).calibrated:
                 shown["calibration"] = {"ece": self._calibration.ece, "bins": self._calibration.bins}
+        return shown
+
+    def figures(self) -> State:
+        """Return of the snapshot what a point of its curves needs: ``curves``, ``window`` and ``evidence``."""
+        shown: State = {
+            "curves": {},
+            "window": {"size": 0},
+            "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
+        }
+        if self.n:
+            size = min(self.n, self.window)
+            shown["curves"] = self._named(self._sums / self.n)
+            shown["window"] = self._named(self._ring[:size].mean(axis=0)) | {"size": size}
         return shown
 
     def _named(self, means: Any) -> State:

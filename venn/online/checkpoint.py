@@ -8,7 +8,7 @@ import json
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -22,6 +22,7 @@ from venn.saved import Saved, checked_keys, is_saved, kind_named, made_again, sa
 FORMAT = "venn checkpoint"
 VERSION = 1
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
+PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
 #: By an older version: what turns header and members into those of the next one. None yet: this is the first.
 MIGRATIONS: dict[int, Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]] = {}
 
@@ -251,7 +252,7 @@ class Packer:
     def value(self, thing: Any, where: str) -> Any:
         """Return JSON for the value at `where`."""
         kind = type(thing)
-        if thing is None or kind in (bool, int, str):
+        if thing is None or kind in PLAIN:
             return thing
         if kind is float:
             return thing if math.isfinite(thing) else {"float": repr(thing)}
@@ -276,9 +277,9 @@ class Packer:
     def _container(self, thing: Any, where: str) -> Any:
         kind = type(thing)
         if kind is list:
-            return [self.value(one, f"{where}[{i}]") for i, one in enumerate(thing)]
+            return self._items(thing, where)
         if kind is tuple:
-            return {"tuple": [self.value(one, f"{where}[{i}]") for i, one in enumerate(thing)]}
+            return {"tuple": self._items(thing, where)}
         if kind is dict:
             return {
                 "dict": [
@@ -287,10 +288,17 @@ class Packer:
                 ]
             }
         if kind is deque:
-            return {"deque": [self.value(one, f"{where}[{i}]") for i, one in enumerate(thing)], "most": thing.maxlen}
+            return {"deque": self._items(thing, where), "most": thing.maxlen}
         if kind in (set, frozenset):
             return {kind.__name__: sorted((self.value(one, f"a member of {where}") for one in thing), key=json.dumps)}
         return None
+
+    def _items(self, things: Iterable[Any], where: str) -> list[Any]:
+        """Return JSON for each of the values; that of plain ones is themselves, most of them are numbers."""
+        return [
+            one if (type(one) is float and one - one == 0.0) or type(one) in PLAIN else self.value(one, f"{where}[{i}]")
+            for i, one in enumerate(things)
+        ]
 
     def _shared(self, thing: Any, where: str) -> dict[str, Any]:
         if type(thing) is np.ndarray and thing.dtype.kind in "biufcSUmM":

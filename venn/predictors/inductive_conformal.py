@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, with_room
+from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, shares_of_one, with_room
 from venn.covariates import CovariateShift
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
@@ -126,6 +126,16 @@ class Ranking(Mergeable):
         for buckets, (first, last) in zip(self._seen, self._groups, strict=True):
             replay_ranks(buckets, values, first, last, nowhere, *ranks)
         return ranks
+
+    def p_values_of_one(self, scores: Floats, row: Floats, drawn: int | None) -> Floats:
+        """Return (c,) p-values of an object, (1, c) scores and (1, d) numbers, all labels ranked among all examples.
+
+        Ties are broken by the random bits `drawn`, and the object; None: p-values are plain.
+        """
+        out = np.empty(self._c)
+        values, bits, smoothed = self._with_each_label(scores)[0], row.view(np.uint64)[0], drawn is not None
+        shares_of_one(self._seen[0], values, bits, np.uint64(drawn or 0), smoothed, out)
+        return out
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
         """Rank each example in turn, then add it if it calibrates; return the ranks."""
@@ -404,6 +414,7 @@ class InductiveConformal(Inductive[Any]):
             reader = Ranking(self.measure, c, self.label_conditional)
         else:
             reader = WeightedRanking(self.measure, ratios)
+        self._ranking = reader if type(reader) is Ranking and not self.label_conditional else None
         super().__init__(machine, reader, schedule)
 
     def __repr__(self) -> str:
@@ -460,6 +471,10 @@ class InductiveConformal(Inductive[Any]):
         x : (d,) finite numbers
         """
         rows = self._row(x)
+        if self._ranking is not None and self.scorer is not None and isinstance(rows, np.ndarray):  # for speed
+            drawn = self._smoothing.bits_at(self.n) if self.smoothed else None
+            alone = self._ranking.p_values_of_one(self.scores_of(rows), rows, drawn)
+            return PredictionSet.of_p_values(alone, self.classes, self.smoothed)
         ranks = self._predict(rows)
         p_values = self._p_values(ranks, self._tau(rows, self.n, False) if self.smoothed else 1.0)
         return PredictionSet.of_p_values(p_values[0], self.classes, self.smoothed)
