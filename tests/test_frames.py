@@ -174,7 +174,8 @@ def test_frames_of_no_rows_or_columns_and_frames_of_none_known(make):
 
 
 def filled(n=30, d=12, seed=0):
-    return sparse.random_array((n, d), density=0.2, rng=seed, format="csr")
+    rng = np.random.default_rng(seed)
+    return sparse.csr_array(rng.uniform(size=(n, d)) * (rng.uniform(size=(n, d)) < 0.2))
 
 
 @pytest.mark.parametrize("of", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
