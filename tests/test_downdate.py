@@ -58,13 +58,13 @@ def test_rotating_a_row_out_and_in_again(n):
 def test_any_sequence_of_learning_and_unlearning(kind, kernel):
     rng = np.random.default_rng([OBJECTS.index(kind), len(kernel), 5])
     c, C = 3, 4.0
-    X = objects(kind, rng, 40)
+    X = objects(kind, rng, 30)
     y = labels("noise", rng, X, c)
     machine = venn.LeastSquaresSVM(KERNELS[kernel][0], C, range(c))
     function = KERNELS[kernel][1]
     held: list[int] = []
-    for step in range(40):
-        if held and rng.random() < (0.2 if step < 20 else 0.7):
+    for step in range(30):
+        if held and rng.random() < (0.2 if step < 15 else 0.7):
             place = int(rng.integers(len(held)))
             machine.unlearn_one(place)
             held.pop(place)

@@ -214,9 +214,9 @@ def test_a_replay_says_the_same_to_the_last_bit(length):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("delay", [0, 700])
+@pytest.mark.parametrize("delay", [0, 560])
 def test_following_says_the_same_to_the_last_bit_and_scores_late_answers_with_the_rest(delay, tmp_path):
-    X, y = table(800)
+    X, y = table(600)
     stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
     lessons = streams.teach(stream, streams.Delayed(delay))
     found = []

@@ -647,7 +647,7 @@ def seen(viewer, selector):
 def test_the_first_screen_says_which_state_it_is(state, browser, served):
     write_state(served.path, state)
     viewer = Viewer(browser, served.url, viewport={"width": 400, "height": 800})
-    for width, height, theme in ((400, 800, "light"), (1400, 900, "dark")):
+    for width, height, theme in ((1400, 900, "dark"), (400, 800, "light")):
         viewer.page.set_viewport_size({"width": width, "height": height})
         viewer.page.emulate_media(color_scheme=theme)
         card = viewer.page.locator(f".status.{state.replace(' ', '-')}")

@@ -101,7 +101,7 @@ def test_paths_are_exact_and_seldom_fail(name, kernel, C, monkeypatch):
     monkeypatch.setattr(hinge, "move_masses", watched)
     rng = np.random.default_rng(0)
     for kind in ("normal", "grid", "binary"):
-        X, y, w = examples(kind, 3, 24)
+        X, y, w = examples(kind, 3, 30)
         machine = taught(make(KERNELS[kernel][0], C, range(3)), X, y, w)
         for _ in range(3):
             class_weights = 10.0 ** rng.uniform(-1, 1, 3)

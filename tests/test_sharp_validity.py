@@ -130,7 +130,7 @@ class FittedToOthers(venn.machines.Mixture):
 
 @pytest.mark.parametrize("data", ["noise", "wine", "grid"])
 def test_departures_do_not_cancel_where_the_mixture_is_fitted_without_the_new_example(data):
-    X, y, c = bag(data)
+    X, y, c = bag(data, 26)
     make = lambda: venn.TransductiveVennAbers(FittedToOthers(mixture(data, c).bank))  # noqa: E731
     assert abs(over_the_bag(make, X, y)).max() > 1e-3
 
