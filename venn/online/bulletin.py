@@ -44,7 +44,7 @@ class Bulletin:
         """Record the alarms of a step, and its point of the curves if it has one."""
         self.ring(step, now, rung)
         if step % spacing(step) == 0:
-            seen = {name: one.figures() for name, one in monitors.items() if name in told}
+            seen = {name: one.figures() for name, one in monitors.items() if isinstance(one, Monitor)}
             self._points.append((step, now, {name: figures_of(told[name].figures(), seen.get(name)) for name in told}))
 
     def ring(self, step: int, now: float, rung: list[Rung]) -> None:
