@@ -258,6 +258,41 @@ def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, u
     assert run(*arguments).exit_code == 0  # the position after it was kept
 
 
+def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path):
+    (tmp_path / "in.csv").write_text("age,colour,y\n30,red,no\n,blue,yes\n")
+    arguments = (
+        "--source",
+        "csv:in.csv",
+        "--label",
+        "y",
+        "--classes",
+        "no,yes",
+        "--end",
+        "--journal",
+        "run.db",
+        "--out",
+        "o",
+    )
+    where = "Error: in.csv, line"
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert (
+        f"{where} 2: x, feature 'colour' must be a number, got 'red': --nominal colour=VALUE,VALUE, or --skip"
+        in result.stderr
+    )
+    options = ["--nominal", "colour=red,blue"]
+    for path in tmp_path.glob("run.db*"):
+        path.unlink()
+    assert (
+        f"{where} 3: x, feature 'age' is missing, got '': --fill age=NUMBER, or --skip age"
+        in run(*arguments, *options).stderr
+    )
+    for path in tmp_path.glob("run.db*"):
+        path.unlink()
+    for more in (["--fill", "age=40"], ["--skip", "age", "--new-source"]):
+        assert run(*arguments, *options, *more).exit_code == 0
+
+
 def test_a_file_cut_short_stops_the_run_or_is_read_anew(run, tmp_path):
     path, wanted = tmp_path / "in.jsonl", list(map(line, events(20)))
     path.write_text("".join(wanted))

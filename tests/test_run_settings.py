@@ -66,6 +66,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "x.jsonl", *LIVE[:4]), 2, "--classes does not go with x.jsonl: for messages from it write"),
         (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
         (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
+        (("--source", "jsonl:x", *LIVE, "--fill", "c=median"), 2, "--fill must declare a number for 'c', as the stream"),
         (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),
         (("--source", "jsonl:x", *LIVE, "--end"), 1, "there is no file x"),
         (("--source", "csv:x", *LIVE, "--label", "l", "--id", "l"), 1, "id must be another column than label"),
@@ -80,7 +81,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "car", "--journal", "run.db", "--C", "2"), 2, "--C chooses nothing of a forecaster, the default"),
         (("--source", "car", *LIVE[:2], "--window", "9", "--predictors", "forecaster"), 2, "which forgets nothing"),
     ],
-    ids=range(24),
+    ids=range(25),
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(run, arguments, code, said):
     result = run(*arguments)

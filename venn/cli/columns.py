@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,12 @@ from venn.cli.numbers import MOST_CLASSES, holds_numbers
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
+
+#: A value that its column cannot hold, and the remedy in a program.
+REFUSED = re.compile(
+    r"(?P<what>.*x, feature '(?P<column>[^']+)' ((?P<missing>is missing)|must be a number), got .*?): declare .*",
+    re.DOTALL,
+)
 
 KINDS: dict[str, tuple[Kind, str]] = {
     "label": (TEXT, "Column of the label, when DATA is a CSV file."),
@@ -129,7 +136,7 @@ class Columns:
             if numbers is None:
                 numbers = holds_numbers(Path(data), self.label, delimiter)
             return streams.from_csv(
-                data, self.label, schema=self._schema(), shuffle=shuffle, delimiter=delimiter, scale=whole,
+                data, self.label, schema=self.schema(), shuffle=shuffle, delimiter=delimiter, scale=whole,
                 classes="numbers" if numbers else None,
             )  # fmt: skip
         except OtherDelimiter as error:
@@ -140,7 +147,8 @@ class Columns:
         except Refused as error:
             raise click.ClickException(f"{error.what}: give a number with --fill, or use --skip") from None
 
-    def _schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, Any]:
+        """Return the kinds of the columns that were described."""
         schema: dict[str, Any] = {}
         for column, values in (self.nominal or {}).items():
             schema[column] = streams.Nominal(missing=MISSING) if values is None else streams.Nominal(values)
@@ -201,3 +209,23 @@ def _holds_commas(trouble: Trouble) -> bool:
     """Whether a column would hold numbers without its commas."""
     numbers = [text for text in trouble.strange if not _is_missing(text)]
     return bool(numbers) and all(WITH_COMMA.fullmatch(text) for text in numbers)
+
+
+def live_advice(text: str) -> str:
+    """Return what is wrong with a message that came live, with options instead of advice for a program.
+
+    Examples
+    --------
+    >>> live_advice("in.csv, line 6: x, feature 'age' is missing, got '': declare Numeric(missing='', ...)")
+    "in.csv, line 6: x, feature 'age' is missing, got '': --fill age=NUMBER, or --skip age"
+    """
+    found = REFUSED.fullmatch(text)
+    if found is None:
+        return text
+    column = found["column"]
+    options = [f"--skip {quote(column)}"]
+    if "=" not in column:
+        options.insert(
+            0, f"--fill {quote(column)}=NUMBER" if found["missing"] else f"--nominal {quote(column)}=VALUE,VALUE"
+        )
+    return f"{found['what']}: {', or '.join(options)}"

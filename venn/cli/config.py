@@ -274,8 +274,10 @@ class SourceTable:
     scaling: Mapping[str, tuple[float, ...]] | None = declare(AFFINE, "", option=None)
     label: str | None = declare(TEXT, "Column of the label in CSV.")
     id: str | None = declare(TEXT, "Column of the id in CSV.")
-    skip: tuple[str, ...] | None = declare(COLUMNS, "A column to leave out of a CSV file given by name, repeatable.")
-    fill: Mapping[str, float | str] | None = declare(FILLS, "What replaces missing numbers in such a file, repeatable.")
+    skip: tuple[str, ...] | None = declare(COLUMNS, "A column to leave out, repeatable.")
+    fill: Mapping[str, float | str] | None = declare(
+        FILLS, "What replaces missing numbers of a column, repeatable; the median only in a file given by name."
+    )
     delimiter: str | None = declare(DELIMITER, "Separator of CSV fields, or tab.  [default: ,]")
     end: bool = declare(FLAG, "Stop at the end of the file.", False)
     group: str | None = declare(TEXT, "Group under which a Kafka broker receives the run's position.")

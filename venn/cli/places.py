@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -17,7 +16,7 @@ from venn.cli.errors import did_you_mean
 from venn.cli.setting import open_stream
 
 EVERY = ("url", "name", "new")
-MADE = (*EVERY, "features", "classes", "numbers", "nominal", "ordinal", "scaling")
+MADE = (*EVERY, "features", "classes", "numbers", "nominal", "ordinal", "skip", "fill", "scaling")
 BY_KIND: dict[str, tuple[str, ...]] = {
     "redis": MADE,
     "kafka": (*MADE, "group", "kafka"),
@@ -140,18 +139,20 @@ def _data(config: Config, data: str) -> Place:
 
 def _form(config: Config) -> streams.Form:
     given = config.source
-    schema: dict[str, Any] = {}
-    for key, kind in (("nominal", streams.Nominal), ("ordinal", streams.Ordinal)):
-        columns: Mapping[str, tuple[str, ...] | None] = getattr(given, key) or {}
-        for column, values in columns.items():
-            if values is None:
+    described = ("label", "nominal", "ordinal", "skip", "fill")
+    columns = Columns(
+        **{key: getattr(given, key) for key in described},
+        places={key: config.where("source", key) for key in described},
+    )
+    for key in ("nominal", "fill"):
+        for column, told in (getattr(given, key) or {}).items():
+            if told is None or told == "median":
                 raise click.UsageError(
-                    f"{config.where('source', key)} must declare the values of {column!r}, as the stream has not come "
-                    f"yet: --{key} {column}=VALUE,VALUE"
+                    f"{config.where('source', key)} must declare {'the values of' if told is None else 'a number for'} "
+                    f"{column!r}, as the stream has not come yet: --{key} {column}="
+                    f"{'VALUE,VALUE' if told is None else 'NUMBER'}"
                 )
-            if column in schema:
-                raise click.UsageError(f"{config.where('source', key)} must not name {column!r}, which is nominal")
-            schema[column] = kind(values)
+    schema = columns.schema()
     scaling = None if given.scaling is None else streams.Scaling(given.scaling["mean"], given.scaling["deviation"])
     width = _width(given)
     if scaling is not None and width not in (None, len(scaling.mean)):
@@ -179,7 +180,10 @@ def _features(given: SourceTable) -> tuple[str, ...] | None:
         return None
     nominal = given.nominal or {}
     return tuple(
-        f"{name}={value}" if value else name for name in given.features for value in (nominal.get(name) or ("",))
+        f"{name}={value}" if value else name
+        for name in given.features
+        if name not in (given.skip or ())
+        for value in (nominal.get(name) or ("",))
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import click
 
 from streams.messages import BadMessage, Message, Source
+from venn.cli.columns import live_advice
 from venn.cli.interrupt import Ending
 from venn.cli.output import KEY, Output, prediction_line
 from venn.machines.machine import NotConverged
@@ -177,6 +178,8 @@ class Service:
     def bad(self, error: Exception) -> None:
         """Handle a message that cannot be read."""
         if not self.limits.skip_bad:
+            if isinstance(error, BadMessage):
+                raise BadMessage(live_advice(str(error)), error.position) from None
             raise error
         if isinstance(error, BadMessage):
             self._place = error.position
