@@ -415,7 +415,7 @@ def test_bad_questions_are_refused_and_change_nothing():
     ("options", "names"),
     [
         (["--predictors", "conformal"], "conformal, adaptive:"),
-        (["--predictors", "inductive_abers"], "inductive_abers, inductive_adaptive:"),
+        (["--predictors", "inductive_abers"], "inductive_abers, inductive_conformal, inductive_adaptive:"),
         (["--predictors", "conformal,adaptive", "--window", "20", "--restart-on-alarm"], "conformal, adaptive:"),
     ],
 )

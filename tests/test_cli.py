@@ -114,7 +114,7 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path, und
     assert lines[4].startswith("venn: the accuracy, ")
     assert lines[-3].endswith("s; wrote runs/car/: record.npz, and as .png curves, martingales, p_values, reliability")
     assert lines[-2] == "look first at runs/car/curves.png: is the accuracy inside its band, and how wide is that?"
-    assert lines[-1].startswith("verdict: venn: too early to say: 40 of 265 examples; ")
+    assert lines[-1].startswith("verdict: venn: too early to say: 40 of 300 examples; ")
     assert (tmp_path / "runs/car/curves.png").stat().st_size > 10_000
     record = Record.load(tmp_path / "runs/car/record.npz")
     assert (len(record), record.data, record.shuffle) == (40, "car", 0)

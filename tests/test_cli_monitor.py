@@ -55,7 +55,7 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     assert steps
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
-    assert [line.split(":")[0] for line in lines[-4:]] == ["abers", "deleted", "conformal", "verdict"]
+    assert [line.split(":")[0] for line in lines[-5:]] == ["abers", "deleted", "conformal", "objects", "verdict"]
     assert "Theorem: on exchangeable data" in result.stdout
 
 

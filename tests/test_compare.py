@@ -155,7 +155,10 @@ def test_other_versions_and_files_of_a_worker_are_refused(fruit, tmp_path, monke
     from venn.cli import compare
 
     monkeypatch.chdir(tmp_path)
-    chosen = Learning("rbf", None, None, None, None, 0, None, None, Columns(label="fruit"), True)
+    chosen = Learning(
+        kernel="rbf", gamma=None, degree=None, coef0=None, C=None, tuned_on=0, scale=None, adaptive=False, groups=None,
+        steps=None, columns=Columns(label="fruit"), no_progress=True,
+    )  # fmt: skip
     with pytest.raises(ValueError, match=r"vennstream must have the same version everywhere, 0\.0, and is"):
         compare.opened("car", 0, predictors=["venn"], chosen=chosen, content=None, version="0.0")
     with pytest.raises(ValueError, match=r"fruit\.csv must be the same file everywhere"):

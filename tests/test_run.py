@@ -401,7 +401,7 @@ def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
 def test_a_data_set_is_taught(run, tmp_path):
     rows = [f"{x[0]},{x[1]},{CLASSES[y]}" for x, y in streams.gaussians(60, classes=2, seed=3)]
     (tmp_path / "in.csv").write_text("\n".join(["a,b,answer", *rows]) + "\n")
-    given = ("--predictors", "inductive", "--gamma", "0.5", "--C", "1")
+    given = ("--predictors", "inductive", "--gamma", "0.5", "--C", "1", "--no-conformal", "--no-drift")
     arguments = ("--source", "in.csv", "--label", "answer", "--delay", 3, "--missing", 0.2, "--shuffle", 1, *given)
     assert run(*arguments, "--journal", "run.db", "--steps", 50).exit_code == 0
     stream = streams.from_csv(tmp_path / "in.csv", "answer", shuffle=1).take(50)
@@ -485,6 +485,9 @@ names = ["inductive"]
 [machine]
 gamma = 0.5
 C = 3
+[monitor]
+conformal = false
+drift = false
 [journal]
 path = "run.db"
 """
@@ -515,7 +518,7 @@ def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     result = run("--config", "run.toml", "--C", 1, "--level", "0.02")
     assert "Error: run.db holds a run with the monitor of inductive = Monitor(" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--predictors", "conformal")
-    assert "Error: run.db holds a run of the predictors inductive, not of conformal" in result.stderr
+    assert "Error: run.db holds a run of the predictors inductive, not conformal" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--classes", "no,maybe")
     assert "Error: run.db holds a run of the classes ('no', 'yes'), not the classes ('no', 'maybe')" in result.stderr
     result = run("--config", "run.toml", "--C", 1, "--source", "jsonl:other.jsonl")

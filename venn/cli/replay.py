@@ -16,9 +16,9 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
-from venn.cli.words import conclusion, plain_words, verdicts_of
+from venn.cli.words import conclusion, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
-from venn.monitors.verdict import Verdict, worst
+from venn.monitors.verdict import Verdict
 from venn.online.record import Record
 from venn.online.replaying import length
 from venn.online.replaying import replay as run
@@ -94,7 +94,7 @@ def replay(
     verdicts = verdicts_of(record)
     if as_json:
         summary = _summary(record, stream.name, tuning, verdicts)
-        click.echo(json.dumps(summary | {"verdict": worst(verdicts).plain()}, allow_nan=False))
+        click.echo(json.dumps(summary | {"verdict": verdict_on(panel, verdicts).plain()}, allow_nan=False))
     else:
         click.echo(record.table())
     for line in plain_words(record):
@@ -103,7 +103,7 @@ def replay(
     first = next((path for path in written if path.name == CURVES), None)
     if first is not None:
         say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
-    for line in conclusion(worst(verdicts)):
+    for line in conclusion(verdict_on(panel, verdicts)):
         say(line)
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)

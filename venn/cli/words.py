@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from venn.machines.scaled import FIRST
 from venn.monitors.monitor import Monitor
 from venn.monitors.objects import AmongAll, Drift
 from venn.monitors.together import together
-from venn.monitors.verdict import Verdict
-from venn.online.forecaster import INTERVALS, watched
+from venn.monitors.verdict import Verdict, worst
+from venn.online.forecaster import INTERVALS, SETS, Forecaster, watched
 from venn.online.panel import Panel
 from venn.online.record import Record
 
@@ -70,3 +70,9 @@ def verdicts_of(record: Record) -> dict[str, Verdict]:
         name: record.monitor(name, level=one.level, run_length=one.run_length, restarts=one.restarts).verdict()
         for name, one in monitors_of(record).items()
     }
+
+
+def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count."""
+    own = (INTERVALS, SETS) if isinstance(panel, Forecaster) else verdicts
+    return worst({name: verdicts[name] for name in own})
