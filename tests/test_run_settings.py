@@ -66,7 +66,7 @@ LIVE = ("--journal", "run.db", "--classes", "a,b", "--predictors", "abers", "--g
         (("--source", "x.jsonl", *LIVE[:4]), 2, "--classes does not go with x.jsonl: for messages from it write"),
         (("--source", "jsonl:x", *LIVE, "--delay", 3), 2, "--delay does not go with jsonl:x"),
         (("--source", "jsonl:x", *LIVE, "--nominal", "c"), 2, "--nominal must declare the values of 'c'"),
-        (("--source", "jsonl:x", *LIVE, "--fill", "c=median"), 2, "--fill must declare a number for 'c', as the stream"),
+        (("--source", "jsonl:x", *LIVE, "--fill", "c=median"), 2, "--fill must declare a number for 'c', as"),
         (("--source", "jsonl:x", *LIVE, "--kernel", "linear"), 2, "--gamma belongs to the kernel rbf or poly"),
         (("--source", "jsonl:x", *LIVE, "--end"), 1, "there is no file x"),
         (("--source", "csv:x", *LIVE, "--label", "l", "--id", "l"), 1, "id must be another column than label"),
