@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from venn.labels import HasLabels, label_space
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, has_methods, integer, members, positive
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
-from venn.predictors.learning import Predictor, checked_predictor, expect_all
+from venn.predictors.learning import AroundPredictor
 from venn.predictors.restarting import SEEDS, Watcher
 from venn.saved import held_array, held_float, held_int, saved
 
@@ -106,7 +105,7 @@ Noted = tuple[Asked, int, int, Any]  # what was said, the label's code, how late
 
 
 @saved
-class Adaptive(HasLabels, Predictor):
+class Adaptive(HasLabels, AroundPredictor):
     """Sets of labels whose long-run error rate is the level on any stream, made from another predictor's sets.
 
     It compares the p-values of a predictor of sets with a threshold of its own for each level. After a set that missed
@@ -210,15 +209,13 @@ class Adaptive(HasLabels, Predictor):
         groups: Sequence[int] | Callable[[Any], Sequence[bool]] | None = None,
         seed: int = 0,
     ) -> None:
-        checked_predictor(predictor)
         self.levels = _checked_levels(levels)
         self.steps: Steps = ConstantSteps() if steps is None else _checked_steps(steps)
         if monitor is not None and not has_methods(monitor, "update", "fresh"):
             raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
         self.groups = _checked_groups(groups, self.levels, self.steps)
         self.seed = integer("seed", seed, 0)
-        machine = predictor.machine
-        self.predictor: Any = copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
+        self._hold(predictor)
         self.space = label_space(tuple(predictor.classes))
         self._pattern = monitor
         self.monitor = None if monitor is None else monitor.fresh(seed=self.seed)
@@ -238,11 +235,6 @@ class Adaptive(HasLabels, Predictor):
         self._books[:-1, -1] = self.levels
         self._counts = self._books[-1, :m]
 
-    @property
-    def machine(self) -> Any:
-        """The machine that the predictor reads now, or None."""
-        return self.predictor.machine
-
     # -------------------------------------------------------------------- state
 
     @property
@@ -261,13 +253,6 @@ class Adaptive(HasLabels, Predictor):
             "theta": self._theta.copy(), "counts": self._counts.copy(), "errors": self._errors.copy(),
             "sizes": self._sizes.copy(), "monitor": self.monitor, "rung": self._rung,
         }  # fmt: skip
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a predictor around this one, which is not copied."""
-        thing = super().made_of(parameters)
-        thing.predictor = parameters["predictor"]
-        return thing
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
@@ -374,10 +359,6 @@ class Adaptive(HasLabels, Predictor):
         """
         return self._ask(x)[0]
 
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictor."""
-        expect_all([self.predictor], objects)
-
     def _ask(self, x: Any) -> Asked:
         """Return the answer about `x`; asked again, the same without work."""
         key, kept = self._key(x), self._kept
@@ -466,11 +447,7 @@ class Adaptive(HasLabels, Predictor):
             noted = self.note(x, y)
         self._kept = None
         if noted is None:
-            self.predictor.after_learning(x, y)
-            raise RuntimeError(
-                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
-                "or learn in a Panel"
-            )
+            self._refuse_unnoted(x, y)
         asked, truth, late, inner = _checked_noted(noted)
         restarts = len(self.predictor.restarts) if self._may_restart else 0
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit

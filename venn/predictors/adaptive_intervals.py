@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from venn.machines.machine import NotConverged
 from venn.parameters import fraction, has_methods, integer, members
 from venn.prediction import LONG_RUN, Floats
 from venn.predictors.adaptive import LEVELS, Certificate, ConstantSteps, Steps
-from venn.predictors.learning import Predictor, checked_predictor, expect_all
+from venn.predictors.learning import AroundPredictor
 from venn.saved import held_array, held_int, saved
 
 PARTS = 1_000_000  # levels are told apart down to one over this
@@ -30,7 +29,7 @@ class Noted(NamedTuple):
 
 
 @saved
-class AdaptiveIntervals(HasLabels, Predictor):
+class AdaptiveIntervals(HasLabels, AroundPredictor):
     """Intervals for a number whose long-run error rate is the level on any stream, made from another predictor's.
 
     Each level has a threshold: the interval told at the level is the predictor's interval at the threshold. After an
@@ -104,7 +103,7 @@ class AdaptiveIntervals(HasLabels, Predictor):
     """
 
     def __init__(self, predictor: Any, levels: Sequence[float] = LEVELS, steps: Steps | None = None) -> None:
-        checked_predictor(predictor)
+        self._hold(predictor)
         self.space = space_of(predictor)
         if not isinstance(self.space, Real):
             raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {predictor!r}")
@@ -112,16 +111,9 @@ class AdaptiveIntervals(HasLabels, Predictor):
         self.steps: Steps = ConstantSteps() if steps is None else steps
         if not has_methods(self.steps, "at"):
             raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")
-        machine = predictor.machine
-        self.predictor: Any = copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
         self.n = self._late = 0
         self._theta = np.array(self.levels)
         self._errors, self._widths, self._finite = np.zeros((3, len(self.levels)))
-
-    @property
-    def machine(self) -> Any:
-        """The machine that the predictor reads now, or None."""
-        return self.predictor.machine
 
     # -------------------------------------------------------------------- state
 
@@ -137,13 +129,6 @@ class AdaptiveIntervals(HasLabels, Predictor):
             "n": self.n, "late": self._late, "theta": self._theta, "errors": self._errors, "widths": self._widths,
             "finite": self._finite,
         }  # fmt: skip
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a predictor around this one, which is not copied."""
-        thing = super().made_of(parameters)
-        thing.predictor = parameters["predictor"]
-        return thing
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
@@ -217,10 +202,6 @@ class AdaptiveIntervals(HasLabels, Predictor):
         values, places = zip(*points, strict=True)
         return NestedIntervals(values, now.label, tau, places, 2 * (PARTS - 1), guaranteed=LONG_RUN)
 
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictor."""
-        expect_all([self.predictor], objects)
-
     # ----------------------------------------------------------------- learning
 
     def note(self, x: Any, y: Any) -> Noted:
@@ -257,11 +238,7 @@ class AdaptiveIntervals(HasLabels, Predictor):
         if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
             noted = self.note(x, y)
         if noted is None:
-            self.predictor.after_learning(x, y)
-            raise RuntimeError(
-                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
-                "or learn in a Panel"
-            )
+            self._refuse_unnoted(x, y)
         _check_noted(noted)
         try:
             self.predictor.after_learning(x, y, noted.inner)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from venn.parameters import has_methods
 from venn.prediction import Label
@@ -82,6 +83,42 @@ def checked_predictor(predictor: Any, name: str = "predictor") -> Any:
     if not there or not has_methods(predictor, *methods):
         raise TypeError(f"{name} must be a predictor, with machine, classes, {', '.join(methods)}, got {predictor!r}")
     return predictor
+
+
+class AroundPredictor(Predictor):
+    """Base of predictors around another one: they hold a copy of it, which learns here; its machine is shared."""
+
+    #: The copy. Do not teach it.
+    predictor: Any
+
+    def _hold(self, predictor: Any) -> None:
+        """Hold a copy of a predictor that a constructor was given, with all it has learned."""
+        machine = checked_predictor(predictor).machine
+        self.predictor = copy.deepcopy(predictor, {} if machine is None else {id(machine): machine})
+
+    @property
+    def machine(self) -> Any:
+        """The machine that the predictor reads now, or None."""
+        return self.predictor.machine
+
+    @classmethod
+    def made_of(cls, parameters: dict[str, Any]) -> Self:
+        """Return a predictor around this one, which is not copied."""
+        thing = super().made_of(parameters)
+        thing.predictor = parameters["predictor"]
+        return thing
+
+    def expect(self, objects: Sequence[Any]) -> None:
+        """Pass objects that have arrived on to the predictor."""
+        expect_all([self.predictor], objects)
+
+    def _refuse_unnoted(self, x: Any, y: Label) -> NoReturn:
+        """Let the predictor learn, and say that what stands around it lacks what `note` returns."""
+        self.predictor.after_learning(x, y)
+        raise RuntimeError(
+            "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+            "or learn in a Panel"
+        )
 
 
 class Combined(Predictor):

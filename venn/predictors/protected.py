@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from venn.labels import Classes, HasLabels
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, has_methods
 from venn.prediction import Floats, Forecast, Label, distributions
-from venn.predictors.learning import Predictor, checked_predictor, expect_all
+from venn.predictors.learning import AroundPredictor
 from venn.saved import held_array, held_float, saved
 
 POWERS = (1.0, 0.5, 2.0)
@@ -112,7 +111,7 @@ class Answer(NamedTuple):
 
 
 @saved
-class Protected(HasLabels, Predictor):
+class Protected(HasLabels, AroundPredictor):
     """A probability forecaster mixed with recalibrated versions of itself, by weights that follow their losses.
 
     A version's forecast is proportional to p^power * exp(shift), with p the base's forecast, a power of 1, 1/2 or 2,
@@ -197,7 +196,7 @@ class Protected(HasLabels, Predictor):
         rates: Sequence[float] = (1e-2, 1e-3, 1e-4),
         passive: float = 0.5,
     ) -> None:
-        checked_predictor(predictor)
+        self._hold(predictor)
         if loss is not None and not has_methods(loss, "losses", "forecast"):
             raise TypeError(f"loss must be a loss object, with methods 'losses' and 'forecast', got {loss!r}")
         self.loss: Loss = LogLoss() if loss is None else loss
@@ -205,9 +204,6 @@ class Protected(HasLabels, Predictor):
             raise TypeError(f"rates must be a sequence of numbers in (0, 1), got {rates!r}")
         self.rates = tuple(fraction("rates", rate) for rate in rates)
         self.passive = fraction("passive", passive)
-        self.machine = predictor.machine
-        shared = {} if self.machine is None else {id(self.machine): self.machine}
-        self.predictor: Any = copy.deepcopy(predictor, shared)
         self.gain = 0.0
         self.space = Classes(predictor.classes)
         self._powers, self._shifts = _calibrators(len(self.classes))
@@ -223,13 +219,6 @@ class Protected(HasLabels, Predictor):
     def state(self) -> dict[str, Any]:
         """Gain and weights."""
         return {"gain": self.gain, "passive": self._log_passive, "weights": self._log_weights}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a predictor around this base, which is not copied."""
-        thing = super().made_of(parameters)
-        thing.predictor = parameters["predictor"]
-        return thing
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
@@ -266,10 +255,6 @@ class Protected(HasLabels, Predictor):
         """
         return Forecast(self._ask(x).merged, self.classes)
 
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictor."""
-        expect_all([self.predictor], objects)
-
     def note(self, x: Any, y: Label) -> tuple[Answer, Any]:
         """Return the answer about `x` before anything learns, and what the base notes; or raise what it would raise."""
         self.space.check(y)
@@ -291,11 +276,7 @@ class Protected(HasLabels, Predictor):
         if noted is None and self.machine is None:  # nobody else teaches this base, so it has not learned yet
             noted = self.note(x, y)
         if noted is None:
-            self.predictor.after_learning(x, y)
-            raise RuntimeError(
-                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
-                "or learn in a Panel"
-            )
+            self._refuse_unnoted(x, y)
         answer, of_base = noted
         if self.machine is not None:  # weights first, which cannot fail: the forecast was made before the label
             self._weigh(answer, code)

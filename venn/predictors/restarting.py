@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
 from venn.labels import HasLabels, space_of
 from venn.parameters import has_methods, integer
 from venn.prediction import Label, Prediction
-from venn.predictors.learning import Predictor, checked_predictor, expect_all
+from venn.predictors.learning import AroundPredictor, checked_predictor
 from venn.saved import held_int, saved
 
 SEEDS = 1 << 64  # distance of the seeds of two starts: users' seeds are never this large
@@ -28,7 +27,7 @@ class Watcher(Protocol):
 
 
 @saved
-class Restarting(HasLabels, Predictor):
+class Restarting(HasLabels, AroundPredictor):
     """A predictor on a sliding window that starts anew when its monitor rings.
 
     At every example to learn it first makes its prediction, gives the monitor the prediction and the label, and then
@@ -108,8 +107,7 @@ class Restarting(HasLabels, Predictor):
         if self.keep > size:
             raise ValueError(f"keep must be at most the size of the window, {size}, got {self.keep}")
         self.space = space_of(predictor)
-        self.machine = predictor.machine
-        self.predictor: Any = copy.deepcopy(predictor, {id(self.machine): self.machine})
+        self._hold(predictor)
         self._pattern = monitor
         self.monitor = monitor.fresh(seed=self.seed)
         self.n = 0
@@ -123,13 +121,6 @@ class Restarting(HasLabels, Predictor):
             "monitor": self.monitor,
             "restarts": self._restarts,
         }
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Self:
-        """Return a predictor around this one, which is not copied."""
-        thing = super().made_of(parameters)
-        thing.predictor = parameters["predictor"]
-        return thing
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not a possible one."""
@@ -165,10 +156,6 @@ class Restarting(HasLabels, Predictor):
         """
         return self.predictor.predict_one(x)
 
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictor."""
-        expect_all([self.predictor], objects)
-
     def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
         """Return the prediction for `x` before anything learns, and what the predictor notes; or refuse the example."""
         self.space.check(y)
@@ -187,11 +174,7 @@ class Restarting(HasLabels, Predictor):
         """
         self.n += 1
         if noted is None:
-            self.predictor.after_learning(x, y)
-            raise RuntimeError(
-                "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
-                "or learn in a Panel"
-            )
+            self._refuse_unnoted(x, y)
         prediction, of_predictor = noted
         rung: Sequence[Any] = ()
         try:
