@@ -162,6 +162,7 @@ def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, und
                 life = Life(tmp_path, *arguments, *hasty)
         until(lambda: counts(journal) == (N, len(tables["answers"])))
         producer.join()
+        until(lambda: life.said.count("goes on after") == deaths)  # the last one hears signals from then on
         assert life.send(signal.SIGTERM).end() == 0, life.said
     finally:
         server.kill()

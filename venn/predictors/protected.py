@@ -176,6 +176,7 @@ class Protected(HasLabels, AroundPredictor):
     --------
     A base that is too bold, on labels that are equally often one and the other:
 
+    >>> from venn.predictors import Predictor
     >>> class Bold(Predictor):
     ...     classes = ("no", "yes")
     ...     def predict_one(self, x):
