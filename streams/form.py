@@ -12,11 +12,19 @@ import numpy as np
 
 from streams.checks import NUMBERS, Floats, Label, are_numbers, distinct_names, label_key, label_set, python_label
 from streams.example import Scaling
-from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Skip, missing_texts
+from streams.schema import MISSING, PLAIN, Kind, Nominal, Numeric, Refused, Skip, missing_texts
 
 Identity = int | str
 Parts = tuple[Identity | None, Floats | None, Label | None]
 """Id, object and label of a message; see `Message`."""
+
+
+class BadValue(Refused):
+    """A text that a feature cannot hold: its name, None where features have none, its kind, and the text."""
+
+    def __init__(self, what: str, remedy: str, feature: str | None, kind: Kind, text: str) -> None:
+        super().__init__(what, remedy)
+        self.feature, self.kind, self.text = feature, kind, text
 
 
 @dataclass(frozen=True)
@@ -232,12 +240,16 @@ class Decoder:
     def _which(self, j: int) -> str:
         return f"x[{j}]" if self.features is None else f"x, feature {self.features[j]!r}"
 
+    def _bad(self, j: int, text: str, error: Refused) -> BadValue:
+        name, kind = (None, PLAIN) if self.features is None else (self.features[j], self._kinds[j])
+        return BadValue(f"{self._which(j)} {error.what}", error.remedy, name, kind, text)
+
     def _number(self, j: int, value: object, textual: bool, kind: Numeric) -> float:
         if textual or (isinstance(value, str) and value in missing_texts(kind)):
             try:
                 return kind.read(str(value), {})
-            except ValueError as error:
-                raise ValueError(f"{self._which(j)} {error}") from None
+            except Refused as error:
+                raise self._bad(j, str(value), error) from None
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{self._which(j)} must be a number, got {_short(value)}")
         try:
@@ -262,8 +274,8 @@ class Decoder:
         else:
             try:
                 number = kind.read(value, found)
-            except ValueError as error:
-                raise ValueError(f"{self._which(j)} {error}") from None
+            except Refused as error:
+                raise self._bad(j, value, error) from None
         return kind.encode("", np.array([number]), found)[1][0].tolist()
 
 

@@ -87,6 +87,8 @@ class BadMessage(ValueError):
     text : str
     position : str or int
         The place in the source after the message.
+    error : ValueError, optional
+        What is wrong with it, without the place.
 
     Examples
     --------
@@ -95,9 +97,9 @@ class BadMessage(ValueError):
     in.jsonl, line 3: must be a JSON object, got '[]' / 3
     """
 
-    def __init__(self, text: str, position: Position) -> None:
+    def __init__(self, text: str, position: Position, error: ValueError | None = None) -> None:
         super().__init__(text, position)
-        self.position = position
+        self.position, self.error = position, error
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -252,7 +254,7 @@ class Reader(ABC):
         try:
             return Message(*decode(), position)
         except ValueError as error:
-            self._refuse(BadMessage(f"{where}: {error}", position))
+            self._refuse(BadMessage(f"{where}: {error}", position, error))
         return None
 
     def _refuse(self, error: BadMessage | MessagesLost) -> None:

@@ -260,39 +260,24 @@ def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, u
     assert run(*arguments).exit_code == 0  # the position after it was kept
 
 
-def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path):
-    (tmp_path / "in.csv").write_text("age,colour,y\n30,red,no\n,blue,yes\n")
-    arguments = (
-        "--source",
-        "csv:in.csv",
-        "--label",
-        "y",
-        "--classes",
-        "no,yes",
-        "--end",
-        "--journal",
-        "run.db",
-        "--out",
-        "o",
-    )
-    where = "Error: in.csv, line"
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert (
-        f"{where} 2: x, feature 'colour' must be a number, got 'red': --nominal colour=VALUE,VALUE, or --skip"
-        in result.stderr
-    )
-    options = ["--nominal", "colour=red,blue"]
-    for path in tmp_path.glob("run.db*"):
-        path.unlink()
-    assert (
-        f"{where} 3: x, feature 'age' is missing, got '': --fill age=NUMBER, or --skip age"
-        in run(*arguments, *options).stderr
-    )
-    for path in tmp_path.glob("run.db*"):
-        path.unlink()
-    for more in (["--fill", "age=40"], ["--skip", "age", "--new-source"]):
-        assert run(*arguments, *options, *more).exit_code == 0
+@pytest.mark.parametrize(
+    ("gap", "wrong"), [("", "is missing, got ''"), ("NA", "must be a number, got 'NA'")], ids=["empty", "NA"]
+)
+def test_a_live_file_with_text_and_gaps_says_which_options_read_it(run, tmp_path, gap, wrong):
+    (tmp_path / "in.csv").write_text(f"age,it's,y\n30,red,no\n{gap},blue,yes\n")
+    source = ("--source", "csv:in.csv", "--label", "y", "--classes", "no,yes", "--end", "--quiet", "--out", "o")
+
+    def said(journal, *options):
+        result = run(*source, "--journal", journal, *options)
+        return result.exit_code, result.stderr
+
+    name = "'it'\"'\"'s'"  # as a shell takes it
+    options = f"--nominal {name}=VALUE,VALUE, or --skip {name}"
+    assert said("a.db") == (1, f"Error: in.csv, line 2: x, feature \"it's\" must be a number, got 'red': {options}\n")
+    nominal = ("--nominal", "it's=red,blue")
+    answer = (1, f"Error: in.csv, line 3: x, feature 'age' {wrong}: --fill age=NUMBER, or --skip age\n")
+    assert said("b.db", *nominal) == answer
+    assert said("c.db", *nominal, "--fill", "age=40") == said("d.db", *nominal, "--skip", "age") == (0, "")
 
 
 def test_a_file_cut_short_stops_the_run_or_is_read_anew(run, tmp_path):

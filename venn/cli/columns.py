@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 import streams
 from streams.checks import MANY
+from streams.form import BadValue
 from streams.schema import MISSING, WITH_COMMA, Refused
 from streams.tables import SHOWN, BadColumns, OtherDelimiter, Trouble, read_header, some_of
 from venn.cli.config import COLUMNS, DELIMITER, FILLS, TEXT, VALUES, Kind, of_option
@@ -22,12 +22,6 @@ from venn.cli.numbers import MOST_CLASSES, holds_numbers
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILLED = (*MISSING, "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None")  #: texts that --fill takes as missing
-
-#: A value that its column cannot hold, and the remedy in a program.
-REFUSED = re.compile(
-    r"(?P<what>.*x, feature '(?P<column>[^']+)' ((?P<missing>is missing)|must be a number), got .*?): declare .*",
-    re.DOTALL,
-)
 
 KINDS: dict[str, tuple[Kind, str]] = {
     "label": (TEXT, "Column of the label, when DATA is a CSV file."),
@@ -211,21 +205,14 @@ def _holds_commas(trouble: Trouble) -> bool:
     return bool(numbers) and all(WITH_COMMA.fullmatch(text) for text in numbers)
 
 
-def live_advice(text: str) -> str:
-    """Return what is wrong with a message that came live, with options instead of advice for a program.
-
-    Examples
-    --------
-    >>> live_advice("in.csv, line 6: x, feature 'age' is missing, got '': declare Numeric(missing='', ...)")
-    "in.csv, line 6: x, feature 'age' is missing, got '': --fill age=NUMBER, or --skip age"
-    """
-    found = REFUSED.fullmatch(text)
-    if found is None:
-        return text
-    column = found["column"]
-    options = [f"--skip {quote(column)}"]
-    if "=" not in column:
-        options.insert(
-            0, f"--fill {quote(column)}=NUMBER" if found["missing"] else f"--nominal {quote(column)}=VALUE,VALUE"
-        )
-    return f"{found['what']}: {', or '.join(options)}"
+def live_advice(error: streams.BadMessage) -> str:
+    """Return what is wrong with a message that came live, with options in place of the remedy in a program."""
+    bad = error.error
+    if not isinstance(bad, BadValue) or not bad.remedy or bad.feature is None:
+        return str(error)
+    column = quote(bad.feature)
+    options = [f"--skip {column}"]
+    # A name with = would be taken for a column with values.
+    if isinstance(bad.kind, streams.Numeric) and "=" not in bad.feature and not WITH_COMMA.fullmatch(bad.text):
+        options.insert(0, f"--fill {column}=NUMBER" if _is_missing(bad.text) else f"--nominal {column}=VALUE,VALUE")
+    return f"{str(error).removesuffix(bad.remedy)}: {', or '.join(options)}"

@@ -422,8 +422,12 @@ def shared_option(table: str, key: str, **changes: Any) -> Callable[..., Any]:
     """Return a key's option for a command without a configuration; `changes` are of its texts, or of its default."""
     one = key_field(table, key)
     kind: Kind = one.metadata["kind"]
-    given = {"type": Typed(kind), "metavar": kind.metavar, "default": one.default, "help": one.metadata["help"]}
-    return click.option(f"--{option_of(one)}", option_of(one).replace("-", "_"), **given | changes)
+    option = option_of(one)
+    given = {"default": one.default, "help": one.metadata["help"]}
+    if kind is not FLAG:
+        given |= {"type": Typed(kind), "metavar": kind.metavar}
+    flags = f"--{option}/--no-{option}" if kind is FLAG else f"--{option}"
+    return click.option(flags, option.replace("-", "_"), **given | changes)
 
 
 def parameter(table: str, one: Field[Any]) -> str:

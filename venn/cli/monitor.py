@@ -22,7 +22,7 @@ from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_
 from venn.cli.setting import Learning, chosen_predictors, learning, read_by, seed
 from venn.cli.words import Watching, conclusion, monitors_of, monitors_on
 from venn.monitors.objects import Drift
-from venn.monitors.together import trainings
+from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
 from venn.online.record import Record
 from venn.online.replaying import advance, length
@@ -54,15 +54,8 @@ OF_RECORDS = ("data", "predictors", "steps", "no_progress", "speed", "level", "r
 )
 @shared_option("monitor", "level")
 @shared_option("monitor", "run_length")
-@click.option(
-    "--conformal/--no-conformal", default=True,
-    help="Beside Venn and Venn-Abers predictors, conformal ones on the same machine: their p-values ring sooner.  "
-    "[default: --conformal]",
-)  # fmt: skip
-@click.option(
-    "--drift/--no-drift", default=True,
-    help="Also watch the objects by themselves, with a share of the level.  [default: --drift]",
-)  # fmt: skip
+@shared_option("monitor", "conformal")
+@shared_option("monitor", "drift")
 @click.option(
     "--window", type=click.IntRange(1, MOST_IN_WINDOW), default=1000, metavar="INTEGER",
     help="Number of latest examples in the means shown; nothing is forgotten.  [default: 1000]",
@@ -143,8 +136,7 @@ def monitor(
             panel, tuning = chosen.panel(data, stream, chosen_names, say, level)
             if tuning is not None:
                 stream = stream.drop(tuning.n)
-            trains = {name: found for name, one in panel.items() if (found := trainings(one))}
-            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trains)
+            record = Record(panel.space, tuple(panel), data=stream.name, shuffle=shuffle, restarts=trainings_of(panel))
             monitors = monitors_on(panel, drift=drift, **settings)
             title, total = stream.name, length(stream, chosen.steps)
             steps = _live(advance(stream, panel, steps=chosen.steps), record, monitors)

@@ -14,6 +14,7 @@ import click
 from venn.cli.predictors import DEFAULT_C, LAST_TRAINING, with_around
 from venn.machines.kernel_ridge import KernelRidge
 from venn.machines.kernels import Kernel, MultiscaleRBF
+from venn.machines.scaled import Scaled
 from venn.machines.scaled_ridge import ScaledRidge
 from venn.online.panel import Panel
 from venn.predictors.adaptive_intervals import AdaptiveIntervals
@@ -129,12 +130,8 @@ def panel_of_numbers(
         Turns a predictor into one that restarts its window; each then has its own window.
     """
     solver, penalty = MultiscaleRBF() if kernel is None else kernel, DEFAULT_C if C is None else C
-    machine: Any = KernelRidge(solver, penalty)
-    if scale and window is None:  # a window forgets the first examples, too
-        machine, scale = ScaledRidge(machine), False
-        scaled, windowed = f", scaled by the first {machine.first} examples", ""
-    else:
-        machine, scaled, windowed = with_around(machine, scale, window)
+    scaling = ScaledRidge if window is None else Scaled  # a window forgets the first examples, too
+    machine, scaled, windowed = with_around(KernelRidge(solver, penalty), scale, window, scaling)
     note = "" if kernel is not None and C is not None else ", by default"
     say(f"{', '.join(predictors)}: kernel ridge regression with {solver!r}, C={penalty:g}{note}{scaled}{windowed}")
     if restarting is None:

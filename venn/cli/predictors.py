@@ -201,11 +201,13 @@ def by_default(**parameters: float | None) -> str:
     return f", by default: {', '.join(free)}" if free else ""
 
 
-def with_around(machine: Any, scale: bool | None, window: int | None) -> tuple[Any, str, str]:
+def with_around(
+    machine: Any, scale: bool | None, window: int | None, scaling: Callable[[Any], Any] = Scaled
+) -> tuple[Any, str, str]:
     """Return a machine with what is to stand around it, and notes on its scale and its window."""
     scaled = windowed = ""
     if scale:
-        machine = Scaled(machine)
+        machine = scaling(machine)
         scaled = f", scaled by the first {machine.first} examples"
     if window is not None:
         machine, windowed = SlidingWindow(machine, window), f", the latest {window} examples"

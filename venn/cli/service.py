@@ -179,7 +179,7 @@ class Service:
         """Handle a message that cannot be read."""
         if not self.limits.skip_bad:
             if isinstance(error, BadMessage):
-                raise BadMessage(live_advice(str(error)), error.position) from None
+                raise BadMessage(live_advice(error), error.position) from None
             raise error
         if isinstance(error, BadMessage):
             self._place = error.position

@@ -15,9 +15,8 @@ from venn.cli import numbers
 from venn.cli.columns import KEYS, Columns, of_columns
 from venn.cli.config import shared_option
 from venn.cli.errors import did_you_mean
-from venn.cli.groups import GROUPS, within_groups
+from venn.cli.groups import within_groups
 from venn.cli.predictors import (
-    ALSO_ADAPTIVE,
     DEFAULT_C,
     KERNELS,
     MACHINES,
@@ -84,8 +83,8 @@ LEARNING = (
         help="Scale columns by the first 30 examples, as in venn run; --no-scale takes them as they are in the file. "
         "[default: standardised over the whole file when it is loaded]",
     ),
-    click.option("--adaptive", is_flag=True, help=ALSO_ADAPTIVE),
-    click.option("--groups", metavar="COLUMN", help=GROUPS),
+    shared_option("predictor", "adaptive"),
+    shared_option("predictor", "groups", metavar="COLUMN"),
     click.option("--steps", type=click.IntRange(min=1), metavar="INTEGER", help="Stop after so many examples."),
     of_columns,
     click.option("--no-progress", is_flag=True, help="No progress bar."),

@@ -67,9 +67,9 @@ class FittedBetaCalibration:
             return logistic(np.array([self.a, self.b]) @ _features(finite_array("scores", scores)) + self.c)
 
     def in_units(self, centre: Floats, scale: Floats) -> Floats:
-        """Return the slopes and the offset for features that are centred and scaled."""
+        """Return the slopes, 0 where the scale is infinite, and the offset for features that are centred and scaled."""
         slopes = np.array([self.a, self.b])
-        return np.array([*np.where(np.isfinite(scale), slopes * scale, 0.0), self.c + slopes @ centre])
+        return np.array([*slopes * np.where(np.isfinite(scale), scale, 0.0), self.c + slopes @ centre])
 
 
 @saved

@@ -93,7 +93,7 @@ def together(
     shares = len(each) + (objects is not None) + integer("spare", spare, 0)
     share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
     if restarts is None and isinstance(names, Mapping):
-        restarts = {name: trainings(names[name]) for name in each}
+        restarts = trainings_of(names)
     found: dict[str, Monitor | Drift] = {}
     for name in each:
         found[name] = Monitor(
@@ -119,3 +119,8 @@ def trainings(predictor: Any) -> tuple[int, ...]:
     """
     parts = [part for part in elementary([predictor]) if hasattr(part, "schedule")]
     return tuple(sorted({step - part.n for part in parts for step in periods(part.schedule, part.n)}))
+
+
+def trainings_of(predictors: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return those steps of each predictor that has any."""
+    return {name: found for name, one in predictors.items() if (found := trainings(one))}

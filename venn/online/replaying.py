@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from venn.monitors.monitor import Monitor
-from venn.monitors.together import trainings
+from venn.monitors.together import trainings_of
 from venn.online.ahead import ahead
 from venn.online.forecaster import Forecaster
 from venn.online.panel import Panel
@@ -95,7 +95,7 @@ def replay(
         data=data if isinstance(data, str) else None,
         parameters={name: repr(predictor) for name, predictor in panel.items()},
         before=learned_before(panel),
-        restarts={name: found for name, predictor in panel.items() if (found := trainings(predictor))},
+        restarts=trainings_of(panel),
     )
     first = next(iter(panel))
     start = perf_counter()

@@ -210,7 +210,7 @@ class Adaptive(HasLabels, AroundPredictor):
         seed: int = 0,
     ) -> None:
         self.levels = _checked_levels(levels)
-        self.steps: Steps = ConstantSteps() if steps is None else _checked_steps(steps)
+        self.steps: Steps = ConstantSteps() if steps is None else checked_steps(steps)
         if monitor is not None and not has_methods(monitor, "update", "fresh"):
             raise TypeError(f"monitor must be a monitor object, such as Monitor(classes), got {monitor!r}")
         self.groups = _checked_groups(groups, self.levels, self.steps)
@@ -507,7 +507,7 @@ def _checked_levels(levels: Any) -> tuple[float, ...]:
     return given
 
 
-def _checked_steps(steps: Any) -> Steps:
+def checked_steps(steps: Any) -> Steps:
     """Return the steps, or say what is wrong with them."""
     if not has_methods(steps, "at"):
         raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")

@@ -11,9 +11,9 @@ import numpy as np
 from venn.distribution import HAIR, NestedIntervals, NumberPrediction
 from venn.labels import HasLabels, Real, space_of
 from venn.machines.machine import NotConverged
-from venn.parameters import fraction, has_methods, integer, members
+from venn.parameters import fraction, integer, members
 from venn.prediction import LONG_RUN, Floats
-from venn.predictors.adaptive import LEVELS, Certificate, ConstantSteps, Steps
+from venn.predictors.adaptive import LEVELS, Certificate, ConstantSteps, Steps, checked_steps
 from venn.predictors.learning import AroundPredictor
 from venn.saved import held_array, held_int, saved
 
@@ -108,9 +108,7 @@ class AdaptiveIntervals(HasLabels, AroundPredictor):
         if not isinstance(self.space, Real):
             raise TypeError(f"predictor must predict numbers, as ConformalIntervals does, got {predictor!r}")
         self.levels = _checked_levels(levels)
-        self.steps: Steps = ConstantSteps() if steps is None else steps
-        if not has_methods(self.steps, "at"):
-            raise TypeError(f"steps must be ConstantSteps() or DecayingSteps(), got {steps!r}")
+        self.steps: Steps = ConstantSteps() if steps is None else checked_steps(steps)
         self.n = self._late = 0
         self._theta = np.array(self.levels)
         self._errors, self._widths, self._finite = np.zeros((3, len(self.levels)))
