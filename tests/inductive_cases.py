@@ -127,4 +127,4 @@ def lssvm(c):
 def frozen(c=2, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 2))
-    return FrozenScorer(LinearSVC().fit(X, np.digitize(X[:, 0], np.linspace(-1, 1, c - 1))), range(c))
+    return FrozenScorer(LinearSVC(dual="auto").fit(X, np.digitize(X[:, 0], np.linspace(-1, 1, c - 1))), range(c))

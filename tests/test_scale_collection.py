@@ -39,7 +39,7 @@ def rows(i, n=40):
     return X, np.array(CLASSES)[np.digitize(X[:, 0] + noise, [-0.5, 0.5])]
 
 
-SCORER = venn.FrozenScorer(LinearSVC(random_state=0).fit(*rows(1000, 200)))
+SCORER = venn.FrozenScorer(LinearSVC(dual="auto", random_state=0).fit(*rows(1000, 200)))
 MODELS = {
     "counts": lambda: InductiveVenn(SCORER, venn.taxonomies.TopTwo()),
     "bag": lambda: InductiveVenn(SCORER, venn.taxonomies.AdaptiveMarginBins()),
@@ -122,7 +122,7 @@ def test_arrays_and_tables_without_a_cluster():
     arrays = da.from_array(X, chunks=(30, 2)), da.from_array(y, chunks=30)
     assert said(calibrate(MODELS["counts"](), *arrays)) == said(whole)
     table = pd.DataFrame(X, columns=["height", "width"])
-    scorer = venn.FrozenScorer(LinearSVC(random_state=0).fit(table, y))
+    scorer = venn.FrozenScorer(LinearSVC(dual="auto", random_state=0).fit(table, y))
     of_table = InductiveVenn(scorer)
     of_table.learn_many(table, y)
     lazy = dd.from_pandas(table.assign(label=y), npartitions=3)
