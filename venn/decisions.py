@@ -141,6 +141,15 @@ class Hurwicz(Parameters):
     References
     ----------
     Hurwicz (1951), "Optimality criteria for decision making under ignorance".
+
+    Examples
+    --------
+    >>> from venn.prediction import ClassIntervals
+    >>> table = CostTable({"treat": {"well": 1.0, "ill": 1.0}, "wait": {"well": 0.0, "ill": 10.0}})
+    >>> prediction = ClassIntervals(np.array([[0.85, 0.99], [0.01, 0.15]]), ("well", "ill"))
+    >>> decision = decide(table, prediction, Hurwicz(0.5))  # waiting costs .1 to 1.5, treating 1
+    >>> decision.action, round(decision.value, 9)
+    ('wait', 0.8)
     """
 
     def __init__(self, optimism: float = 0.5) -> None:
@@ -159,6 +168,15 @@ class LeastRegret(Parameters):
     References
     ----------
     Savage (1951), "The theory of statistical decision".
+
+    Examples
+    --------
+    >>> from venn.prediction import ClassIntervals
+    >>> table = CostTable({"treat": {"well": 1.0, "ill": 1.0}, "wait": {"well": 0.0, "ill": 10.0}})
+    >>> prediction = ClassIntervals(np.array([[0.85, 0.99], [0.01, 0.15]]), ("well", "ill"))
+    >>> decision = decide(table, prediction, LeastRegret())  # waiting is dearer by at most .5, treating by at most .9
+    >>> decision.action, round(decision.value, 9)
+    ('wait', 0.5)
     """
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
@@ -168,7 +186,15 @@ class LeastRegret(Parameters):
 
 @saved
 class MeanCost(Parameters):
-    """Take the action of the smallest expected cost by the point forecast, `proba`."""
+    """Take the action of the smallest expected cost by the point forecast, `proba`.
+
+    Examples
+    --------
+    >>> from venn.prediction import Forecast
+    >>> table = CostTable({"treat": {"well": 1.0, "ill": 1.0}, "wait": {"well": 0.0, "ill": 10.0}})
+    >>> decide(table, Forecast(np.array([0.75, 0.25]), ("well", "ill")), MeanCost()).action
+    'treat'
+    """
 
     def values(self, costs: Floats, highest: Highest, forecast: Floats | None) -> Floats:
         """Return the expected cost of each action."""
@@ -178,7 +204,17 @@ class MeanCost(Parameters):
 
 
 class Decision(NamedTuple):
-    """An action, and what is known of its cost."""
+    """An action, and what is known of its cost.
+
+    Examples
+    --------
+    >>> from venn.prediction import ClassIntervals
+    >>> table = CostTable({"treat": {"well": 1.0, "ill": 1.0}, "wait": {"well": 0.0, "ill": 10.0}})
+    >>> prediction = ClassIntervals(np.array([[0.85, 0.99], [0.01, 0.15]]), ("well", "ill"))
+    >>> decision = decide(table, prediction)
+    >>> decision.action, decision.upper, decision.guaranteed
+    ('treat', 1.0, 'nothing')
+    """
 
     action: Hashable
     lower: float  #: smallest expected cost of the action over what is thought possible; of sets the smallest cost
@@ -271,7 +307,7 @@ def decide(costs: CostTable, prediction: Any, rule: Rule | None = None, *, epsil
         raise ValueError(f"rule must give a number for each of {len(matrix)} actions, got {values!r} from {rule!r}")
     best = int(values.argmin())
     valid = isinstance(prediction, PredictionSet) and prediction.guaranteed in (ERROR_RATE, ERROR_BOUND)
-    lower, upper = -highest(-matrix[best]), highest(matrix[best])
+    lower, upper = -float(highest(-matrix[best])), float(highest(matrix[best]))
     return Decision(costs.actions[best], lower, upper, float(values[best]), COST_BOUND if valid else NOTHING)
 
 

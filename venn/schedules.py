@@ -222,6 +222,14 @@ class FreshSplit(Schedule):
     References
     ----------
     A reading of Lambrou, Papadopoulos & Gammerman (2012), "inductive Venn prediction with a split of 30%".
+
+    Examples
+    --------
+    >>> schedule = FreshSplit(share=0.5, seed=1)
+    >>> schedule.next_training(7)
+    8
+    >>> int(schedule.split(np.zeros(8, bool), np.random.default_rng(1)).sum())  # that calibrate
+    4
     """
 
     online = "not proved"
@@ -329,6 +337,11 @@ class NoTraining(Schedule):
     """For a scorer fitted elsewhere: every example calibrates.
 
     Per step: a theorem. Online: a theorem; it is `PrefixRestart` with a single period.
+
+    Examples
+    --------
+    >>> NoTraining().next_training(1000) is None
+    True
     """
 
     online = "exact"

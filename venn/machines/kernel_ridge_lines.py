@@ -36,6 +36,17 @@ class Lines:
         Number of examples at the start that stand in no bag: they do not count.
     objects : (d, n + 1) float64
         Features by column, the new object last; empty where objects are sparse.
+
+    Examples
+    --------
+    >>> from venn.machines import KernelRidge, Linear
+    >>> machine = KernelRidge(Linear(), 1.0)
+    >>> machine.hypotheses([1.0]).test_scores.tolist()
+    [0.0]
+    >>> machine.learn_one([1.0], 3.0)
+    >>> lines = machine.hypotheses([1.0])
+    >>> lines.n, lines.test_scores.round(9).tolist()
+    (1, [3.0])
     """
 
     def __init__(

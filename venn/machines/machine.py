@@ -25,6 +25,17 @@ class Bag:
         Score of each entry by each one-against-all machine.
     counts : (m, c) int64
         Number of examples of each class at each entry.
+
+    Examples
+    --------
+    >>> from venn.machines import LeastSquaresSVM, Linear
+    >>> machine = LeastSquaresSVM(Linear(), 1.0, ("no", "yes"))
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([1.0], "yes")]:
+    ...     machine.learn_one(x, y)
+    >>> machine.bag.counts.sum(axis=0).tolist()  # examples of each class
+    [1, 2]
+    >>> machine.bag.scores.shape[0]  # a row for each class
+    2
     """
 
     scores: Floats
@@ -40,6 +51,16 @@ class ScoreTable(NamedTuple):
     One-against-all machines need two solutions each, not one for each hypothesis: machine k sees the
     new object as positive under hypothesis k and as negative under every other. So the scores under
     hypothesis j are those of `negative`, but for row j, which is that of `positive`.
+
+    Examples
+    --------
+    >>> from venn.machines import LeastSquaresSVM, Linear
+    >>> machine = LeastSquaresSVM(Linear(), 1.0, ("no", "yes"))
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes")]:
+    ...     machine.learn_one(x, y)
+    >>> table = machine.hypotheses([0.5]).table
+    >>> [table.scores(j).shape for j in range(2)]  # two examples and the new one, by two machines
+    [(3, 2), (3, 2)]
     """
 
     negative: Floats  #: (c, >= m) scores by machine k when the new object is supposed not of class k

@@ -45,6 +45,15 @@ class Tuning(Saved):
         The whole grid, in order.
     n : int
         Number of examples in the prefix.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> tuning = venn.tune(streams.synthetic.gaussians(40, classes=2, seed=0))
+    >>> tuning.n, tuning.best.log_loss == min(trial.log_loss for trial in tuning.trials)
+    (40, True)
+    >>> tuning.machine().C == tuning.C
+    True
     """
 
     def __init__(

@@ -39,6 +39,12 @@ class Alarm:
         For people: what happened, what it means, and which part is a theorem.
     about : str
         The source of p-values, if several are watched.
+
+    Examples
+    --------
+    >>> alarm = Alarm(120, "Mixture", 6.9, "The labels no longer come as before.", about="conformal")
+    >>> alarm.step, odds(alarm.log_evidence)
+    (120, '992 to 1')
     """
 
     step: int

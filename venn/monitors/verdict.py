@@ -86,6 +86,13 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
     ------
     TypeError, ValueError
         There is no verdict, or something else.
+
+    Examples
+    --------
+    >>> from venn import Monitor
+    >>> verdict = worst({"venn": Monitor(["no", "yes"]).verdict(), "other": Monitor(["no", "yes"]).verdict()})
+    >>> verdict.state, verdict.predictor
+    ('too early to say', 'venn')
     """
     if not isinstance(verdicts, Mapping) or not all(isinstance(one, Verdict) for one in verdicts.values()):
         raise TypeError(f"verdicts must be a mapping of names to verdicts, got {verdicts!r}")

@@ -87,6 +87,17 @@ def load(path: str | os.PathLike[str], models: Sequence[Any] = ()) -> Any:
     ValueError
         The file is no checkpoint, is damaged, holds numbers that contradict each other, or was written by another
         version of the format; or `models` are not the ones that it needs. The message names the file.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> from pathlib import Path
+    >>> model = venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1.0, (0, 1)))
+    >>> model.learn_one([0.5], 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     venn.save(Path(folder, "model.venn"), model)
+    ...     load(Path(folder, "model.venn")).machine.n
+    1
     """
     with open(path, "rb") as file:
         return _read(file, models, str(path))

@@ -81,6 +81,16 @@ class Outlook(Said):
         The same: here the label and the largest probability always agree.
     guaranteed : dict of str to str
         What is proved of each part: see docs/guarantees.md for the words.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> model = venn.Forecaster(("no", "yes"), first=0)
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     model.learn_one(x, y)
+    >>> outlook = model.predict_one([1.1])
+    >>> outlook.label, outlook.intervals.shape, sorted(outlook.guaranteed)
+    ('yes', (2, 2), ['forecast', 'intervals', 'sets'])
     """
 
     @property

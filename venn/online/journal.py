@@ -91,6 +91,21 @@ class Journal:
         another version.
     TypeError, ValueError
         A parameter is not as described.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> from pathlib import Path
+    >>> def loop(folder):
+    ...     model = venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1.0, (0, 1)))
+    ...     return venn.Online(model, journal=Journal(Path(folder, "run.db")))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with loop(folder) as online:
+    ...         said = online.ask([0.5], id="first")
+    ...     with loop(folder) as online:  # as after a kill: it goes on where it was
+    ...         alarms = online.answer("first", 1)
+    ...         print(online)
+    Online(Conformal: 1 asked, 1 answered, 0 pending)
     """
 
     def __init__(

@@ -54,6 +54,15 @@ class JournalError(RuntimeError):
     ----------
     what : str
         Where a journal is damaged, such as "answers, step 61 (event 130), is not as written"; empty for other errors.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> try:
+    ...     open_to_read(Path("no_such.db"))
+    ... except JournalError as error:
+    ...     print(error)
+    no_such.db must be a journal, and there is no such file
     """
 
     what = ""

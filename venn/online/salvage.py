@@ -127,6 +127,18 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     ------
     JournalError
         Nothing can be saved: the description of the run is damaged; or `rescued` exists or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, venn
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     damaged, rescued = Path(folder, "run.db"), Path(folder, "rescued.db")
+    ...     model = venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1.0, (0, 1)))
+    ...     with venn.Online(model, journal=damaged) as online:
+    ...         said = online.ask([0.5], id="first")
+    ...     salvage(damaged, rescued)
+    Salvaged(asked=1, answered=0, expired=0, damage='', positions=True)
     """
     source, target = Path(damaged), Path(rescued)
     if target.exists():

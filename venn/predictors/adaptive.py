@@ -91,7 +91,13 @@ class DecayingSteps(Parameters):
 
 
 class Certificate(NamedTuple):
-    """What happened to the sets of one level so far, and what must have happened, whatever the stream."""
+    """What happened to the sets of one level so far, and what must have happened, whatever the stream.
+
+    Examples
+    --------
+    >>> Certificate(level=0.1, n=1000, errors=104, bound=12.0, size=1.3).errors - 0.1 * 1000
+    4.0
+    """
 
     level: float
     n: int  #: labels that came

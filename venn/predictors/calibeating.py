@@ -13,7 +13,13 @@ ROUNDING = 1e-9
 
 
 class Calibeating(NamedTuple):
-    """How a predictor's forecasts stand beside the best constant forecast of each bin, chosen in hindsight."""
+    """How a predictor's forecasts stand beside the best constant forecast of each bin, chosen in hindsight.
+
+    Examples
+    --------
+    >>> Calibeating(n=100, bins=2, regret=3.5, bound=6.0, brier_bound=9.0).holds
+    True
+    """
 
     n: int  #: examples
     bins: int  #: categories with examples

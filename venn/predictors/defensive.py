@@ -29,7 +29,14 @@ FARTHEST = 10.0  # deviations: a column that was constant at first, or drifts aw
 
 
 class Inequality(NamedTuple):
-    """The inequality of defensive forecasting for the examples so far."""
+    """The inequality of defensive forecasting for the examples so far.
+
+    Examples
+    --------
+    >>> inequality = Inequality(n=50, left=8.0, right=9.0, missed=0.0)
+    >>> inequality.holds, inequality.bound()  # whatever f of norm 1: its residuals add up to at most this
+    (True, 3.0)
+    """
 
     n: int  #: examples
     left: float  #: sum over all pairs of examples of r_i r_j k_ij, with r = y - p

@@ -34,6 +34,14 @@ class ManyDistributions:
         Forecasts, and spreads.
     counts : (n,) int64
     taus : (n,) float64
+
+    Examples
+    --------
+    >>> block = ManyDistributions(
+    ...     np.array([-1.0, 0.0, 1.0]), np.arange(3), np.array([[5.0], [7.0]]), np.array([3, 3])
+    ... )
+    >>> len(block), [float(block[i].quantile(0.5)) for i in range(2)]
+    (2, [5.0, 7.0])
     """
 
     classes = ()

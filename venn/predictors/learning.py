@@ -20,6 +20,24 @@ class Predictor(Saved):
 
     A `Panel` goes through the same phases with all its predictors side by side. Your own predictor gives
     `classes`, `predict_one`, and those of the phases that it needs.
+
+    Examples
+    --------
+    >>> class Shares(Predictor):
+    ...     "The shares of the classes so far, whatever the object."
+    ...     classes = ("no", "yes")
+    ...     def __init__(self):
+    ...         self.seen = [1, 1]
+    ...     def predict_one(self, x):
+    ...         return {label: seen / sum(self.seen) for label, seen in zip(self.classes, self.seen)}
+    ...     def note(self, x, y):
+    ...         return self.classes.index(y)
+    ...     def after_learning(self, x, y, noted):
+    ...         self.seen[noted] += 1
+    >>> model = Shares()
+    >>> model.learn_one([0.3], "yes")
+    >>> model.predict_one([0.3])["yes"]
+    0.6666666666666666
     """
 
     #: The machine that a panel teaches and shares; None for a predictor with machines of its own, or none.

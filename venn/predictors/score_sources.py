@@ -184,6 +184,20 @@ class TrainingScores(Parameters):
     References
     ----------
     Lambrou, Papadopoulos & Gammerman (2012); Platt (1999) warns against it.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.RBF(100.0), 10.0, (0, 1))
+    >>> both = venn.Panel(
+    ...     training=venn.Scaler(machine, venn.maps.Platt(), TrainingScores()),
+    ...     deleted=venn.Scaler(machine, venn.maps.Platt(), DeletedScores()),
+    ... )
+    >>> for i in range(20):  # labels have nothing to do with objects
+    ...     both.learn_one([i / 20], (0, 1, 1, 0, 0, 1)[i % 6])
+    >>> said = both.predict_one([0.05])
+    >>> bool(said["training"].proba.max() > said["deleted"].proba.max())  # bolder
+    True
     """
 
     def feed(self, machine: Any) -> MachineFeed:
@@ -198,6 +212,16 @@ class DeletedScores(Parameters):
     Exact where the machine's `deletes_exactly` says so. Each score is then distributed like that of a new object, by a
     machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
     carries no guarantee either.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
+    >>> model = venn.Scaler(machine, venn.maps.BetaCalibration(), DeletedScores())
+    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
+    ...     model.learn_one(x, y)
+    >>> model.predict_one([1.1]).label
+    'yes'
     """
 
     def feed(self, machine: Any) -> MachineFeed:
@@ -321,6 +345,16 @@ class HeldOutScores(Parameters):
     schedule : Schedule, optional
         When the machine trains and on what, as in `InductiveVenn`. By default `PrefixRestart()` for a machine,
         `NoTraining()` for a `FrozenScorer`.
+
+    Examples
+    --------
+    >>> import venn
+    >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
+    >>> model = venn.Scaler(machine, venn.maps.Platt(), HeldOutScores(venn.schedules.PrefixRestart(first=10, last=10)))
+    >>> for i in range(40):
+    ...     model.learn_one([float(i % 2)], "yes" if i % 2 else "no")
+    >>> model.predict_one([1.1]).label
+    'yes'
     """
 
     def __init__(self, schedule: Schedule | None = None) -> None:

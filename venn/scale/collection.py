@@ -141,6 +141,20 @@ def score(
     ------
     TypeError, ValueError, ImportError
         As for `calibrate`.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> stream = streams.synthetic.gaussians(300, classes=2, seed=0)
+    >>> X, y = stream.X, list(stream.y)
+    >>> scorer = venn.FrozenScorer(LogisticRegression().fit(X[:100], y[:100]), (0, 1))
+    >>> model = venn.InductiveVennAbers(scorer)
+    >>> for x, label in zip(X[100:200], y[100:200]):
+    ...     model.learn_one(x, label)
+    >>> card = score(model, [(X[200:], y[200:])])  # one block in memory; otherwise arrays of dask
+    >>> card.n
+    100
     """
     _checked(predictor)
     empty = _card(predictor, bins, clip)
@@ -164,6 +178,20 @@ def score_block(
     ------
     TypeError, ValueError
         For a bad object or label.
+
+    Examples
+    --------
+    >>> import streams, venn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> stream = streams.synthetic.gaussians(300, classes=2, seed=0)
+    >>> X, y = stream.X, list(stream.y)
+    >>> scorer = venn.FrozenScorer(LogisticRegression().fit(X[:100], y[:100]), (0, 1))
+    >>> model = venn.InductiveVennAbers(scorer)
+    >>> for x, label in zip(X[100:200], y[100:200]):
+    ...     model.learn_one(x, label)
+    >>> card = score_block(model, X[200:], y[200:])
+    >>> card.n
+    100
     """
     _checked(predictor)
     card, reader = _card(predictor, bins, clip), predictor.calibration.reader

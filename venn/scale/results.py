@@ -26,6 +26,15 @@ class Results:
         Made at once: an error now is better than after an hour.
     records : bool
         Whether records are kept too.
+
+    Examples
+    --------
+    >>> import tempfile, streams, venn
+    >>> def make():
+    ...     return streams.synthetic.gaussians(30), venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1.0, (0, 1, 2)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Results(folder, records=False).read(Task({"seed": 0}, make))
+    {}
     """
 
     def __init__(self, folder: str | os.PathLike[str], records: bool) -> None:

@@ -39,7 +39,13 @@ def checked_source(source: Any) -> Any:
 
 
 class Event(NamedTuple):
-    """What a message has caused."""
+    """What a message has caused.
+
+    Examples
+    --------
+    >>> Event(3, "shop-7", "shop-7/1042", None, ()).key
+    'shop-7'
+    """
 
     shard: int
     key: str
