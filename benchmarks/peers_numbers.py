@@ -177,7 +177,10 @@ def ours_given(model, X, y, Z, truth, abers=False):
     one = kind(FrozenRegressor(model))
     one.learn_many(X, y)
     block = one.predict_many(Z)
-    ends = [[block[i].interval(level) for level in LEVELS] for i in range(len(Z))]
+    if abers:
+        ends = [[block[i].interval(level) for level in LEVELS] for i in range(len(Z))]
+    else:
+        ends = np.stack([block.interval(level) for level in LEVELS], axis=1)
     seconds = time.process_time() - start
     return seconds, ends, None if abers else [block[i].crps(label) for i, label in enumerate(truth)]
 

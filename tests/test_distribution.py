@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from naive import kernel_ridge as naive
 from scipy import integrate, stats
+from sklearn.linear_model import LinearRegression
 
 import venn
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
-from venn.machines import KernelRidge, MultiscaleRBF, ScaledRidge
+from venn.machines import FrozenRegressor, KernelRidge, MultiscaleRBF, ScaledRidge
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
@@ -366,3 +367,17 @@ def test_odd_labels_have_an_answer(name, labels):
             model.learn_one(x, y)
         if len(set(LABELS[labels])) == 1 and name not in ("inductive",):
             assert model.predict_one([0.3, 0.1]).label == LABELS[labels][0]
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_a_block_says_what_each_of_its_predictions_says(spread):
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 3, (60, 2)) / 2, rng.integers(-2, 3, 60) * 0.7
+    fitted = LinearRegression().fit(X[:20], y[:20])
+    forecast = FrozenRegressor(fitted, LinearRegression().fit(X[:3], [0.5, 1.0, 2.0]) if spread else None)
+    for model in (InductiveDistribution(forecast), by_group(InductiveDistribution(forecast), 1)):
+        for block in (model.predict_many(X), model.replay_many(X[20:], y[20:]), model.predict_many(X)):
+            for level in (0.02, 0.3, 0.999):
+                assert block.interval(level).tolist() == [list(block[i].interval(level)) for i in range(len(block))]
+            for q in (0.0, 0.01, 0.5, 0.9, 1.0):
+                assert block.quantile(q).tolist() == [block[i].quantile(q) for i in range(len(block))]

@@ -160,6 +160,17 @@ class _Ranked(NumberPrediction):
 KEPT = tuple(k / 20 for k in range(1, 20))
 
 
+def central_ranks(epsilon: float, n: int) -> tuple[int, int]:
+    """Return the ranks of the ends of the central interval among n points: 0 is minus infinity, n + 1 infinity."""
+    k = math.floor(epsilon / 2 * (n + 1) + HAIR)
+    return k, n + 1 - k
+
+
+def quantile_rank(q: float, n: int) -> int:
+    """Return the rank of the quantile at q among n points: below 1 it is minus infinity, above n infinity."""
+    return math.ceil(q * (n + 1) - HAIR)
+
+
 @saved
 class PredictiveDistribution(_Ranked):
     """A distribution for one number, made of critical points: the label of the new example at each rank among others.
@@ -252,13 +263,13 @@ class PredictiveDistribution(_Ranked):
         ----------
         q : float in [0, 1]
         """
-        rank = math.ceil(share("q", q) * (self.n + 1) - HAIR)
+        rank = quantile_rank(share("q", q), self.n)
         return -math.inf if rank < 1 else self._at_least(rank)
 
     def interval(self, epsilon: float) -> tuple[float, float]:
         """Return the interval that misses the label with probability at most `epsilon`, half of that on each side."""
-        k = math.floor(significance(epsilon) / 2 * (self.n + 1) + HAIR)
-        return self._at_most(k), self._at_least(self.n + 1 - k)
+        lower, upper = central_ranks(significance(epsilon), self.n)
+        return self._at_most(lower), self._at_least(upper)
 
     def crps(self, y: float) -> float:
         """Return the continuous ranked probability score at `y`: smaller is better, in the unit of labels.
@@ -285,8 +296,7 @@ class PredictiveDistribution(_Ranked):
         n = self.n
         ranks = {(n + 1) // 2, (n + 2) // 2, 1, n, *(math.ceil(q * (n + 1) - HAIR) for q in KEPT)}
         for level in levels:
-            k = math.floor(level / 2 * (n + 1) + HAIR)
-            ranks |= {k, n + 1 - k}
+            ranks.update(central_ranks(level, n))
         points, places = self._with(ranks) if n else (self.points, self.places)
         return PredictiveDistribution(points, self.tau, places, n, self.origin, self.grid, self.guaranteed)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from venn.distribution import PredictiveDistribution
+from venn.distribution import PredictiveDistribution, central_ranks, quantile_rank
 from venn.labels import Real, space_of
 from venn.machines.digests import digests_of
 from venn.machines.frozen import ObjectRows
-from venn.prediction import Bools, Floats, Integers
+from venn.parameters import share
+from venn.prediction import Bools, Floats, Integers, significance
 from venn.predictors.inductive_base import Inductive, schedule_for
 from venn.predictors.merging import Mergeable
 from venn.saved import checked_keys, held_finite, held_rows, saved
@@ -42,6 +43,8 @@ class ManyDistributions:
     ... )
     >>> len(block), [float(block[i].quantile(0.5)) for i in range(2)]
     (2, [5.0, 7.0])
+    >>> block.interval(0.5).tolist()
+    [[4.0, 6.0], [6.0, 8.0]]
     """
 
     classes = ()
@@ -57,16 +60,47 @@ class ManyDistributions:
 
     def __getitem__(self, i: int) -> PredictiveDistribution:
         i = range(len(self))[i]
-        forecast, spread = float(self.scores[i, 0]), _spreads(self.scores)[i]
-        count = self.counts[i]
-        known = self.residuals if count == len(self.residuals) else self.residuals[self.times < count]
-        points = forecast + float(spread) * known
-        if not len(points):
-            return PredictiveDistribution([], float(self.taus[i]), origin=forecast)
-        largest = max(abs(points[0]), abs(points[-1]))
-        grid = math.ldexp(1.0, max(math.frexp(largest)[1] - DIGITS, -1000)) if largest > 0 else 0.0
-        points = np.rint(points / grid) * grid if grid else points
-        return PredictiveDistribution(points, float(self.taus[i]), grid=grid)
+        points, grids = self._points(np.array([i]), self._known(self.counts[i]), slice(None))
+        if not points.size:
+            return PredictiveDistribution([], float(self.taus[i]), origin=float(self.scores[i, 0]))
+        return PredictiveDistribution(points[0], float(self.taus[i]), grid=float(grids[0]))
+
+    def interval(self, epsilon: float) -> Floats:
+        """Return the (n, 2) ends of the intervals, each as its prediction says it."""
+        level = significance(epsilon)
+        return self._at(lambda n: central_ranks(level, n))
+
+    def quantile(self, q: float) -> Floats:
+        """Return the (n,) quantiles at q in [0, 1], each as its prediction says it."""
+        at = share("q", q)
+        quantiles: Floats = self._at(lambda n: (quantile_rank(at, n),))[:, 0]
+        return quantiles
+
+    def _known(self, count: int) -> Floats:
+        """Return the residuals of the first examples, so many of them, in ascending order."""
+        return self.residuals if count == len(self.residuals) else self.residuals[self.times < count]
+
+    def _points(self, rows: Integers, known: Floats, ranks: Any) -> tuple[Floats, Floats]:
+        """Return the critical points of some objects at some ranks, counted from 0, and the grid of each object."""
+        if not len(known):
+            return np.empty((len(rows), 0)), np.zeros(len(rows))
+        forecasts, spreads = self.scores[rows, :1], _spreads(self.scores[rows])[:, None]
+        largest = np.abs(forecasts + spreads * known[[0, -1]]).max(axis=1)
+        exponents = np.maximum(np.frexp(largest)[1] - DIGITS, -1000)
+        grids = np.where(largest > 0, np.ldexp(1.0, exponents), 0.0)
+        points: Floats = forecasts + spreads * known[ranks]
+        on_grid = np.where(grids > 0, grids, 1.0)[:, None]  # without a grid all points are 0
+        return np.rint(points / on_grid) * on_grid, grids
+
+    def _at(self, ranks: Callable[[int], tuple[int, ...]]) -> Floats:
+        """Return for each object the points at ranks from 1 to n, which depend on n; infinite where there is none."""
+        found = np.empty((len(self), len(ranks(0))))
+        for count in np.unique(self.counts):
+            rows, wanted = np.flatnonzero(self.counts == count), np.array(ranks(int(count)))
+            found[rows] = np.where(wanted < 1, -np.inf, np.inf)
+            inside = np.flatnonzero((wanted >= 1) & (wanted <= count))
+            found[np.ix_(rows, inside)] = self._points(rows, self._known(count), wanted[inside] - 1)[0]
+        return found
 
     def with_taus(self, taus: Floats) -> ManyDistributions:
         """Return the same with these random numbers."""
@@ -169,6 +203,15 @@ class Joined(ManyDistributions):
         i = int(self._order[range(len(self))[i]])
         place = int(self._ends.searchsorted(i, "right"))
         return self._blocks[place][i - (int(self._ends[place - 1]) if place else 0)]
+
+    def interval(self, epsilon: float) -> Floats:
+        """Return the (n, 2) ends of the intervals, each as its prediction says it."""
+        ends = [block.interval(epsilon) for block in self._blocks]
+        return np.concatenate([np.empty((0, 2)), *ends])[self._order]
+
+    def quantile(self, q: float) -> Floats:
+        """Return the (n,) quantiles at q in [0, 1], each as its prediction says it."""
+        return np.concatenate([np.empty(0), *(block.quantile(q) for block in self._blocks)])[self._order]
 
     def with_taus(self, taus: Floats) -> Joined:
         """Return the same with these random numbers."""
