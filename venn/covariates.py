@@ -72,7 +72,7 @@ class CovariateShift(Parameters):
         """Return the (n,) weights of (n, d) objects."""
         if not isinstance(rows, np.ndarray) or rows.ndim != 2:
             raise TypeError(f"rows must be an (n, d) array of dense objects, to be weighed, got {type(rows).__name__}")
-        weights = np.asarray(self.weight(rows.copy()))
+        weights = np.asarray(self.weight(np.array(rows)))
         if weights.shape != (len(rows),) or weights.dtype.kind not in "fiu":
             raise ValueError(f"weight must return ({len(rows)},) numbers, one for each object, got {weights!r}")
         clean = weights.astype(np.float64)

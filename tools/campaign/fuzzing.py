@@ -163,6 +163,9 @@ def sane(name: str, result: Any, chosen: dict[str, str], tally: Tally) -> None:
     for one in result.values() if isinstance(result, dict) else [result]:
         if isinstance(one, venn.Multiprobability | venn.Forecast | venn.PredictionSet | venn.prediction.ClassIntervals):
             said = numbers(one)
+            if said.dtype.kind not in "fiu":
+                tally.fail(f"{name}: probabilities that are no numbers", f"{chosen}: {one!r}")
+                continue
             tally.same(np.isfinite(said).all() and (said >= 0).all() and (said <= 1 + 1e-12).all(),
                        f"{name}: no probabilities", (chosen, one))  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 from venn.labels import LabelSpace
 from venn.monitors.monitor import Monitor
 from venn.monitors.objects import ABOUT, Drift
-from venn.parameters import above_one, fraction, integer, members
+from venn.parameters import above_one, by_name, fraction, integer, members
 from venn.prediction import Label
 from venn.predictors.learning import elementary
 from venn.schedules import periods
@@ -90,15 +90,16 @@ def together(
     each = members("names", names, "str")
     if not each or len(set(each)) < len(each):
         raise ValueError(f"names must be different, at least one, got {each!r}")
+    if not isinstance(objects, Drift | None):
+        raise TypeError(f"objects must be a Drift, or None, got {objects!r}")
     shares = len(each) + (objects is not None) + integer("spare", spare, 0)
     share, apart = fraction("level", level) / shares, above_one("run_length", run_length) * shares
     if restarts is None and isinstance(names, Mapping):
         restarts = trainings_of(names)
+    begins = by_name("restarts", restarts, "steps")
     found: dict[str, Monitor | Drift] = {}
     for name in each:
-        found[name] = Monitor(
-            classes, level=share, run_length=apart, restarts=(restarts or {}).get(name, ()), **parameters
-        )
+        found[name] = Monitor(classes, level=share, run_length=apart, restarts=begins.get(name, ()), **parameters)
     if objects is not None:
         if ABOUT in found:
             raise ValueError(f"names must not hold {ABOUT!r}, the name of what watches objects, got {each!r}")
