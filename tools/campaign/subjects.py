@@ -425,6 +425,7 @@ INNER = {
     "steps_with_each_label",
     "at",
     "member_bag",
+    "finished",
     "compiled_values",
     "expect_scaled",
     "expect_training",
