@@ -29,7 +29,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import HeldOutScores
 
-AT_A_TIME = 60  # events read ahead, here
+AT_A_TIME = 64  # events read ahead, here
 CLASSES = ("a", "b", "c")
 
 
@@ -107,11 +107,11 @@ def test_what_is_not_known_to_go_row_by_row_is_not_scored_ahead(name):
 
 def test_the_users_word_counts():
     with pytest.raises(TypeError, match="row_by_row must be True or False, got 1"):
-        scorer_of(boosted(), row_by_row=1)
+        scorer_of(ROW_BY_ROW["tree"](), row_by_row=1)
     scorer = scorer_of(RandomForestClassifier(5, n_jobs=2), row_by_row=True)
     assert scorer.row_by_row
     assert repr(scorer).endswith("row_by_row=True)")
-    no = scorer_of(boosted(), row_by_row=False)
+    no = scorer_of(ROW_BY_ROW["tree"](), row_by_row=False)
     assert not no.row_by_row
     again = FrozenScorer.made_of({key: no.parameters[key] for key in ("estimator", "classes")})  # an older file's
     assert again.row_by_row
@@ -249,7 +249,7 @@ def test_what_comes_before_an_error_of_the_events_counts():
             yield from zip(X, [CLASSES[k] for k in y], strict=True)
             raise OSError("the disk is gone")
 
-    model = InductiveVennAbers(scorer_of(boosted()))
+    model = InductiveVennAbers(scorer_of(ROW_BY_ROW["tree"]()))
     with pytest.raises(OSError, match="the disk is gone"):
         venn.replay(Breaking(), model)
     assert model.n == 20

@@ -229,7 +229,7 @@ class Unnormalised:
 MILD = {name: make for name, make in ALL.items() if name not in ("power", "sleeper")}
 
 
-def capital_after_20(make, seed, repetitions=2500):
+def capital_after_20(make, seed, repetitions=4000):
     ps = np.random.default_rng(seed).random((repetitions, 20))
     return np.exp([make().update_many(row)[-1] for row in ps])
 
@@ -248,7 +248,7 @@ def test_the_same_test_refuses_broken_bets(make):
     assert errors_from_one(capital_after_20(make, 3)) > 4
 
 
-def p_value_of_crossings(make, seed, streams=400, steps=500):
+def p_value_of_crossings(make, seed, streams=500, steps=500):
     """Return the exact binomial p-value of "P(sup S >= 20) <= .05"."""
     ps = np.random.default_rng(seed).random((streams, steps))
     crossings = sum(bool(make().update_many(row).max() >= math.log(20)) for row in ps)

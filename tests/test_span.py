@@ -192,7 +192,7 @@ def test_deleted_bag_is_that_of_the_machine_as_it_stands(kind, kernel):
 @pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf sharp", 3.0)])
 def test_leave_one_out_where_no_other_example_changes_its_status(kernel, C):
     rng = np.random.default_rng(2)
-    n = 30
+    n = 40
     X = rng.normal(size=(n, 2))
     y = (X[:, 0] + 0.6 * rng.normal(size=n) > 0).astype(int)
     machine = learned(machine_of(kernel, C, 2), X, y)

@@ -192,7 +192,7 @@ def tied_signal(rng, N=40):
 )
 def test_sums_over_streams_have_mean_zero_and_keep_the_bound(sample, c, kernel):
     """|sum over N steps| >= sqrt(N ln(2/delta)/2) has probability at most delta (Azuma and Hoeffding)."""
-    N, streams, delta = 40, 120, 0.05
+    N, streams, delta = 20, 240, 0.05
     sums = sums_of_departures(lambda: model_of(kernel, 0.5, c), streams, N, sample)
     assert (p_values(sums) > LEVEL).all()
     crossings = (abs(sums) >= math.sqrt(N * math.log(2 / delta) / 2)).sum(axis=0)
