@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import functools
 import gc
 import importlib.util
 import inspect
@@ -80,6 +81,11 @@ def pytest_collection_finish():
 
 def public():
     """Return every public name of `venn` and its rooms, whichever room has it: what a repr shows can be typed."""
+    return dict(named())
+
+
+@functools.cache
+def named():
     rooms = [room for name in venn.__all__ if inspect.ismodule(room := getattr(venn, name))]
     found = {name: getattr(room, name) for room in rooms if room is not venn.scale for name in room.__all__}
     del found["ByScores"]  # a base class, of measures and of taxonomies

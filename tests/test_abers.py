@@ -37,15 +37,16 @@ def signal(rng, scores):
 # After every step -----------------------------------------------------------------------------------------
 
 
-def test_every_insertion_of_ten_thousand_with_ties():
-    """Thirty distinct scores: exact fractions at every step, at a tied and at an untied score."""
+def test_insertions_of_ten_thousand_with_ties():
+    """Thirty distinct scores: exact fractions at every step, later at two of ten, at a tied and at an untied score."""
     rng = np.random.default_rng(0)
     scores = rng.integers(-15, 15, 10_000) / 5
     labels = signal(rng, scores)
     calibrator, counts = VennAbers(), {}
     for n, (score, y) in enumerate(zip(scores.tolist(), labels.tolist(), strict=True)):
-        s = float(rng.choice(scores[: n + 1])) + 0.1 * (n % 2)
-        assert calibrator.query(s) == naive.pooled(counts, s)
+        if n < 1500 or n % 10 < 2:
+            s = float(scores[rng.integers(n + 1)]) + 0.1 * (n % 2)
+            assert calibrator.query(s) == naive.pooled(counts, s)
         calibrator.insert(score, y)
         count = counts.setdefault(score, [0, 0])
         count[0] += 1
@@ -55,26 +56,29 @@ def test_every_insertion_of_ten_thousand_with_ties():
     assert len(calibrator) == 10_000
 
 
-def test_every_insertion_of_ten_thousand_without_ties():
+def test_insertions_of_ten_thousand_without_ties():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=10_000)
     labels = signal(rng, 2 * scores)
     calibrator, bag = VennAbers(), naive.Bag()
     for n, (score, y) in enumerate(zip(scores.tolist(), labels.tolist(), strict=True)):
-        s = float(rng.normal()) if n % 2 else float(rng.choice(scores[: n + 1]))
-        answer = calibrator.query(s)
-        assert max(bag.errors(s, answer)) <= TOLERANCE
-        if n < 100 or n % 250 == 0:
-            close(answer, naive.refitted(bag.scores, bag.labels, s))
+        if n < 2000 or n % 10 < 2:
+            s = float(rng.normal()) if n % 2 else float(scores[rng.integers(n + 1)])
+            answer = calibrator.query(s)
+            assert max(bag.errors(s, answer)) <= TOLERANCE
+            if n < 100 or n % 250 == 0:
+                close(answer, naive.refitted(bag.scores, bag.labels, s))
         calibrator.insert(score, y)
         bag.insert(score, y)
 
 
-def compare(calibrator, bag, rng):
+def compare(calibrator, bag, rng, n):
+    """Ask at a tied score, and in turn beside it, at both ends and anywhere."""
     asked = [float(rng.normal())]
     if len(bag.scores):
-        tied = float(rng.choice(bag.scores))
-        asked += [tied, float(np.nextafter(tied, np.inf)), float(bag.scores[0]) - 1, float(bag.scores[-1])]
+        tied = float(bag.scores[rng.integers(len(bag.scores))])
+        others = float(np.nextafter(tied, np.inf)), float(bag.scores[0]) - 1, float(bag.scores[-1]), asked[0]
+        asked = [tied, others[n % 4]]
     for s in asked:
         assert max(bag.errors(s, calibrator.query(s))) <= TOLERANCE
 
@@ -97,7 +101,7 @@ def test_deletions_in_between(seed):
             bag.insert(score, y)
             held.append((score, y))
         assert len(calibrator) == len(held)
-        compare(calibrator, bag, rng)
+        compare(calibrator, bag, rng, n)
     for score, y in held:
         calibrator.delete(score, y)
     assert calibrator.query(0.0) == (0.0, 1.0)
@@ -115,7 +119,7 @@ def test_a_sliding_window(window):
         if n >= window:
             calibrator.delete(scores[n - window], labels[n - window])
             bag.delete(scores[n - window], labels[n - window])
-        compare(calibrator, bag, rng)
+        compare(calibrator, bag, rng, n)
 
 
 ORDERS = {
@@ -177,7 +181,7 @@ def test_growth_in_one_place(seed):
         calibrator.insert(score, y)
         bag.insert(score, y)
         if n % 10 == 0:
-            compare(calibrator, bag, rng)
+            compare(calibrator, bag, rng, n // 10)
 
 
 # Definitions ----------------------------------------------------------------------------------------------
@@ -265,7 +269,7 @@ def test_counts_are_exact_when_they_are_large():
         calibrator = VennAbers()
         calibrator.insert_many(scores, labels)
         counts = {float(i): [int(t), int(a)] for i, (t, a) in enumerate(zip(totals, ones, strict=True))}
-        for i in rng.integers(0, m, 30).tolist():
+        for i in rng.integers(0, m, 15).tolist():
             score, y = float(i) + 0.5 * (i % 2), i % 3 == 0
             assert calibrator.query(score) == naive.pooled(counts, score)
             calibrator.insert(score, y)

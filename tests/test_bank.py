@@ -244,7 +244,7 @@ def test_what_is_no_bank(wrong, message):
 def test_venn_abers_on_a_mixture_after_every_step(kind, c, rate):
     """The last class of four never comes."""
     rng = np.random.default_rng(c)
-    n = 14
+    n = 11
     X = objects(kind, rng, n)
     y = np.minimum(labels("signal" if kind == "normal" else "noise", rng, X, c), 2)
     names = ("rbf", "linear") if kind == "normal" else ("rbf",)
@@ -254,7 +254,7 @@ def test_venn_abers_on_a_mixture_after_every_step(kind, c, rate):
         matrices = [KERNELS[name][1](X[: i + 1], X[: i + 1]) for name in names]
         expected = naive.pairs(matrices, PENALTIES, y[:i], c, rate)
         assert np.allclose(model.predict_one(X[i]).pairs, expected, atol=1e-9), f"step {i}"
-        if i > 1:
+        if i % 3 == 2:
             known = naive.forecasts([K[:i, :i] for K in matrices], PENALTIES, y[:i], c, rate)
             assert np.allclose(model.machine.deleted_bag.scores, known.T, atol=1e-8)
         model.learn_one(X[i], int(y[i]))

@@ -104,7 +104,8 @@ def said(subject, x):
 def test_it_goes_on_to_the_last_bit(name):
     X, y = small_stream(3, 140)
     subject, twins = SUBJECTS[name](), []
-    for n in range(128 + AFTER):
+    last = 128 if name in MACHINES else 65  # what reads a machine or is made of one has no room of its own
+    for n in range(last + AFTER):
         if n in MOMENTS:
             if MOMENTS[n]:
                 for one in (subject, *(twin for _, twin in twins)):
@@ -618,7 +619,7 @@ def test_contradictions_are_refused_or_work(name, hostile):
     """Right checksums, wrong numbers: a longer run is `python -m tools.hostile_checkpoints`, in its own process."""
     rng, outcomes = random.Random(name), []
     with np.errstate(all="ignore"):
-        while len(outcomes) < 8:
+        while len(outcomes) < 6:
             try:
                 data = hostile_checkpoints.damaged(hostile[name], rng)
             except (ValueError, KeyError, IndexError, TypeError, OverflowError):

@@ -20,7 +20,7 @@ def machines(c):
 @pytest.mark.parametrize("deleted", [True, False])
 def test_least_squares_after_every_step(kind, deleted):
     rng = np.random.default_rng(OBJECTS.index(kind))
-    n, c, C = 16, 3, 4.0
+    n, c, C = 12, 3, 4.0
     X = objects(kind, rng, n)
     y = labels("signal" if kind == "normal" else "noise", rng, X, c)
     model = venn.TransductiveVennAbers(machines(c)["squares"], deleted=deleted)
@@ -36,7 +36,7 @@ def test_least_squares_after_every_step(kind, deleted):
 @pytest.mark.parametrize("kind", ["grid", "normal", "repeats"])
 def test_hinge_after_every_step(kind):
     rng = np.random.default_rng(len(kind))
-    n, c = 12, 3
+    n, c = 10, 3
     X = objects(kind, rng, n)
     y = rng.integers(0, c, n)
     model = venn.TransductiveVennAbers(machines(c)["hinge"], deleted=False)

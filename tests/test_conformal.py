@@ -73,16 +73,16 @@ def naive_logistic_multiplier(bag, y, c, kernel, C):
 
 
 CASES = {  # machine, measure, its definition, steps
-    "margin": (hinge, Margin(deleted=False), naive.margin, 12),
-    "span-deleted margin": (hinge, Margin(), naive.span_margin, 12),
-    "multiplier": (hinge, Multiplier(), naive.multiplier, 12),
-    "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 12),
-    "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 12),
-    "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 12),
-    "logits, multiplier": (logits, Multiplier(), naive_logistic_multiplier, 10),
-    "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 16),
-    "squares, softmax": (squares, Denied(), naive_denied, 10),
-    "squares, median": (squares, FromMedian(), naive_from_median, 12),
+    "margin": (hinge, Margin(deleted=False), naive.margin, 9),
+    "span-deleted margin": (hinge, Margin(), naive.span_margin, 9),
+    "multiplier": (hinge, Multiplier(), naive.multiplier, 9),
+    "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 9),
+    "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 9),
+    "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 9),
+    "logits, multiplier": (logits, Multiplier(), naive_logistic_multiplier, 8),
+    "centroids, ratio": (centroids, DistanceRatio(), naive.centroid_ratio, 12),
+    "squares, softmax": (squares, Denied(), naive_denied, 8),
+    "squares, median": (squares, FromMedian(), naive_from_median, 9),
 }
 
 

@@ -20,7 +20,7 @@ import streams
 import venn
 from venn.machines.frozen import FrozenScorer
 from venn.maps import Platt
-from venn.online.ahead import AT_A_TIME
+from venn.online import ahead
 from venn.online.replaying import advance
 from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
@@ -29,6 +29,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.scaling import Scaler
 from venn.predictors.score_sources import HeldOutScores
 
+AT_A_TIME = 64  # events read ahead, here
 CLASSES = ("a", "b", "c")
 
 
@@ -86,7 +87,7 @@ def test_a_row_has_the_same_scores_in_a_block_as_alone(name, c):
     X, _ = table(300, c)
     whole = scorer.score_many(X)
     for size in (1, 7, 100):
-        parts = [scorer.score_many(X[start : start + size]) for start in range(0, 70 if size < 8 else 300, size)]
+        parts = [scorer.score_many(X[start : start + size]) for start in range(0, 28 if size < 8 else 300, size)]
         found = np.concatenate(parts)
         assert found.tobytes() == whole[: len(found)].tobytes()
 
@@ -106,11 +107,11 @@ def test_what_is_not_known_to_go_row_by_row_is_not_scored_ahead(name):
 
 def test_the_users_word_counts():
     with pytest.raises(TypeError, match="row_by_row must be True or False, got 1"):
-        scorer_of(boosted(), row_by_row=1)
+        scorer_of(ROW_BY_ROW["tree"](), row_by_row=1)
     scorer = scorer_of(RandomForestClassifier(5, n_jobs=2), row_by_row=True)
     assert scorer.row_by_row
     assert repr(scorer).endswith("row_by_row=True)")
-    no = scorer_of(boosted(), row_by_row=False)
+    no = scorer_of(ROW_BY_ROW["tree"](), row_by_row=False)
     assert not no.row_by_row
     again = FrozenScorer.made_of({key: no.parameters[key] for key in ("estimator", "classes")})  # an older file's
     assert again.row_by_row
@@ -195,8 +196,13 @@ def outcome(prediction):
     raise AssertionError(prediction)
 
 
+@pytest.fixture
+def few_at_a_time(monkeypatch):
+    monkeypatch.setattr(ahead, "AT_A_TIME", AT_A_TIME)
+
+
 @pytest.mark.parametrize("length", [7, AT_A_TIME, AT_A_TIME + 1])
-def test_a_replay_says_the_same_to_the_last_bit(length):
+def test_a_replay_says_the_same_to_the_last_bit(length, few_at_a_time):
     X, y = table(length)
     stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
     pairs = list(stream)
@@ -214,9 +220,9 @@ def test_a_replay_says_the_same_to_the_last_bit(length):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("delay", [0, 560])
-def test_following_says_the_same_to_the_last_bit_and_scores_late_answers_with_the_rest(delay, tmp_path):
-    X, y = table(600)
+@pytest.mark.parametrize("delay", [0, AT_A_TIME + 5])
+def test_following_says_the_same_to_the_last_bit_and_scores_late_answers_with_the_rest(delay, tmp_path, few_at_a_time):
+    X, y = table(AT_A_TIME + 10)
     stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
     lessons = streams.teach(stream, streams.Delayed(delay))
     found = []
@@ -243,7 +249,7 @@ def test_what_comes_before_an_error_of_the_events_counts():
             yield from zip(X, [CLASSES[k] for k in y], strict=True)
             raise OSError("the disk is gone")
 
-    model = InductiveVennAbers(scorer_of(boosted()))
+    model = InductiveVennAbers(scorer_of(ROW_BY_ROW["tree"]()))
     with pytest.raises(OSError, match="the disk is gone"):
         venn.replay(Breaking(), model)
     assert model.n == 20

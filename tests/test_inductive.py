@@ -177,7 +177,7 @@ def test_mirror_images_share_a_category_whatever_the_order(taxonomy, c):
     X, y, seen, labels_, asked = mirrored(c)
     rng = np.random.default_rng(6)
     answers = []
-    for _ in range(8):
+    for _ in range(4):
         first, then = rng.permutation(32), rng.permutation(40)
         machine = venn.LeastSquaresSVM(venn.RBF(0.3), 10, range(c))
         model = InductiveVenn(machine, taxonomy, schedule=PrefixRestart(32, last=32))
@@ -196,7 +196,7 @@ def test_shuffling_within_what_trains_and_what_calibrates(name, taxonomy):
     X = objects("grid", rng, N) - 1.0
     y = labels("signal", rng, X, 3)
     answers = []
-    for i in range(6):
+    for i in range(4):
         order = shuffled_within(split(N), rng) if i else np.arange(N)
         model = InductiveVenn(lssvm(3), taxonomy, schedule=schedule)
         model.learn_many(X[order], y[order])
@@ -213,12 +213,12 @@ def test_margins_in_order_give_the_bins_of_the_definition(seed, levels):
     """At every step, by single examples and by many, with ties of all sorts: the bag put into categories anew."""
     rng = np.random.default_rng(seed)
     c = 2 + seed % 3
-    S, y = rng.integers(0, levels, size=(120, c)) / levels, rng.integers(0, c, 120)
+    S, y = rng.integers(0, levels, size=(70, c)) / levels, rng.integers(0, c, 70)
     asked = rng.integers(0, levels, size=(2, c)) / levels
     reader = counter(AdaptiveMarginBins(), tuple(range(c)), venn.prediction.CategoryClass())
     assert type(reader) is MarginBag
     n = 0
-    while n < 120:
+    while n < 70:
         block = reader.predict(asked)
         for row, counts, top in zip(asked, block.counts, block.category_classes, strict=True):
             categories = naive_taxonomies.adaptive(np.array([*S[:n], row]))
@@ -256,12 +256,12 @@ MAKERS = dict(makers())
 def test_blocks_say_what_the_loop_says(name):
     """To the last bit, trainings inside blocks included, going on from a pickle in the middle."""
     rng = np.random.default_rng(12)
-    N = 50
+    N = 38
     X = objects("grid", rng, N) + rng.integers(0, 2, size=(N, 1)) / 7
     y = labels("noise", rng, X, 3).tolist()
     one, many, learner = (MAKERS[name]() for _ in range(3))
     start = 0
-    for size in (0, 1, 3, 13, 1, 32):
+    for size in (0, 1, 3, 13, 1, 20):
         rows = slice(start, start + size)
         block = many.replay_many(X[rows], y[rows])
         learner.learn_many(X[rows], np.array(y[rows]))

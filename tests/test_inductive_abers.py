@@ -65,7 +65,7 @@ def on_grid(bag, labels, s):
 def test_one_against_one_is_the_definition_at_every_step(name, c, merge):
     rng = np.random.default_rng(len(name) + c)
     schedule, split = SCHEDULES[name]
-    N = 26
+    N = 20
     X = objects("grid", rng, N)
     y = labels("signal", rng, X, c)
     model = InductiveOneVsOneAbers(Centroids(range(c)), merge, schedule=schedule)
@@ -116,7 +116,7 @@ def test_shuffling_within_what_trains_and_what_calibrates(name):
     X = objects("grid", rng, N) - 1.0
     y = labels("signal", rng, X, 3)
     answers = []
-    for i in range(6):
+    for i in range(4):
         order = shuffled_within(split(N), rng) if i else np.arange(N)
         model = InductiveVennAbers(lssvm(3), schedule=schedule)
         model.learn_many(X[order], y[order])

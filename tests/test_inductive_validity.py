@@ -147,7 +147,7 @@ def test_single_steps_are_calibrated(name):
         model.learn_many(X, y)
         return model.predict_one(x).probabilities
 
-    assert (p_values(single_steps(predict, 29, 150, seed=9)) > LEVEL).all()
+    assert (p_values(single_steps(predict, 29, 100, seed=9)) > LEVEL).all()
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_one_pass_is_the_two_products(n):
 @pytest.mark.parametrize("kernel", ["rbf", "rbf flat", "rbf sharp", "linear", "quadratic"])
 def test_every_hypothesis_after_every_step(kind, kernel):
     rng = np.random.default_rng([OBJECTS.index(kind), len(kernel)])
-    n, c, C = 13, 3, 4.0
+    n, c, C = 10, 3, 4.0
     X = objects(kind, rng, n)
     y = labels("late" if kind == "grid" else "noise", rng, X, c)
     machine = machine_of(kernel, C, c)

@@ -112,7 +112,7 @@ def test_the_batch_solver_is_optimal(kernel, kind, labelled, C):
 @pytest.mark.parametrize("kernel", ["rbf", "rbf flat", "rbf sharp", "linear", "quadratic"])
 def test_every_hypothesis_after_every_step(kind, kernel):
     rng = np.random.default_rng([OBJECTS.index(kind), len(kernel)])
-    n, c, C = 13, 3, 4.0
+    n, c, C = 10, 3, 4.0
     X = objects(kind, rng, n)
     y = labels("late" if kind == "grid" else "noise", rng, X, c)
     machine = machine_of(kernel, C, c)
@@ -167,23 +167,24 @@ def outside(K, y, c, C):
 )  # fmt: skip
 def test_a_longer_run_equals_a_batch_solve(kernel, C):
     rng = np.random.default_rng(1)
-    X = np.round(rng.normal(size=(100, 2)), 1)
-    y = np.where(rng.random(100) < 0.8, (X[:, 0] > 0) * 1, 2 * (rng.random(100) < 0.5))
+    n = 70  # past the refresh of the inverses
+    X = np.round(rng.normal(size=(n, 2)), 1)
+    y = np.where(rng.random(n) < 0.8, (X[:, 0] > 0) * 1, 2 * (rng.random(n) < 0.5))
     machine = machine_of(kernel, C, 4)  # the last class never comes
-    for i in range(100):
+    for i in range(n):
         if i % 10 == 0:
             machine.hypotheses(X[i]).deleted(0)
         machine.learn_one(X[i], y[i])
         assert machine.residual <= 1e-9
     scale = np.diag(gram(kernel, X)).max()
-    assert np.allclose(machine.scores([0.3, 0.1])[3], -np.log(1 + 100 * 2 * (1 + C * scale)), rtol=0, atol=1e-12)
+    assert np.allclose(machine.scores([0.3, 0.1])[3], -np.log(1 + n * 2 * (1 + C * scale)), rtol=0, atol=1e-12)
     K = gram(kernel, X)
-    scores = machine.bag.scores[:, machine._history[:100]]
+    scores = machine.bag.scores[:, machine._history[:n]]
     for k in range(3):
-        fit = newton(LogisticProblem(K, (y == k).astype(int), np.ones(100, int), C))
+        fit = newton(LogisticProblem(K, (y == k).astype(int), np.ones(n, int), C))
         assert np.allclose(scores[k], fit.score, atol=1e-7)
     expected = naive.deleted(K, y, 4, C, scores.T)
-    assert np.allclose(machine.deleted_bag.scores[:, machine._history[:100]].T, expected, atol=1e-6)
+    assert np.allclose(machine.deleted_bag.scores[:, machine._history[:n]].T, expected, atol=1e-6)
 
 
 def test_a_large_penalty_is_solved():
@@ -209,13 +210,14 @@ def test_a_linear_kernel_equals_scikit_learn(C):
 
 def test_deleted_scores_come_near_those_of_machines_without_the_example():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
-    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
+    n = 40
+    X = rng.normal(size=(n, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(int)
     machine = learned(machine_of("rbf", 1.0, 2), X, y)
-    exact = np.empty(60)
+    exact = np.empty(n)
     K = gram("rbf", X)
-    for i in range(60):
-        order = np.append(np.delete(np.arange(60), i), i)
+    for i in range(n):
+        order = np.append(np.delete(np.arange(n), i), i)
         exact[i] = outside(K[np.ix_(order, order)], y[order[:-1]], 2, 1.0)[1]
     plain, deleted = machine.bag.scores[1], machine.deleted_bag.scores[1]
     assert abs(deleted - exact).mean() < 0.2 * abs(plain - exact).mean()
@@ -224,14 +226,15 @@ def test_deleted_scores_come_near_those_of_machines_without_the_example():
 @pytest.mark.parametrize("kernel", ["rbf", "rbf sharp", "linear"])
 def test_shuffling_leaves_all_answers(kernel):
     rng = np.random.default_rng(4)
-    X = objects("repeats", rng, 60)
-    y = rng.integers(0, 3, 60)
+    n = 40
+    X = objects("repeats", rng, n)
+    y = rng.integers(0, 3, n)
     x = np.array([0.2, -0.4])
     answers = []
-    for _ in range(4):
-        order = rng.permutation(60)
+    for _ in range(3):
+        order = rng.permutation(n)
         machine = learned(machine_of(kernel, 10.0, 3), X[order], y[order])
-        back = np.append(np.argsort(order), 60)
+        back = np.append(np.argsort(order), n)
         answer = machine.hypotheses(x)
         answers.append([[answer.scores(j)[back], answer.deleted(j)[back]] for j in range(3)])
     assert np.allclose(answers, answers[0], atol=1e-9, rtol=0)
@@ -312,10 +315,8 @@ def of_everything(machine, X):
     return [*arrays, machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(), machine.residual]
 
 
-@pytest.mark.parametrize(
-    ("kind", "class_weights"), [("few", None), ("normal", (1.0, 2.0, 0.5, 1.0)), ("repeats", (1.0, 2.0, 0.5, 1.0))]
-)
-def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights, tmp_path):
+@pytest.mark.parametrize(("kind", "class_weights"), [("few", None), ("repeats", (1.0, 2.0, 0.5, 1.0))])
+def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights):
     rng = np.random.default_rng(8)
     X = objects(kind, rng, 64)  # past the refresh of the inverses
     y, w = labels("late", rng, X, 3).tolist(), rng.choice([0.5, 1.0, 2.0], 64)  # the last class never comes
@@ -327,7 +328,7 @@ def test_any_number_of_threads_gives_the_same_last_bit(kind, class_weights, tmp_
             machine.learn_one(x, y[i], w[i])
             if i % 7 == 6:
                 machine.unlearn_one(i % 5)
-        if i % 10 == 0:
+        if i % 20 == 0:
             one, *others = (of_everything(machine, X[i : i + 3]) for machine in machines)
             assert all(other == one for other in others)
     for machine in machines:
@@ -408,34 +409,34 @@ def three_of_four(n, rare=()):
 @pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf sharp", 100.0), ("linear", 1.0)])
 def test_venn_abers_gives_next_to_nothing_to_a_class_that_has_not_come(kernel, C):
     """With -1 for its score, above all others, it had the pair [0, 1], and a third of the mean probability."""
-    X, y = three_of_four(220)
-    model = venn.TransductiveVennAbers(learned(machine_of(kernel, C, 4), X[:200], y[:200].tolist()))
-    said = [model.predict_one(x) for x in X[200:]]
+    n = 100
+    X, y = three_of_four(n + 10)
+    model = venn.TransductiveVennAbers(learned(machine_of(kernel, C, 4), X[:n], y[:n].tolist()))
+    said = [model.predict_one(x) for x in X[n:]]
     pairs = np.array([one.pairs[3] for one in said])
     assert (pairs[:, 0] == 0).all()
-    assert pairs[:, 1].max() < 0.05
-    assert 0.4 / 200 < np.mean([one.proba[3] for one in said]) < 4 / 200
+    assert pairs[:, 1].max() < 10 / n
+    assert 0.4 / n < np.mean([one.proba[3] for one in said]) < 4 / n
 
 
-@pytest.mark.parametrize(("C", "before", "after"), [(1.0, 0.803, 0.595), (10.0, 0.801, 0.627)])
-def test_the_log_loss_beside_a_rare_class(C, before, after):
+def test_the_log_loss_beside_a_rare_class():
     """Two of 200 examples are of the last class, the first of them the 121st.
 
-    Log loss was .803 and .801 with -1 and +1 for the scores of one sign alone; least squares has .615 and .656.
+    Log loss was .803 with -1 and +1 for the scores of one sign alone; least squares has .615.
     """
     X, y = three_of_four(200, (120, 160))
-    machine = machine_of("rbf", C, 4)
+    machine = machine_of("rbf", 1.0, 4)
     model, loss = venn.TransductiveVennAbers(machine), []
     for x, label in zip(X, y.tolist(), strict=True):
         loss.append(-np.log(model.predict_one(x).proba[label]))
         model.learn_one(x, label)
-    assert np.mean(loss) == pytest.approx(after, abs=2e-3)
-    assert np.mean(loss) < before - 0.15
+    assert np.mean(loss) == pytest.approx(0.595, abs=2e-3)
+    assert np.mean(loss) < 0.803 - 0.15
 
 
 @pytest.mark.parametrize(("kernel", "C"), [("rbf", 1.0), ("rbf", 100.0), ("linear", 10.0)])
 def test_nobody_predicts_a_class_that_has_not_come(kernel, C):
-    X, y = three_of_four(80)
+    X, y = three_of_four(60)
     machine = machine_of(kernel, C, 4)
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
@@ -523,14 +524,14 @@ def test_constant_scores_are_finite_however_large_the_kernel():
 REWEIGHED = [(1.0, 4.0, 0.25), (3.0, 3.0, 3.0), (1e-3, 1.0, 1e3), None]
 
 
-def weighed_pair(kernel, weights, seed, kind="grid"):
-    """Return a machine given other weights twice on its way, and one that had the last from the start."""
+def weighed_pair(kernel, weights, seed, kind="grid", n=30):
+    """Return a machine given other weights on its way, and one that had the last from the start."""
     rng = np.random.default_rng(seed)
-    X, y, w = objects(kind, rng, 40), labels("late", rng, np.zeros((40, 1)), 3), rng.choice([0.5, 1.0, 2.0], 40)
+    X, y, w = objects(kind, rng, n), labels("late", rng, np.zeros((n, 1)), 3), rng.choice([0.5, 1.0, 2.0], n)
     moved = KernelLogisticRegression(KERNELS[kernel][0], 5.0, range(3), (2.0, 1.0, 1.0))
     fresh = KernelLogisticRegression(KERNELS[kernel][0], 5.0, range(3), weights)
     for i, x in enumerate(X):
-        if i in (0, 1, 5, 30):
+        if i in (0, 1, 5, 20):
             moved.reweigh((1.0, 1.0 + i, 0.3))
             assert moved.residual <= 1e-9
         for machine in (moved, fresh):
@@ -564,7 +565,7 @@ def test_other_weights_make_the_machine_that_had_them_from_the_start(kernel, wei
 
 
 def test_the_inverses_after_other_weights_are_right():
-    moved, fresh, _ = weighed_pair("rbf", (1.0, 4.0, 0.25), 5, "normal")
+    moved, fresh, _ = weighed_pair("rbf", (1.0, 4.0, 0.25), 5, "normal", 40)
     moved.reweigh((1.0, 4.0, 0.25))
     for k in range(3):
         G = [loops.unpack(machine._inverse[k], 40) for machine in (moved, fresh)]
@@ -574,7 +575,7 @@ def test_the_inverses_after_other_weights_are_right():
 @pytest.mark.parametrize("more", [1.05, 1.3])
 def test_other_weights_that_move_few_scores_far_leave_the_inverses_right(more):
     """Levels of some objects change, not of most: then the inverse changes by few ranks."""
-    moved, _, _ = weighed_pair("rbf", None, 5, "normal")
+    moved, _, _ = weighed_pair("rbf", None, 5, "normal", 40)
     few = 0
     for weights in ((1.0, more, 1.0), (more, 1.0, 1.0), (1.0, 1.0, 1.0)):
         before = moved._levels[:, :40].copy()
@@ -612,7 +613,7 @@ def test_other_weights_that_cannot_be_solved_leave_no_trace(monkeypatch):
         raise venn.machines.NotConverged("residual must be at most 1e-09, got 1")
 
     monkeypatch.setattr(Both, "solve", fails)
-    with pytest.raises(venn.machines.NotConverged, match="at example 40"):
+    with pytest.raises(venn.machines.NotConverged, match="at example 30"):
         moved.reweigh((1.0, 2.0, 1.0))
     assert pickle.dumps(moved) == before
     assert moved.hypotheses(X[0]) is answer

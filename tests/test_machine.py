@@ -98,7 +98,7 @@ def test_oracle_conventions():
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scores_match_the_definition_at_every_step(kind, kernel):
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 13)
+    X = objects(kind, rng, 11)
     follow_the_oracle(kernel, 1.0, X, labels("noise", rng, X, 3), 3)
 
 
@@ -107,7 +107,7 @@ def test_scores_match_the_definition_at_every_step(kind, kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "rbf flat"])
 def test_scores_match_the_definition_for_small_and_large_C(C, kind, kernel):
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 13)
+    X = objects(kind, rng, 11)
     follow_the_oracle(kernel, C, X, labels("signal", rng, X, 3), 3)
 
 
@@ -115,7 +115,7 @@ def test_scores_match_the_definition_for_small_and_large_C(C, kind, kernel):
 @pytest.mark.parametrize("kind", ["normal", "few"])
 def test_classes_that_come_late_or_never(sequence, kind):
     rng = np.random.default_rng(5)
-    X = objects(kind, rng, 16)
+    X = objects(kind, rng, 12)
     follow_the_oracle("rbf", 1.0, X, labels(sequence, rng, X, 4), 4)
 
 
@@ -123,22 +123,22 @@ def test_classes_that_come_late_or_never(sequence, kind):
 @pytest.mark.parametrize("kind", ["normal", "grid"])
 def test_nearly_constant_and_nearly_diagonal_kernels(gamma, kind, monkeypatch):
     rng = np.random.default_rng(2)
-    X = objects(kind, rng, 16)
+    X = objects(kind, rng, 12)
     monkeypatch.setitem(KERNELS, "extreme", (venn.RBF(gamma), svm.rbf(gamma)))
     follow_the_oracle("extreme", 1.0, X, labels("noise", rng, X, 2), 2)
 
 
 def test_every_object_under_every_label():
-    """A 3 x 3 grid on which each object carries several labels, in an order that revisits them."""
+    """A 2 x 3 grid on which each object carries several labels, in an order that revisits them."""
     rng = np.random.default_rng(11)
-    X = rng.permutation(np.tile([[a, b] for a in range(3) for b in range(3)], (3, 1))).astype(float)
-    y = np.concatenate([rng.permutation(3) for _ in range(9)])
+    X = rng.permutation(np.tile([[a, b] for a in range(2) for b in range(3)], (3, 1))).astype(float)
+    y = np.concatenate([rng.permutation(3) for _ in range(6)])
     follow_the_oracle("rbf", 0.7, X, y, 3)
 
 
 def test_one_object_only():
-    X = np.full((24, 2), 0.3)
-    y = np.random.default_rng(0).integers(0, 3, 24)
+    X = np.full((15, 2), 0.3)
+    y = np.random.default_rng(0).integers(0, 3, 15)
     for kernel in ("rbf", "linear"):
         follow_the_oracle(kernel, 1.0, X, y, 3)
 
@@ -160,7 +160,7 @@ def test_an_object_that_a_screened_path_could_miss():
     follow_the_oracle("rbf", 1.0, X[:20], y, 3)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kernel=st.sampled_from(list(KERNELS)),
@@ -259,7 +259,7 @@ def test_bag_groups_equal_objects():
     assert empty.counts.shape == (0, 3)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
 def test_duals_are_feasible_and_give_the_scores(seed, kernel):
     rng = np.random.default_rng(seed)
@@ -312,18 +312,19 @@ def test_objects_that_are_in_the_bag_already(supposed):
 def test_asking_changes_nothing_to_the_last_bit(kind, kernel):
     """Not even a question about an object far from all others, in a kernel without a bound."""
     rng = np.random.default_rng(9)
-    X = objects(kind, rng, 60)
-    y = rng.integers(0, 3, 60)
+    n = 41
+    X = objects(kind, rng, n)
+    y = rng.integers(0, 3, n)
     silent, asked, curious = (machine_of(kernel, 1.0, 3) for _ in range(3))
-    for i in range(60):
+    for i in range(n):
         asked.hypotheses(X[i])
-        for other in (X[rng.integers(60)], rng.normal(size=X.shape[1]), X[i // 2], 30 * rng.normal(size=X.shape[1])):
+        for other in (X[rng.integers(n)], rng.normal(size=X.shape[1]), X[i // 2], 30 * rng.normal(size=X.shape[1])):
             curious.hypotheses(other)
             curious.scores(other)
         for machine in (silent, asked, curious):
             machine.learn_one(X[i], y[i])
         if i % 10 == 0:
-            answers = [machine.hypotheses(X[(7 * i) % 60]) for machine in (silent, asked, curious)]
+            answers = [machine.hypotheses(X[(7 * i) % n]) for machine in (silent, asked, curious)]
             assert same_answer(answers[0], answers[1])
             assert same_answer(answers[0], answers[2])
     assert silent.residual == asked.residual == curious.residual

@@ -82,7 +82,7 @@ def test_every_forecast_is_the_one_by_definition(kind, loss, c):
     model = Protected(Given(c), ours(), rates=(0.05, 1e-3), passive=0.3)
     oracle = naive.Protected(c, by_name, rates=(0.05, 1e-3), passive=0.3)
     gain = 0.0
-    for p, y in zip(*stream(kind, c, 80, c), strict=True):
+    for p, y in zip(*stream(kind, c, 50, c), strict=True):
         forecast = model.predict_one(p)
         assert forecast.proba == pytest.approx(oracle.forecast(p.tolist()), abs=1e-12)
         if by_name(p, y) < math.inf:
@@ -150,7 +150,7 @@ def excess(model, loss, steps):
 def test_the_loss_exceeds_that_of_the_base_by_ln_2_at_most(kind, c, loss):
     ours, by_name = LOSSES[loss]
     for seed in range(2):
-        steps = zip(*stream(kind, seed, 250, c), strict=True)
+        steps = zip(*stream(kind, seed, 160, c), strict=True)
         assert excess(Protected(Given(c), ours()), by_name, steps) <= math.log(2) + 1e-9
 
 

@@ -210,8 +210,11 @@ def test_running_adds_up_new_steps_only():
         (("plain", "point"), 30),
     ],
 )
-def test_what_there_is_is_drawn_and_nothing_else(tmp_path, kinds, n):
+def test_what_there_is_is_drawn_and_nothing_else(tmp_path, kinds, n, undrawn):
     pytest.importorskip("matplotlib")
+    whole = n != 30  # else figures are made, and not written: that takes most of the time
+    if whole:
+        undrawn.undo()
     record = recorded(kinds, n)
     possible = set().union(*(KINDS[kind] for kind in kinds))
     for figure in FIGURES:
@@ -222,7 +225,7 @@ def test_what_there_is_is_drawn_and_nothing_else(tmp_path, kinds, n):
     written = record.plot_all(tmp_path / "new")
     assert [path.name for path in written] == [FILES[figure] for figure in FIGURES if figure in possible]
     assert sorted((tmp_path / "new").iterdir()) == sorted(written)
-    for path in written:
+    for path in written if whole else ():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size > 5_000
 

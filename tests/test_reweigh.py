@@ -50,7 +50,7 @@ def assert_equal_answers(first, second, tolerance=1e-7):
 def test_equals_the_definition_with_the_new_weights(name, kind, seed):
     """The number of different weights goes from 1 to 3, 2 and 1."""
     make, define = MACHINES[name]
-    X, y, w = examples(kind, seed, 13, late=seed == 1)
+    X, y, w = examples(kind, seed, 11, late=seed == 1)
     K = svm.rbf(0.5)(X, X)
     machine = taught(make(venn.RBF(0.5), 2.0, range(3)), X[:-1], y[:-1], w[:-1])
     for class_weights in [(0.5, 1, 2), (4, 0.5, 0.5), (2, 2, 2)]:
@@ -69,13 +69,14 @@ def test_equals_the_definition_with_the_new_weights(name, kind, seed):
 @pytest.mark.parametrize("kind", ["normal", "grid", "few", "repeats"])
 def test_goes_on_as_the_machine_that_learned_with_the_new_weights(name, kind):
     make, _ = MACHINES[name]
-    X, y, w = examples(kind, 5, 60)
-    machine = taught(make(venn.RBF(0.5), 3.0, range(3), (1, 2, 3)), X[:40], y[:40], w[:40])
-    machine.hypotheses(X[41]).deleted(0)  # what is known about deleted scores must go
+    n = 30
+    X, y, w = examples(kind, 5, n + 15)
+    machine = taught(make(venn.RBF(0.5), 3.0, range(3), (1, 2, 3)), X[:n], y[:n], w[:n])
+    machine.hypotheses(X[n + 1]).deleted(0)  # what is known about deleted scores must go
     machine.reweigh((5, 0.2, 1))
-    fresh = taught(make(venn.RBF(0.5), 3.0, range(3), (5, 0.2, 1)), X[:40], y[:40], w[:40])
+    fresh = taught(make(venn.RBF(0.5), 3.0, range(3), (5, 0.2, 1)), X[:n], y[:n], w[:n])
     assert repr(machine) == repr(fresh)
-    for i in range(40, 60):
+    for i in range(n, n + 15):
         assert_equal_answers(machine.hypotheses(X[i], w[i]), fresh.hypotheses(X[i], w[i]))
         for bag in ("bag", "deleted_bag"):
             np.testing.assert_allclose(getattr(machine, bag).scores, getattr(fresh, bag).scores, rtol=0, atol=1e-7)
@@ -101,7 +102,7 @@ def test_paths_are_exact_and_seldom_fail(name, kernel, C, monkeypatch):
     monkeypatch.setattr(hinge, "move_masses", watched)
     rng = np.random.default_rng(0)
     for kind in ("normal", "grid", "binary"):
-        X, y, w = examples(kind, 3, 30)
+        X, y, w = examples(kind, 3, 22)
         machine = taught(make(KERNELS[kernel][0], C, range(3)), X, y, w)
         for _ in range(3):
             class_weights = 10.0 ** rng.uniform(-1, 1, 3)

@@ -174,7 +174,7 @@ def test_every_step_matches_the_definition(kind, seed):
     make, fit = KINDS[kind]
     machine = FakeMachine("abcd"[: 2 + seed % 3], seed, levels=3 if seed < 3 else 0)
     predictor = make(machine)
-    for x, y in stream(seed, 30, 14, machine.classes):
+    for x, y in stream(seed, 22, 10, machine.classes):
         forecast = predictor.predict_one(x)
         expected = naive.forecast(fit, *machine.examples(), machine.hypotheses(x).test_scores)
         assert_forecast(forecast, expected, 1e-7 if kind == "platt" else 1e-14)

@@ -112,7 +112,7 @@ def over_the_bag(make, X, y, of=departures):
 @pytest.mark.parametrize("data", GAMMA)
 @pytest.mark.parametrize("name", VALID)
 def test_departures_cancel_over_the_choice_of_the_last_example(name, data):
-    X, y, c = bag(data)
+    X, y, c = bag(data, 14)
     assert abs(over_the_bag(lambda: VALID[name](data, c), X, y)).max() < 1e-12
 
 
@@ -152,7 +152,7 @@ INDUCTIVE = {
 @pytest.mark.parametrize("name", INDUCTIVE)
 def test_departures_cancel_over_the_choice_of_the_last_of_those_that_calibrate(name, data):
     """Given what trained, each of the others is as likely to come last."""
-    X, y, c = bag(data, 40)
+    X, y, c = bag(data, TRAIN + 12)
     D = []
     for i in range(TRAIN, len(y)):
         rest = np.arange(len(y)) != i
@@ -285,7 +285,9 @@ def single_steps(c, n, d, signal, repetitions, seed):
         X[:, 0] += signal * y
         machine = venn.LeastSquaresSVM(venn.RBF(1 / d), 1.0, range(c))
         readers = {k: venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()), rule) for k, rule in RULES.items()}
-        for name, p in learned(venn.Panel(**readers), X[:-1], y[:-1]).predict_one(X[-1]).items():
+        learned(machine, X[:-1], y[:-1])
+        for name, reader in readers.items():
+            p = reader.predict_one(X[-1])
             hit = float(p.index == y[-1])
             rows[name].append((hit, p.lower, p.upper, hit - p.probabilities[y[-1], p.index]))
     found = {name: np.array(of) for name, of in rows.items()}
@@ -326,15 +328,14 @@ def beyond(curves, delta):
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_accuracy_of_the_predicted_label_keeps_to_its_widened_band(name):
-    """Two shuffles, at every step. It is so for whatever data: those not at hand have stand-ins."""
+    """At every step. It is so for whatever data: those not at hand have stand-ins."""
     stream = stand_ins.load(name)
     gamma = 0.5 if name == "car" else 1 / len(stream.features)
-    for seed in range(2):
-        part = stream.shuffle(seed).take(min(400, len(stream)))
-        machine = venn.LeastSquaresSVM(venn.RBF(gamma), 10.0, stream.classes)
-        record = venn.replay(part, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())), progress=False)
-        assert record.guaranteed["TransductiveVenn"] == "predicted label"
-        assert beyond(record["TransductiveVenn"], 1e-3 / (2 * len(SETS))) < 1, seed
+    part = stream.shuffle(0).take(min(400, len(stream)))
+    machine = venn.LeastSquaresSVM(venn.RBF(gamma), 10.0, stream.classes)
+    record = venn.replay(part, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())), progress=False)
+    assert record.guaranteed["TransductiveVenn"] == "predicted label"
+    assert beyond(record["TransductiveVenn"], 1e-3 / len(SETS)) < 1
 
 
 class TrainingScoresOfThePast(DeletedWithoutTheNewExample):
@@ -357,4 +358,4 @@ def test_the_widened_band_is_narrow_enough_to_find_out_a_false_claim():
             {"broken": model.predict_one(x) if model.machine.n else venn.Multiprobability(np.eye(2), (0, 1))}, label
         )
         model.learn_one(x, label)
-    assert beyond(record["broken"], 1e-3 / (2 * len(SETS))) > 1
+    assert beyond(record["broken"], 1e-3 / len(SETS)) > 1

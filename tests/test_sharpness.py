@@ -28,22 +28,22 @@ REPORTED = {
 @pytest.mark.parametrize("name", REPORTED)
 def test_reported_losses_are_reached_within_their_noise(name):
     gamma, C, steps, *reported = REPORTED[name]
-    losses, scaled = [], []
-    for seed in range(8):
+    shuffles, losses, scaled = 8, [], []
+    for seed in range(shuffles):
         try:
             stream = streams.load(name, shuffle=seed).take(steps)
         except FileNotFoundError as error:
             pytest.skip(str(error))
         machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
-        panel = venn.Panel(
-            abers=venn.TransductiveVennAbers(machine),
-            platt=venn.Scaler(machine, venn.maps.Platt()),
-            deleted=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores()),
-        )
-        means = venn.replay(stream, panel, progress=False).means()
+        readers = {"abers": venn.TransductiveVennAbers(machine)}
+        if seed < 2:
+            readers["platt"] = venn.Scaler(machine, venn.maps.Platt())
+            readers["deleted"] = venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores())
+        means = venn.replay(stream, venn.Panel(**readers), progress=False).means()
         losses.append([means["abers"]["log_loss"], means["abers"]["brier"]])
-        scaled.append(min(means["platt"]["log_loss"], means["deleted"]["log_loss"]))
+        if seed < 2:
+            scaled.append(min(means["platt"]["log_loss"], means["deleted"]["log_loss"]))
     spread = np.std(losses, axis=0, ddof=1)
-    assert (abs(np.mean(losses, axis=0) - reported) < 4 * spread * math.sqrt(1 + 1 / 8)).all()
+    assert (abs(np.mean(losses, axis=0) - reported) < 4 * spread * math.sqrt(1 + 1 / shuffles)).all()
     # Not worse than the better sigmoid by more than a few percent, on any of the sets.
-    assert np.mean(losses, axis=0)[0] < 1.06 * np.mean(scaled)
+    assert np.mean(losses[:2], axis=0)[0] < 1.06 * np.mean(scaled)

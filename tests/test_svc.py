@@ -313,7 +313,7 @@ def test_two_examples():
 # ------------------------------------------------------------------------------- validity
 
 
-REPEATS = 200
+REPEATS = 120
 
 
 class InSample(ProbabilitySVC):

@@ -104,7 +104,7 @@ def test_a_weighted_machine_equals_the_definition(name, kind, class_weights):
     define = {
         "one vs all": weighted.one_vs_all, "one vs one": weighted.one_vs_one, "logistic": weighted.kernel_logistic,
     }[name]  # fmt: skip
-    stream = Stream(WEIGHTED[name](venn.RBF(0.5), C, range(3), class_weights), kind, 1, 14, "late")
+    stream = Stream(WEIGHTED[name](venn.RBF(0.5), C, range(3), class_weights), kind, 1, 11, "late")
     of_class = np.array(class_weights or (1.0, 1.0, 1.0))
     for step, i in enumerate(stream.steps(5)):
         rows, j = [*stream.held, i], step % 3
@@ -118,8 +118,8 @@ def test_a_weighted_machine_equals_the_definition(name, kind, class_weights):
 @pytest.mark.parametrize("name", KEPT)
 def test_a_machine_that_keeps_objects_equals_the_definition_and_a_fresh_one_to_the_last_bit(name, kind):
     make, define = KEPT[name]
-    stream = Stream(make(), kind, 2, 30, LABELS[len(kind) % len(LABELS)])
-    for step, i in enumerate(stream.steps(12)):
+    stream = Stream(make(), kind, 2, 24, LABELS[len(kind) % len(LABELS)])
+    for step, i in enumerate(stream.steps(10)):
         answer, j = stream.machine.hypotheses(stream.X[i]), step % 3
         assert same_answer(answer, stream.refitted().hypotheses(stream.X[i]))
         X, y = stream.X[[*stream.held, i]].tolist(), [*stream.y[stream.held].tolist(), j]

@@ -45,10 +45,11 @@ def model_of(kernel, C, c, taxonomy=ARGMAX):
 def test_probabilities_equal_the_definition_at_every_step(kind, kernel, C):
     """c machines fitted from nothing for each of the c hypotheses: c^2 fits a step."""
     rng = np.random.default_rng(sum(map(ord, kind + kernel)))
-    X = objects(kind, rng, 13)
+    n = 11
+    X = objects(kind, rng, n)
     y = labels(LABELS[len(kind) % len(LABELS)], rng, X, 3)
     model = model_of(kernel, C, 3)
-    for i in range(13):
+    for i in range(n):
         expected = naive.transductive(X[:i], y[:i], X[i], 3, KERNELS[kernel][1], C)
         assert np.array_equal(model.predict_one(X[i]).probabilities, expected), f"step {i}"
         model.learn_one(X[i], y[i])
@@ -58,11 +59,11 @@ def test_probabilities_equal_the_definition_at_every_step(kind, kernel, C):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_compiled_counting_equals_counting_by_definition(kind, kernel):
     rng = np.random.default_rng(len(kind))
-    X = objects(kind, rng, 80)
-    y = rng.integers(0, 4, 80)
+    X = objects(kind, rng, 50)
+    y = rng.integers(0, 4, 50)
     machine = venn.OneVsAllSVM(KERNELS[kernel][0], 1.0, range(4))
     argmax = venn.Argmax()
-    for i in range(80):
+    for i in range(50):
         answer = machine.hypotheses(X[i])
         counts = argmax.count(answer)
         for ours, expected in zip(counts, ByScores.count_table(argmax, answer.table), strict=True):
@@ -156,7 +157,7 @@ def compare_with_brute_force(X, y, kernel, C, steps):
 def test_car_equals_scikit_learn(gamma, C, monkeypatch):
     monkeypatch.setitem(KERNELS, "data", (venn.RBF(gamma), svm.rbf(gamma)))
     X, y = car(0)
-    brute = compare_with_brute_force(X, y, "data", C, {*range(0, 60, 7), 90, 150, 230, 330})
+    brute = compare_with_brute_force(X, y, "data", C, {*range(0, 60, 9), 90, 150, 230})
     assert brute.settled > 1000  # measured: scikit-learn settles every example here
 
 
@@ -164,7 +165,7 @@ def test_car_equals_scikit_learn(gamma, C, monkeypatch):
 def test_wine_equals_scikit_learn(gamma, C, monkeypatch):
     monkeypatch.setitem(KERNELS, "data", (venn.RBF(gamma), svm.rbf(gamma)))
     X, y = wine(0)
-    brute = compare_with_brute_force(X, y, "data", C, {*range(0, 60, 9), 100, 180, 260})
+    brute = compare_with_brute_force(X, y, "data", C, {*range(0, 60, 9), 100, 180})
     assert brute.settled > 1000  # measured: scikit-learn settles every example here
 
 
@@ -229,12 +230,12 @@ def test_first_step_knows_nothing(taxonomy, kernel):
 @pytest.mark.parametrize(("kernel", "C"), [("rbf", 10.0), ("linear", 1.0), ("quadratic", 0.1)])
 def test_shuffling_the_past_changes_nothing(kind, kernel, C):
     rng = np.random.default_rng(len(kind))
-    X = objects(kind, rng, 60)
+    X = objects(kind, rng, 40)
     y = labels("signal", rng, X, 3)
     asked = np.vstack([X[:3], objects(kind, rng, 3)])
     answers = set()
-    for _ in range(12):
-        order = rng.permutation(60)
+    for _ in range(6):
+        order = rng.permutation(40)
         model = learned(model_of(kernel, C, 3), X[order], y[order])
         answers.add(b"".join(model.predict_one(x).probabilities.tobytes() for x in asked))
     assert len(answers) == 1
@@ -246,7 +247,7 @@ def test_shuffling_changes_nothing_for_other_taxonomies(taxonomy):
     X = objects("grid", rng, 40)
     y = rng.integers(0, 3, 40)
     answers = set()
-    for _ in range(8):
+    for _ in range(4):
         order = rng.permutation(40)
         model = learned(model_of("rbf", 1.0, 3, taxonomy), X[order], y[order])
         answers.add(model.predict_one([1.0, 1.0]).probabilities.tobytes())
@@ -258,7 +259,7 @@ def test_shuffling_car_changes_nothing():
     X, y = car(0)
     machine = venn.OneVsAllSVM(venn.RBF(0.1), 10.0, range(4))
     answers = set()
-    for _ in range(5):
+    for _ in range(3):
         order = rng.permutation(250)
         model = learned(venn.TransductiveVenn(copy.deepcopy(machine), venn.Argmax()), X[order], y[order])
         answers.add(b"".join(model.predict_one(x).probabilities.tobytes() for x in X[250:290]))

@@ -202,7 +202,7 @@ def test_a_change_may_be_older_than_what_is_remembered():
 @pytest.mark.parametrize("says", ["label", "smoothed"])
 def test_false_changes_are_as_rare_as_certified(says):
     """P("changed" ever in n steps) <= level + n / run_length; exact binomial test at 0.001, fixed seeds."""
-    level, run_length, n, streams = 0.05, 20_000, 400, 150
+    level, run_length, n, streams = 0.05, 20_000, 400, 90
     count = 0
     for seed in range(streams):
         monitor = watched([0.75] * n, 100 + seed, says, level=level, run_length=run_length)
@@ -220,9 +220,9 @@ def test_a_broken_predictor_fails_that_test():
 
 @pytest.mark.parametrize("says", ["label", "smoothed"])
 def test_the_change_lies_in_its_interval_in_most_streams(says):
-    """Of 100 streams in which it is found; that it were less than 0.9 would be refuted at 0.001."""
+    """Of 60 streams in which it is found; that it were less than 0.9 would be refuted at 0.001."""
     covered, rng = [], np.random.default_rng(7)
-    for seed in range(100):
+    for seed in range(60):
         at = int(rng.integers(300, 700))
         monitor, found = venn.Monitor(CLASSES), None
         for prediction, y in labelled([0.85] * at + [0.35] * 300, np.random.default_rng(1000 + seed), says):
@@ -232,7 +232,7 @@ def test_the_change_lies_in_its_interval_in_most_streams(says):
         assert found is not None
         if monitor.n > at:  # not a false alarm
             covered.append(found.change.lower <= at + 1 <= found.change.upper)
-    assert len(covered) >= 95
+    assert len(covered) >= 57
     assert sum(covered) >= binom.ppf(1e-3, len(covered), 0.9)
 
 

@@ -69,7 +69,7 @@ def numbers(prediction):
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_every_reader_sees_the_window_alone(name, size):
     """Windowed equals learned from nothing at every step, for the machine and for all who read it."""
-    X, y = stream([len(name), size], 26)
+    X, y = stream([len(name), size], 19)
     window = SlidingWindow(MACHINES[name](), size)
     panel = venn.Panel(**{reader: make(window) for reader, make in READERS.items()})
     for step in range(len(X)):

@@ -87,24 +87,28 @@ class Bag:
     def __init__(self):
         self.scores = np.empty(0)
         self.labels = np.empty(0)
+        self.points = None
 
     def insert(self, score, label):
         where = self.scores.searchsorted(score)
-        self.scores = np.insert(self.scores, where, score)
-        self.labels = np.insert(self.labels, where, label)
+        self.scores = np.concatenate([self.scores[:where], [score], self.scores[where:]])
+        self.labels = np.concatenate([self.labels[:where], [label], self.labels[where:]])
+        self.points = None
 
     def delete(self, score, label):
         where = np.flatnonzero((self.scores == score) & (self.labels == label))[0]
-        self.scores = np.delete(self.scores, where)
-        self.labels = np.delete(self.labels, where)
+        self.scores = np.concatenate([self.scores[:where], self.scores[where + 1 :]])
+        self.labels = np.concatenate([self.labels[:where], self.labels[where + 1 :]])
+        self.points = None
 
     def errors(self, s, claimed):
         """Return bounds on the errors of the claimed p0 and p1 at `s`."""
-        # Points stand behind whole ties only.
-        ends = np.append(0, np.flatnonzero(np.diff(self.scores, append=np.inf)) + 1)
+        if self.points is None:  # they stand behind whole ties only
+            last_of_tie = np.append(self.scores[1:] != self.scores[:-1], [True] * (len(self.scores) > 0))
+            ends = np.append(0, np.flatnonzero(last_of_tie) + 1)
+            self.points = ends, ends.astype(float), np.append(0.0, self.labels.cumsum())[ends]
+        ends, W, S = self.points
         first, last = self.scores.searchsorted(s, side="left"), self.scores.searchsorted(s, side="right")
-        W = ends.astype(float)
-        S = np.append(0.0, self.labels.cumsum())[ends]
         before = slice(0, ends.searchsorted(first, side="right"))
         behind = slice(ends.searchsorted(last, side="left"), len(ends))
         return [

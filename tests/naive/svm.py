@@ -7,6 +7,7 @@ one fit to the next.
 """
 
 import itertools
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,13 +51,13 @@ def gap(K, t, alpha, C):
 def interior(K, t, C):
     """Minimise 1/2 C a'Qa - sum a over 0 <= a <= 1, t'a = 0.
 
-    Returns a, its slack 1 - a, and the multipliers of the two bounds. Mehrotra's predictor and corrector.
+    Returns rows: a, its slack 1 - a, and the multipliers of the two bounds. Mehrotra's predictor and corrector.
     """
     n = len(t)
     Q = C * K * np.outer(t, t)
     few = min((t > 0).sum(), (t < 0).sum())
     a = np.where(t > 0, few / (t > 0).sum(), few / (t < 0).sum()) / 2
-    v = (a, 1 - a, np.ones(n), np.ones(n))
+    v = np.array([a, 1 - a, np.ones(n), np.ones(n)])
     b = 0.0
     for _ in range(200):
         a, s, z, w = v
@@ -69,34 +70,30 @@ def interior(K, t, C):
         except np.linalg.LinAlgError:
             break
         db, d = newton(M, t, v, dual, 0.0, 0.0, 0.0)
-        ahead = moved(v, d, longest(v, d))
+        ahead = v + longest(v, d) * d
         after = (ahead[0] @ ahead[2] + ahead[1] @ ahead[3]) / (2 * n)
         db, d = newton(M, t, v, dual, mu * (after / mu) ** 3, d[0] * d[2], d[1] * d[3])
         step = 0.995 * longest(v, d)
-        ahead = moved(v, d, step)
-        if step < 1e-13 or not all(np.isfinite(u).all() and (u > 1e-300).all() for u in ahead):
+        ahead = v + step * d
+        if step < 1e-13 or not (np.isfinite(ahead) & (ahead > 1e-300)).all():
             break
         v, b = ahead, b + step * db
     return v
 
 
 def newton(M, t, v, dual, target, cross_a, cross_s):
-    """Return the Newton step (db, (da, ds, dz, dw)) towards a z = s w = target, less the given cross terms."""
+    """Return the Newton step db and rows (da, ds, dz, dw) towards a z = s w = target, less the given cross terms."""
     a, s, z, w = v
     comp_a, comp_s = (target - cross_a) / a - z, (target - cross_s) / s - w
     Mr, Mt = M @ (comp_a - comp_s - dual), M @ t
     db = (t @ Mr + t @ a) / (t @ Mt)
     da = Mr - db * Mt
-    return db, (da, -da, comp_a - z / a * da, comp_s + w / s * da)
+    return db, np.array([da, -da, comp_a - z / a * da, comp_s + w / s * da])
 
 
 def longest(v, d):
     """Return the longest step up to 1 that keeps all variables positive."""
-    return min(1.0, *(np.where(du < 0, -u / np.minimum(du, -1e-300), np.inf).min() for u, du in zip(v, d, strict=True)))
-
-
-def moved(v, d, step):
-    return tuple(u + step * du for u, du in zip(v, d, strict=True))
+    return min(1.0, np.where(d < 0, -v / np.minimum(d, -1e-300), np.inf).min())
 
 
 def polished(K, t, C, a, low, high, rank=1e-13):
@@ -145,6 +142,14 @@ def descend(K, t, alpha, C, tolerance, limit=20_000):
 
 def coefficients(K, t, C):
     """Return the (n,) dual coefficients of one machine with both signs present, certified."""
+    t = np.asarray(t, float)  # with all signs turned they are the same
+    return _coefficients(np.ascontiguousarray(K, float).tobytes(), (t * t[0]).tobytes(), C).copy()
+
+
+@lru_cache(maxsize=500)  # the same problem stands behind several hypotheses, machines and cases
+def _coefficients(gram, signs, C):
+    t = np.frombuffer(signs)
+    K = np.frombuffer(gram).reshape(len(t), len(t))
     a, s, z, w = interior(K, t, C)
     best, best_gap = None, np.inf
     guesses = [((z > a) & ~(w > s), w > s)]
