@@ -17,6 +17,7 @@ from venn.prediction import ClassIntervals, Forecast, Multiprobability, Predicti
 HOSTILE = '<img src=x onerror="window.hacked=1">$$x$$'
 CLASSES = ("no", "yes", HOSTILE)
 CREATED = 1_700_000_000.0
+STATES = ("as claimed", "too early to say", "changed", "doubtful", "silent")
 
 
 def predictions(rng: np.random.Generator, kinds: str) -> dict[str, Prediction]:

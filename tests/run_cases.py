@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -78,6 +79,7 @@ class Life:
     def __init__(self, folder, *arguments, stdin=None, stdout=None):
         LIVING.append(self)
         self.out, self.err = folder / "stdout", folder / "stderr"
+        gc.freeze()  # the run need not look for garbage among what this process has
         self.pid = os.fork()
         if self.pid == 0:
             self._live(folder, arguments, stdin, stdout)

@@ -5,10 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from estimator_checks import parametrize_with_each
 from naive import bootstrap as naive
 from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from venn.batch.bootstrap import BootstrapSVC, least_threshold, lower_medians
 
@@ -55,9 +55,7 @@ class Moody(Copies):
         return self
 
 
-@parametrize_with_checks(
-    [BootstrapSVC(resamples=5, Cs=[0.1, 1.0]), BootstrapSVC(resamples=5, Cs=[1.0], sensitivity=0.9)]
-)
+@parametrize_with_each([BootstrapSVC(resamples=5, Cs=[0.1, 1.0]), BootstrapSVC(resamples=5, Cs=[1.0], sensitivity=0.9)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from estimator_checks import parametrize_with_each
 from naive import svc as naive
 from naive.abers import one_vs_one, refitted
 from scipy.sparse import csr_array
@@ -36,7 +37,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_svc import refuted
 
 import venn
@@ -77,7 +77,7 @@ def by_refits(f, labels, classes, new):
     return np.array([[refitted(f[:, k], labels == name, row[k]) for k, name in enumerate(classes)] for row in new])
 
 
-@parametrize_with_checks(
+@parametrize_with_each(
     [
         VennAbersCalibrator(LogisticRegression()),
         VennAbersCalibrator(DecisionTreeClassifier(max_depth=3, random_state=0), cv=2, multi_class="ovo"),

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from estimator_checks import parametrize_with_each
 from naive import conformal, least_squares, svm
 from naive import venn as naive
 from scipy.sparse import coo_array, csc_matrix, csr_array
@@ -25,7 +26,6 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
 from venn.adapters import bag
@@ -51,7 +51,7 @@ def said(model, X):
     return model.predict_p(X)
 
 
-@parametrize_with_checks([VennClassifier(), ConformalClassifier()])
+@parametrize_with_each([VennClassifier(), ConformalClassifier()])
 @pytest.mark.filterwarnings("ignore")  # the checks warn of what they do on purpose
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

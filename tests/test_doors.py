@@ -14,15 +14,17 @@ from os import urandom
 from types import SimpleNamespace
 
 import pytest
+from browsing import PATIENCE, Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
 from page_cases import CLASSES, HOSTILE, predictions, write
-from test_page import CHROMIUM, PATIENCE, Viewer
 
 from venn import cli
 from venn.online.record import Record
 from venn.online.watch import Watch
 from venn.show.door import Door, is_loopback
 from venn.show.page.feed import Feed
+
+# ruff: noqa: F811
 
 TOKEN = "a-token_of.more~than-16"
 PORT = 5006
@@ -381,39 +383,24 @@ NONSENSE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", NONSENSE)
-def test_what_is_no_message_makes_one_line_and_the_page_goes_on(pages, capfd, what):
+def test_what_is_no_message_makes_one_line_and_the_page_goes_on(pages, capfd):
     made = pages()
-    Hand(made.port).sends(*NONSENSE[what])
-    deadline = time.monotonic() + 20
-    while not made.lines and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.1)
-    [line] = made.lines
-    assert line.startswith("page: a message or request that cannot be handled: ")
-    assert "\n" not in line
-    assert len(line) <= 200
-    assert asked(made.port, "/", [("Host", f"localhost:{made.port}")]).status == 200
+    for number, what in enumerate(NONSENSE, 1):
+        Hand(made.port).sends(*NONSENSE[what])
+        deadline = time.monotonic() + 20
+        while len(made.lines) < number and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.1)
+        assert len(made.lines) == number, what
+        line = made.lines[-1]
+        assert line.startswith("page: a message or request that cannot be handled: ")
+        assert "\n" not in line
+        assert len(line) <= 200
+        assert asked(made.port, "/", [("Host", f"localhost:{made.port}")]).status == 200
     assert capfd.readouterr().err == ""
 
 
 # -------------------------------------------------------------------- in a browser
-
-
-@pytest.fixture(scope="module")
-def misled():
-    """A browser for which names of strangers stand for this machine, as after DNS rebinding."""
-    pytest.importorskip("bokeh", reason="bokeh is not installed")
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    rules = "--host-resolver-rules=MAP *.example 127.0.0.1"
-    with sync.sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", rules]
-        )
-        yield started
-        started.close()
 
 
 def tried(browser, url, script):
@@ -460,17 +447,17 @@ READS = """async (port) => {
 }"""
 
 
-def test_a_site_whose_name_was_pointed_here_reads_nothing(misled, pages, metrics):
+def test_a_site_whose_name_was_pointed_here_reads_nothing(browser, pages, metrics):
     made = pages()
     with metrics() as port:
         for at in (made.port, port):
             for path in ("/", "/metrics"):
-                status, said = tried(misled, f"http://evil.example:{at}{path}", "document.body.innerText")
+                status, said = tried(browser, f"http://evil.example:{at}{path}", "document.body.innerText")
                 assert status == 403
                 assert said.startswith("403: this server does not go by that name")
 
 
-def test_the_page_of_another_site_reads_nothing(misled, pages, metrics):
+def test_the_page_of_another_site_reads_nothing(browser, pages, metrics):
     """It runs in the same browser, on a port of this machine, with a policy that forbids it nothing."""
     import http.server
 
@@ -488,7 +475,7 @@ def test_the_page_of_another_site_reads_nothing(misled, pages, metrics):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     made = pages()
     with metrics() as port:
-        page = misled.new_page()
+        page = browser.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(f"http://evil.example:{server.server_port}/")
         for at in (made.port, port):
@@ -500,10 +487,10 @@ def test_the_page_of_another_site_reads_nothing(misled, pages, metrics):
     server.server_close()
 
 
-def test_a_viewer_with_the_token_enters_once_and_stays(misled, pages):
+def test_a_viewer_with_the_token_enters_once_and_stays(browser, pages):
     pytest.importorskip("bokeh", reason="bokeh is not installed")
     made = pages(token=TOKEN)
-    page = misled.new_page()
+    page = browser.new_page()
     page.set_default_timeout(PATIENCE)
     complaints = []
     page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
@@ -544,7 +531,7 @@ def policy_of(content):
     return policy
 
 
-def test_a_report_runs_its_own_scripts_and_no_other(tmp_path, monkeypatch, misled):
+def test_a_report_runs_its_own_scripts_and_no_other(tmp_path, monkeypatch, browser):
     monkeypatch.chdir(tmp_path)
     hostile_record().save(tmp_path / "record.npz")
     result = CliRunner().invoke(cli.main, ["report", "record.npz", "--title", EVIL])
@@ -556,7 +543,7 @@ def test_a_report_runs_its_own_scripts_and_no_other(tmp_path, monkeypatch, misle
     assert "unsafe-inline" not in policy_of(content).partition("script-src")[2].partition(";")[0]
     assert "unsafe-eval" not in policy_of(content)
 
-    viewer = Viewer(misled, (tmp_path / "report.html").as_uri(), viewport={"width": 900, "height": 900})
+    viewer = Viewer(browser, (tmp_path / "report.html").as_uri(), viewport={"width": 900, "height": 900})
     viewer.page.locator("canvas").first.wait_for()
     assert viewer.page.evaluate("window.hacked") is None
     assert viewer.page.title() == EVIL
@@ -587,9 +574,9 @@ def hover(viewer):
                 viewer.page.mouse.move(box["x"] + share * box["width"], min(box["y"] + 100, 880))
 
 
-def test_hostile_names_are_text_on_the_page(misled, pages):
+def test_hostile_names_are_text_on_the_page(browser, pages):
     made = pages()
-    viewer = Viewer(misled, made.url, viewport={"width": 900, "height": 900})
+    viewer = Viewer(browser, made.url, viewport={"width": 900, "height": 900})
     viewer.page.locator("canvas").first.wait_for()
     for name in ("abers", "conformal", "venn"):
         viewer.page.locator("select").select_option(name + EVIL)

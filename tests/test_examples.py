@@ -5,39 +5,38 @@ from __future__ import annotations
 import pathlib
 import re
 import runpy
-import subprocess
 import sys
+from functools import partial
 
 import pytest
 import stand_ins
 from click.testing import CliRunner
 
 import streams
+import venn
 from tools import outputs
 from venn import cli
 
 ROOT = pathlib.Path(__file__).parent.parent
-ON_PROCESSES = {"many_replays.py"}  # other processes look for its functions in the program that was started
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys, undrawn):
     """Run a program in an empty folder and return what it prints: here, where most of what it needs is imported.
 
-    Their figures are drawn where the gallery of the documentation is built.
+    Their figures are drawn where the gallery of the documentation is built, and what they do on several processes is
+    done in this one.
 
     A made-up table stands in for a published set that is not at hand. What an example says of its own data is not
     tested then: only that it runs, and answers.
     """
     monkeypatch.setattr(streams, "load", stand_ins.load)
+    monkeypatch.setattr(venn.scale, "replays", partial(venn.scale.replays, workers=0))
     for name, value in (("PYTHONPATH", str(ROOT)), ("COLUMNS", "120"), ("MPLBACKEND", "agg")):
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
 
     def run(program, *options):
-        if pathlib.Path(program).name in ON_PROCESSES:
-            command = [sys.executable, program, *options]
-            return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
         monkeypatch.setattr(sys, "argv", [program, *options])
         monkeypatch.syspath_prepend(str(pathlib.Path(program).parent))
         runpy.run_path(program, run_name="__main__")
@@ -74,7 +73,7 @@ def run(tmp_path, monkeypatch, capsys, undrawn):
         ),
         (
             "any_stream.py --quick",
-            r"(adaptive: \d+\.\d errors from 25\.0, \d+ at most; bound 10[0-9](.|\n)*){4}runs/any_stream",
+            r"(adaptive: \d+\.\d errors from 25\.0, \d+ at most; bound 10[0-9](.|\n)*){3}runs/any_stream",
         ),
         ("label_shift.py --quick", r"no weights .*off by 0\.\d+(.|\n)*Off what was claimed by"),
         ("river_progressive.py", r"labels 50 steps late(.|\n)*the same figures"),

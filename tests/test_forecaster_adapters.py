@@ -8,12 +8,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from estimator_checks import parametrize_with_each
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
 from venn.adapters import ForecasterClassifier
@@ -36,7 +36,7 @@ def taught(model, X, y):
     return model
 
 
-@parametrize_with_checks([ForecasterClassifier(transductive=20)])  # its ways are compared above all row by row
+@parametrize_with_each([ForecasterClassifier(transductive=20)])  # its ways are compared above all row by row
 @pytest.mark.filterwarnings("ignore")  # the checks warn of what they do on purpose
 def test_scikit_learn_checks(estimator, check):
     if "sample_weight_equivalence" in str(check):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from estimator_checks import parametrize_with_each
 from scipy.optimize import minimize
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from venn.batch import posterior
 from venn.batch.posterior import PosteriorSVC, balance_within
@@ -130,7 +130,7 @@ def test_probabilities_are_a_clipped_line_of_the_score():
         np.testing.assert_array_equal(model.predict(far)[clear], np.where(f > 0, "yes", "no")[clear])
 
 
-@parametrize_with_checks([PosteriorSVC(), PosteriorSVC(radius=1.0)])
+@parametrize_with_each([PosteriorSVC(), PosteriorSVC(radius=1.0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -5,14 +5,14 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+from estimator_checks import parametrize_with_each
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import venn
 from venn.adapters import ConformalRegressor
 
 
-@parametrize_with_checks([ConformalRegressor(), ConformalRegressor(venn.Linear(), C=1.0, first=0)])
+@parametrize_with_each([ConformalRegressor(), ConformalRegressor(venn.Linear(), C=1.0, first=0)])
 def test_the_contract_of_scikit_learn(estimator, check):
     if estimator.first is None and "sample_weight_equivalence" in str(check):
         pytest.skip("it compares two orders: the first examples fix the scale")

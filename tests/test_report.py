@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from browsing import Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
 from page_cases import CLASSES, HOSTILE, predictions, write
-from test_page import Viewer, browser  # noqa: F401
 
 from venn import cli
 from venn.cli.report import Recorded

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from estimator_checks import parametrize_with_each
 from naive import svc as naive
 from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import binomtest
@@ -28,7 +29,6 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
 from venn.maps.abers_of_classes import cross_venn_abers
@@ -67,7 +67,7 @@ def fold_indices(y, cv):
     return list(cv.split(np.zeros(len(y)), y))
 
 
-@parametrize_with_checks(
+@parametrize_with_each(
     [
         ProbabilitySVC(),
         ProbabilitySVC(cv=ONE_SPLIT, method=Platt()),

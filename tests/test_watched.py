@@ -14,8 +14,8 @@ from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
+from browsing import LAST, Viewer, browser, chromium  # noqa: F401
 from run_cases import CLASSES, OPTIONS, counts, events, until
-from test_page import LAST, Viewer, browser  # noqa: F401
 from test_run import Server, produce
 
 MOST, CHANGE = 8000, 300  # questions; the labels of those after the change are the other ones

@@ -1,0 +1,102 @@
+"""A headless Chromium for tests of pages, and a viewer of one page."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from venn.online.watch import Watch
+from venn.show.page.feed import Feed
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 60_000  # milliseconds, for a machine with much else to do
+RULES = "--host-resolver-rules=MAP *.example 127.0.0.1"  # names of strangers stand for this machine: DNS rebinding
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    pytest.importorskip("bokeh", reason="bokeh is not installed")
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", RULES]
+    with sync.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    """A browser without a page; a page that is left open would try for ever to reach a server that has gone."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The address of a page of a journal that is not there yet, and the journal."""
+    from venn.show.page.server import serve
+
+    path, ready, stop = tmp_path / "run.db", threading.Event(), threading.Event()
+    address = []
+
+    def started(host, port):
+        address.append(f"http://{host}:{port}")
+        ready.set()
+
+    watched = Feed(lambda: Watch(path), path)
+    thread = threading.Thread(target=serve, args=(watched, "127.0.0.1", 0, started, stop))
+    thread.start()
+    assert ready.wait(30)
+    yield SimpleNamespace(url=address[0], path=path)
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+LAST = (
+    "Math.max(0, ...Bokeh.documents.flatMap(d => [...d._all_models.values()])"
+    ".filter(m => m.data && m.data.step && m.data.accuracy).map(m => Number(m.data.step.at(-1) ?? 0)))"
+)
+
+
+class Viewer:
+    """A page in the browser, what it complained of and whom it asked."""
+
+    def __init__(self, browser, url, **options):
+        self.page = browser.new_page(**options)
+        self.page.set_default_timeout(PATIENCE)
+        self.complaints, self.asked = [], []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
+        self.page.goto(url)
+
+    def waits_for(self, text):
+        self.page.get_by_text(text).first.wait_for()
+
+    def number(self, of):
+        return int(self.page.locator(f"dt:text-is('{of}') + dd").first.inner_text().replace(",", ""))
+
+    def reaches(self, answered):
+        deadline = time.monotonic() + PATIENCE / 1000
+        while self.number("answered") < answered:
+            assert time.monotonic() < deadline, f"{self.number('answered')} answers, {answered} wanted"
+            self.page.wait_for_timeout(50)
+
+    def drawn(self):
+        """Return the last step of the curves that the browser holds."""
+        return self.page.evaluate(LAST)
+
+    def is_clean(self, url):
+        __tracebackhide__ = True
+        assert self.complaints == []
+        strange = [to for to in self.asked if not to.startswith((url, url.replace("http", "ws"), "data:", "blob:"))]
+        assert strange == []

@@ -1,0 +1,216 @@
+"""The page of a run in headless Chromium, while its run goes on, dies and comes back."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from browsing import LAST, Viewer, browser, chromium, served  # noqa: F401
+from page_cases import HOSTILE, STATES, write, write_state
+
+from venn.online.watch import Watch
+
+# ruff: noqa: F811
+
+
+def test_until_the_page_is_drawn_its_head_says_that_it_loads(browser, served):
+    viewer = Viewer(browser, served.url)
+    viewer.waits_for("is not there yet")
+    said = """of => getComputedStyle(document.querySelector(`header > div [data-root-id]${of}`), "::before").content"""
+    assert viewer.page.evaluate(said, "") == "none"
+    viewer.page.evaluate("document.querySelector('header [data-root-id]').after("
+                         "document.querySelector('header [data-root-id]').cloneNode(false))")  # fmt: skip
+    assert viewer.page.evaluate(said, ":empty") == '"loading …"'
+    viewer.page.close()
+
+
+CORNER = """
+const figure = [...Bokeh.index.query(view => view.model.type === "Figure")][0];
+const corner = [...figure.canvas_view.primary.canvas.getContext("2d").getImageData(3, 3, 1, 1).data];
+"""
+
+
+def test_it_waits_comes_changes_with_the_journal_and_fits(browser, served):
+    viewer = Viewer(browser, served.url, viewport={"width": 1400, "height": 900}, color_scheme="dark")
+    viewer.waits_for("not there yet")
+    write(served.path, 96, flip=48)
+    viewer.waits_for("silent: no event for")  # beside the change
+    assert [viewer.number(of) for of in ("asked", "answered", "pending", "expired")] == [100, 96, 3, 1]
+    viewer.page.locator("canvas").first.wait_for()
+    viewer.waits_for("the probabilities in the row of the true label")
+    viewer.page.locator("select").select_option("conformal")
+    viewer.waits_for("misses the true label with exactly that probability")
+    viewer.waits_for("errors at 0.05")
+    viewer.waits_for(f"{HOSTILE}96")  # as text
+    assert viewer.page.evaluate("window.hacked") is None
+    assert viewer.drawn() == 96
+
+    served.path.unlink()
+    write(served.path, 16, "platt", created=1_800_000_000.0)
+    viewer.waits_for("Nothing is guaranteed")
+    viewer.reaches(16)
+    assert not viewer.page.locator("select").is_visible()
+
+    # It fits, and has the theme of the system until it is told otherwise.
+    for width in (1400, 420):
+        viewer.page.set_viewport_size({"width": width, "height": 900})
+        viewer.page.wait_for_function(f"document.documentElement.scrollWidth <= {width}")
+
+    def paper():
+        return viewer.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    def canvas(colour):
+        viewer.page.wait_for_function(f"() => {{ {CORNER} return corner.join() === '{colour}'; }}")
+
+    light, dark = "rgb(244, 245, 247)", "rgb(15, 18, 22)"
+    assert paper() == dark
+    canvas("24,28,34,255")
+    viewer.page.emulate_media(color_scheme="light")
+    assert paper() == light
+    canvas("255,255,255,255")
+    viewer.page.locator("#theme").click()
+    assert paper() == dark
+    canvas("24,28,34,255")
+    viewer.page.reload()
+    assert paper() == dark, "remembered"
+    viewer.is_clean(served.url)
+
+
+FILLS = {
+    "as claimed": (12, 107, 77), "too early to say": (76, 92, 112), "changed": (179, 38, 30),
+    "doubtful": (240, 176, 63), "silent": (43, 48, 56),
+}  # fmt: skip
+
+
+def seen(viewer, selector):
+    """Return the colour of the ground of an element, and its box; it may just be replaced by a newer one."""
+    of = viewer.page.locator(selector).first
+    for _ in range(20):
+        colour, box = of.evaluate("of => getComputedStyle(of).backgroundColor"), of.bounding_box()
+        if colour and box is not None:
+            return tuple(map(float, colour[colour.index("(") + 1 : -1].split(","))), box
+    raise AssertionError(f"no {selector} to be seen")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_first_screen_says_which_state_it_is(state, browser, served):
+    write_state(served.path, state)
+    viewer = Viewer(browser, served.url, viewport={"width": 400, "height": 800})
+    for width, height, theme in ((1400, 900, "dark"), (400, 800, "light")):
+        viewer.page.set_viewport_size({"width": width, "height": height})
+        viewer.page.emulate_media(color_scheme=theme)
+        card = viewer.page.locator(f".status.{state.replace(' ', '-')}")
+        card.wait_for()
+        assert viewer.page.locator(".status").count() == 1
+        colour, _ = seen(viewer, ".status")
+        assert colour == FILLS[state]
+        assert (colour[1] > max(colour[0], colour[2]) + 20) == (state == "as claimed"), "nothing else is green"
+        # Verdict, shape, recent accuracy, alarms and outcomes: all on the first screen.
+        assert card.locator(".title").inner_text().lower() == state
+        for part in (".title", ".means", "p:last-child", "svg.shape"):
+            inside(seen(viewer, f".status {part}")[1], width, height)
+        for part in (".lately .pair", ".lately svg.bar", ".rung", ".outcomes .strip"):
+            inside(seen(viewer, part)[1], width, height)
+        assert viewer.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert viewer.page.title() == f"{state} · run.db"
+    if state == "silent":
+        assert "no event for 20 min" in viewer.page.locator(".status .since").inner_text()
+        green = viewer.page.locator(".mini.as-claimed").first.evaluate("of => getComputedStyle(of).color")
+        assert green == "rgb(93, 101, 112)", "not green in the table either"
+    if state == "as claimed":  # the server goes: nothing stays green
+        viewer.page.evaluate("document.documentElement.dataset.lost = ''")
+        assert seen(viewer, ".status")[0] == (93, 101, 112)
+    viewer.is_clean(served.url)
+    viewer.page.close()
+
+
+def inside(box, width, height):
+    __tracebackhide__ = True
+    assert box["x"] >= 0
+    assert box["y"] >= 0
+    assert box["width"] > 0 < box["height"]
+    assert box["x"] + box["width"] <= width
+    assert box["y"] + box["height"] <= height
+
+
+RUN = """
+import sys, time, streams, venn
+stream = streams.load("car", shuffle=0)
+machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=10, classes=stream.classes)
+panel = venn.Panel(conformal=venn.Conformal(machine))
+from venn.online.loop import Online
+with Online(panel, {"conformal": venn.Monitor(stream.classes)}, sys.argv[1]) as online:
+    for step, (x, y) in enumerate(stream, 1):
+        if step > online.asked:
+            online.ask(x)
+        if step in online.pending:
+            online.answer(step, y)
+        time.sleep(0.02)
+"""
+
+
+def test_two_viewers_follow_a_run_over_its_death(browser, served):
+    program = [sys.executable, "-c", RUN, str(served.path)]
+    process = subprocess.Popen(program)  # slower to come than the viewers
+    try:
+        first, second = (Viewer(browser, served.url, viewport={"width": 420, "height": 600}) for _ in range(2))
+        for viewer in (first, second):
+            viewer.reaches(20)
+        first.waits_for("last event")
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        with Watch(served.path) as watch:
+            dead = watch.counts().answered
+        first.reaches(dead)
+        assert first.number("answered") == dead
+        process = subprocess.Popen(program)
+        for viewer in (first, second):
+            viewer.reaches(dead + 20)
+            viewer.page.wait_for_function(f"() => {LAST} > {dead}")
+    finally:
+        process.kill()
+        process.wait(30)
+    for viewer in (first, second):
+        viewer.is_clean(served.url)
+
+
+def handshake(url, origin):
+    """Return the status of the answer to a browser that would open the page's socket from another origin."""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert answer.status == 200
+    port = int(url.rsplit(":", 1)[1])
+    lines = [
+        "GET /ws HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", f"Origin: {origin}",
+    ]  # fmt: skip
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        return int(connection.recv(1000).split()[1])
+
+
+def test_pages_of_other_origins_are_refused(served):
+    pytest.importorskip("bokeh", reason="bokeh is not installed")
+    port = served.url.rsplit(":", 1)[1]
+    for origin in (
+        "http://example.com", f"http://example.com:{port}", "http://localhost", f"http://localhost:{int(port) + 1}",
+        "http://127.0.0.1:80", "null", f"http://127.0.0.1.example.com:{port}",
+    ):  # fmt: skip
+        assert handshake(served.url, origin) == 403, origin
+    for host in ("localhost", "127.0.0.1"):
+        assert handshake(served.url, f"http://{host}:{port}") != 403
+
+
+def test_it_listens_at_the_loopback_only(served):
+    port = int(served.url.rsplit(":", 1)[1])
+    others = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)}
+    for address in others - {"127.0.0.1"}:
+        if not address.startswith("127."):
+            with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+                socket.create_connection((address, port), timeout=2).close()
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"{served.url}/none", timeout=10)
