@@ -93,9 +93,6 @@ class KernelRidge(KeptRidge):
         self._labels, self._weights = np.zeros((2, 0))
         self._origin, self._exponent = 0.0, LEAST
 
-    def __repr__(self) -> str:
-        return f"KernelRidge({self.kernel!r}, C={self.C!r})"
-
     # ------------------------------------------------------------------ reading
 
     @property

@@ -110,10 +110,6 @@ class ScaledBank(Saved):
         """Return a bank with the same parameters that has learned nothing: no scale is known by examples."""
         return ScaledBank(self.bank.fresh(), self.first, self.ranges)
 
-    def __repr__(self) -> str:
-        how = f"first={self.first}" if self.ranges is None else f"ranges={self.ranges!r}"
-        return f"ScaledBank({self.bank!r}, {how})"
-
     # -------------------------------------------------------------------- state
 
     @classmethod

@@ -171,14 +171,13 @@ class AmongAll(Saved):
     risk = 0.0
     theorem: ClassVar[str] = "if objects come in random order,"
 
+    unnamed = 0
+
     def __init__(self, neighbours: int = 10, size: int | None = None) -> None:
         self.neighbours = integer("neighbours", neighbours, 1)
         self.size = None if size is None else integer("size", size, self.neighbours + 1)
         self._crowd = Crowd(self.neighbours)
         self._before = 0  # objects in earlier bags
-
-    def __repr__(self) -> str:
-        return f"AmongAll(neighbours={self.neighbours}{'' if self.size is None else f', size={self.size}'})"
 
     @property
     def martingale(self) -> Martingale:
@@ -261,6 +260,8 @@ class AgainstFirst(Saved):
 
     theorem: ClassVar[str] = "if objects are independent and of one distribution,"
 
+    unnamed = 0
+
     def __init__(self, size: int = 2000, neighbours: int = 10, risk: float = 0.001) -> None:
         self.size = integer("size", size, 20)
         self.neighbours = integer("neighbours", neighbours, 1)
@@ -271,9 +272,6 @@ class AgainstFirst(Saved):
         self._crowd = Crowd(self.neighbours)
         self._values = np.zeros(self.size - self.size // 2)  # of the second half
         self._room = sqrt(log(1 / self.risk) / (2 * len(self._values)))
-
-    def __repr__(self) -> str:
-        return f"AgainstFirst(size={self.size}, neighbours={self.neighbours}, risk={self.risk:g})"
 
     @property
     def martingale(self) -> Martingale:
@@ -403,10 +401,6 @@ class Drift(Saved):
         self._alarms: deque[Alarm] = deque(maxlen=KEPT)
         self._trace = Trace(False, MEMORY)
         self._change: ChangePoint | None = None  # the latest
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in PARAMETERS)
-        return f"Drift({self.ranking!r}, {inside})"
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -200,6 +200,8 @@ class Adaptive(HasLabels, AroundPredictor):
     (True, True)
     """
 
+    held_as = (("monitor", "_pattern"),)
+
     def __init__(
         self,
         predictor: Any,
@@ -236,14 +238,6 @@ class Adaptive(HasLabels, AroundPredictor):
         self._counts = self._books[-1, :m]
 
     # -------------------------------------------------------------------- state
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {
-            "predictor": self.predictor, "levels": self.levels, "steps": self.steps, "monitor": self._pattern,
-            "groups": self.groups, "seed": self.seed,
-        }  # fmt: skip
 
     @property
     def state(self) -> dict[str, Any]:
@@ -443,12 +437,9 @@ class Adaptive(HasLabels, AroundPredictor):
         NotConverged
             The predictor's own fit fails, or its window cannot restart; all have learned the example.
         """
-        if noted is None and self.machine is None:  # nobody else teaches this predictor: it has not learned yet
-            noted = self.note(x, y)
+        given = self._noted(x, y, noted)
         self._kept = None
-        if noted is None:
-            self._refuse_unnoted(x, y)
-        asked, truth, late, inner = _checked_noted(noted)
+        asked, truth, late, inner = _checked_noted(given)
         restarts = len(self.predictor.restarts) if self._may_restart else 0
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
         try:

@@ -222,6 +222,16 @@ class Inductive(HasLabels, Predictor, Generic[Many]):
         rows = self._row(x)
         return self.predict_rows(rows)
 
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for `x`; leaves no trace.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers
+        """
+        block: Any = self.predict_block(x)
+        return block[0]
+
     def predict_rows(self, rows: frozen.ObjectRows) -> Many:
         """Return predictions for objects that have been checked."""
         return self.finished(self._predict(rows), rows, self.n, False)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from venn.pickled import same_content
+from venn.prediction import Bools, Floats, Integers
+from venn.saved import arguments_of
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -43,9 +45,9 @@ class Mergeable(ABC):
     """
 
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments, in its order, by the names that messages give them."""
+        """The constructor's arguments, by name: attributes hold them."""
+        return {name: getattr(self, name) for name in arguments_of(type(self))}
 
     @property
     @abstractmethod
@@ -62,7 +64,29 @@ class Mergeable(ABC):
 
     def fresh(self) -> Self:
         """Return a reader with the same parameters and no examples."""
-        return type(self)(*self.parameters.values())
+        return type(self)(**self.parameters)
+
+    @abstractmethod
+    def add(self, scores: Floats, codes: Integers) -> None:
+        """Take in calibration examples of (n, c) scores and (n,) class codes."""
+
+    @abstractmethod
+    def predict(self, scores: Floats) -> Any:
+        """Return the predictions for n objects of (n, c) scores, each as if it were alone; leaves no trace."""
+
+    def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Any:
+        """Predict each example in turn, then add it if it calibrates; return the predictions."""
+        blocks = [self.predict(scores[:0])]
+        for i in range(len(scores)):
+            one = slice(i, i + 1)
+            blocks.append(self.predict(scores[one]))
+            if calibrates[i]:
+                self.add(scores[one], codes[one])
+        return self.join(blocks)
+
+    def join(self, blocks: list[Any]) -> Any:
+        """Return one block of all, in order."""
+        return type(blocks[0]).join(blocks)
 
     def merge(self, other: Self) -> Self:
         """Return a new reader of the examples of both.

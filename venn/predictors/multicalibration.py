@@ -259,9 +259,6 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         self._sums = sums
         super().__init__(machine, sums, schedule)
 
-    def __repr__(self) -> str:
-        return f"InductiveMulticalibration({self.given!r}, groups={self.groups!r}, schedule={self.schedule!r})"
-
     def _read(self, rows: ObjectRows) -> Floats:
         dense = rows.toarray() if isinstance(rows, SparseRows) else rows
         return np.column_stack([super()._read(rows), self._functions.of(dense)])
@@ -288,15 +285,6 @@ class InductiveMulticalibration(Inductive[ManyGroupIntervals]):
         if self._functions.m is None and len(rows):
             first = rows[:1].toarray() if isinstance(rows, SparseRows) else rows[:1]
             self._functions.expect(self._functions.of(first).shape[1])
-
-    def predict_one(self, x: Any) -> GroupIntervals:
-        """Return the values of every class for `x`; leaves no trace.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers
-        """
-        return self.predict_block(x)[0]
 
     def coefficients(self, x: Any) -> Floats:
         """Return what is fitted to the errors of the bag with `x` in it, to audit the identity; leaves no trace.
@@ -362,9 +350,6 @@ class TransductiveMulticalibration(OnMachine):
         self.deleted = flag("deleted", deleted)
         if self.deleted:
             machine.expect_deleted()
-
-    def __repr__(self) -> str:
-        return f"TransductiveMulticalibration({self.machine!r}, groups={self.groups!r}, deleted={self.deleted})"
 
     def _bag(self, x: Any) -> tuple[Any, Floats, Floats, Floats, Floats]:
         """Return the table, g (n, m) and scores (2, c, n) of its columns, and the sums R (m, m) and b (2, c, m)."""

@@ -166,6 +166,8 @@ class Grouped(Saved, ByTable):
     # Beside the parameters, which are in vars(): it remembers objects, and their groups follow from these.
     __slots__ = ("_groups",)
 
+    unnamed = 0
+
     def __init__(self, by: By, taxonomy: ByTable) -> None:
         clean = checked_by(by)
         if not isinstance(taxonomy, ByTable):
