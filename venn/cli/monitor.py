@@ -20,7 +20,7 @@ from venn.cli.output import finite
 from venn.cli.predictors import WATCHED, with_conformal
 from venn.cli.serve import GUARD, LOOPBACK, PAGE, follow, guard, guarded, holds_journal, port, serve_page
 from venn.cli.setting import Learning, chosen_predictors, learning, read_by, seed
-from venn.cli.words import Watching, conclusion, monitors_of, monitors_on
+from venn.cli.words import Watching, conclude, monitors_of, monitors_on
 from venn.monitors.objects import Drift
 from venn.monitors.together import trainings_of
 from venn.online.forecaster import watched
@@ -155,8 +155,7 @@ def monitor(
                 (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
             written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out)]
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
-        for line in conclusion(overall(snapshots)):
-            say(line)
+        conclude(overall(snapshots), say)
     if status:
         click.get_current_context().exit(status)
 

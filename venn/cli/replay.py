@@ -16,7 +16,7 @@ from venn.cli.interrupt import Interrupt
 from venn.cli.output import finite
 from venn.cli.predictors import DEFAULTS, STUDY
 from venn.cli.setting import Learning, chosen_predictors, is_named, learning, read_by, seed
-from venn.cli.words import conclusion, plain_words, verdict_on, verdicts_of
+from venn.cli.words import conclude, plain_words, verdict_on, verdicts_of
 from venn.machines.tuning import Tuning
 from venn.monitors.verdict import Verdict
 from venn.online.record import Record
@@ -103,8 +103,7 @@ def replay(
     first = next((path for path in written if path.name == CURVES), None)
     if first is not None:
         say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
-    for line in conclusion(verdict_on(panel, verdicts)):
-        say(line)
+    conclude(verdict_on(panel, verdicts), say)
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, chosen.steps)}", err=True)
         click.get_current_context().exit(interrupt.status)

@@ -28,7 +28,6 @@ ROOM = 64  # objects
 LARGEST = 1e150  # its square is finite
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = "objects"
-PARAMETERS = ("level", "run_length", "seed", "first")
 
 
 class Ranking(Protocol):
@@ -405,17 +404,11 @@ class Drift(Saved):
     @property
     def parameters(self) -> dict[str, Any]:
         """What the constructor takes; the ranking as a pattern."""
-        return {"ranking": self.ranking.fresh(), **{name: getattr(self, name) for name in PARAMETERS}}
-
-    @classmethod
-    def made_of(cls, parameters: dict[str, Any]) -> Drift:
-        """Return one with these parameters that has seen nothing."""
-        checked_keys("parameters", parameters, ("ranking", *PARAMETERS))
-        return cls(parameters["ranking"], **{name: v for name, v in parameters.items() if name != "ranking"})
+        return super().parameters | {"ranking": self.ranking.fresh()}
 
     def fresh(self) -> Drift:
         """Return one with the same parameters that has seen nothing."""
-        return Drift(self.ranking, **{name: getattr(self, name) for name in PARAMETERS})
+        return Drift(**self.parameters)
 
     @property
     def n(self) -> int:
@@ -510,13 +503,7 @@ class Drift(Saved):
         return {
             "step": self.n,
             "verdict": self.verdict().plain(),
-            "evidence": [
-                {
-                    "name": ABOUT, "detector": type(one).__name__, "log10": max(one.log / log(10), -1e6),
-                    "threshold": one.threshold / log(10), "alarms": one.count, "p_value": self.p_value,
-                }
-                for one in (self._ville, self._repeated)
-            ],
+            "evidence": [one.shown(ABOUT, self.p_value) for one in (self._ville, self._repeated)],
             "alarms": {"count": self.count, "last": [asdict(alarm) for alarm in self._alarms]},
         }  # fmt: skip
 

@@ -319,7 +319,7 @@ class Online:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
             rung, failure = run.learn(id, y, current, now, noted)
         if journal is not None:
-            self._bulletin.note(run.answered, now, rung, run.told, run.monitors)
+            self._bulletin.note(run.answered, now, rung, run.told, run.by_predictor)
             self._publish(journal, now)
         self._keep()
         if failure is not None:
@@ -514,10 +514,10 @@ class Online:
         That of the monitors, as page, metrics and notifications have it; without any, a `Forecaster` has its own, and
         of others it is one on the predictions as they were made, on which nothing bets.
         """
-        if isinstance(self.panel, Forecaster) and not self._run.watched:
+        if isinstance(self.panel, Forecaster) and not self._run.by_predictor:
             own = self.panel.verdict()
             return worst({own.predictor: own} | {name: one.verdict() for name, one in self.monitors.items()})
-        watching = self.monitors if self._run.watched else {**self.told, **self.monitors}
+        watching = self.monitors if self._run.by_predictor else {**self.told, **self.monitors}
         found = {name: monitor.verdict() for name, monitor in watching.items()}
         return next(iter(found.values())) if len(found) == 1 and self.alone else worst(found)
 
