@@ -28,6 +28,7 @@ from venn.online.record import Record
 from venn.online.restart import go_on, plain
 from venn.online.run import REFUSALS, Run, Waiting
 from venn.online.watch import read_record
+from venn.parameters import flag, integer
 from venn.prediction import Label
 from venn.predictors.learning import Predictor
 
@@ -123,9 +124,7 @@ class Online:
         self.alone = not isinstance(predictor, Panel)
         panel = predictor if isinstance(predictor, Panel) else Panel(**{type(predictor).__name__: predictor})
         self._run = Run(panel, monitor)
-        if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):
-            raise ValueError(f"patience must be an integer >= 1 or None, got {patience!r}")
-        self.patience = patience
+        self.patience = None if patience is None else integer("patience", patience, 1)
         self._owner = os.getpid()
         self._broken: str | None = None
         self._bulletin = Bulletin()
@@ -385,9 +384,7 @@ class Online:
         20
         10
         """
-        if not isinstance(again, bool):
-            raise TypeError(f"again must be True or False, got {again!r}")
-        if again and self.journal is not None:
+        if flag("again", again) and self.journal is not None:
             self._check_open()
             self.journal.check()
         for event in ahead(events, self.expect):
