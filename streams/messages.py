@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 from streams.checks import Floats, Label, is_finite, whole_number
 from streams.form import Decoder, Form, Identity, Parts
 
+#: A place in a source, JSON-able. Only the source that gave it can read it.
 Position = str | int
-"""A place in a source, JSON-able. Only the source that gave it can read it."""
 
 logger = logging.getLogger("streams")
 

@@ -32,18 +32,18 @@ PLACES = np.dtype("<i8")
 class NumberCurves:
     """How the predictions of numbers of one predictor fared over n steps; arrays of length n."""
 
+    #: True labels.
     truth: Floats
-    """True labels."""
+    #: Point forecasts.
     label: Floats
-    """Point forecasts."""
+    #: P-values of the true labels: uniform and independent on exchangeable data, by conformal predictors.
     p_true: Floats
-    """P-values of the true labels: uniform and independent on exchangeable data, by conformal predictors."""
+    #: Continuous ranked probability scores; 0 for predictions that are no distributions.
     crps: Floats
-    """Continuous ranked probability scores; 0 for predictions that are no distributions."""
+    #: (levels, n) lower ends of the intervals at the significance levels 0.01, 0.05, 0.1 and 0.2; may be infinite.
     lower: Floats
-    """(levels, n) lower ends of the intervals at the significance levels 0.01, 0.05, 0.1 and 0.2; may be infinite."""
+    #: (levels, n) upper ends.
     upper: Floats
-    """(levels, n) upper ends."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:

@@ -22,13 +22,13 @@ LABEL = 7  # characters for the numbers on the left
 class Layer(NamedTuple):
     """One layer of a chart: the area between two curves, or one curve if they are equal."""
 
+    #: Increasing, at least one.
     x: Numbers
-    """Increasing, at least one."""
     low: Numbers
     high: Numbers
     style: str = ""
+    #: One character beside the last point, on the right of the chart.
     mark: str = ""
-    """One character beside the last point, on the right of the chart."""
     dotted: bool = False
 
 
